@@ -1,0 +1,192 @@
+//! What an app sees of the host it runs on, and what a host sees of an app.
+
+use std::net::SocketAddr;
+
+use thiserror::Error;
+use twinnet_units::Time;
+
+/// A socket of one host, valid until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SocketId(pub u32);
+
+/// Bytes to send: real ones, or a number of them whose content does not matter (zeros on a real wire, elided in a model).
+#[derive(Clone, Copy, Debug)]
+pub enum Chunk<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// These bytes, then so many of any content: a UDP datagram with a header that matters and padding that does not.
+    Padded(&'a [u8], u32),
+    /// So many bytes of any content.
+    Filler(u64),
+}
+
+/// Something that happened. Sent to the app that owns the socket.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The app begins. Sent once, first.
+    Start,
+    /// The time asked for by [`App::deadline`] has come (or passed: `now` tells).
+    Timer,
+    /// The lab asks the app to end: finish counting, close what is open. Sent at most once.
+    Stop,
+    /// A datagram arrived on a UDP or ICMP socket.
+    Datagram {
+        /// The socket it arrived on.
+        socket: SocketId,
+        /// Who sent it (port 0 for ICMP).
+        from: SocketAddr,
+        /// Its first bytes; the rest may be elided.
+        bytes: &'a [u8],
+        /// Its full payload length in bytes.
+        length: usize,
+        /// When it arrived at the host's interface, on the lab's clock.
+        arrived: Time,
+    },
+    /// A connection that was begun by [`Host::tcp_connect`] is established.
+    Connected {
+        /// The connection.
+        socket: SocketId,
+    },
+    /// A peer connected to a listener.
+    Accepted {
+        /// The listener.
+        listener: SocketId,
+        /// The new connection.
+        socket: SocketId,
+        /// The peer's address.
+        peer: SocketAddr,
+    },
+    /// There are bytes (or the end of the stream) to receive. Edge-triggered: receive until it gives `None`.
+    Readable {
+        /// The connection.
+        socket: SocketId,
+    },
+    /// There is room to send again, after a send that took less than was offered.
+    Writable {
+        /// The connection.
+        socket: SocketId,
+    },
+    /// The connection failed (refused, reset, timed out, unreachable). The socket is closed already.
+    Failed {
+        /// The socket.
+        socket: SocketId,
+        /// Why.
+        error: HostError,
+    },
+}
+
+/// Why a host refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HostError {
+    /// The address or port is taken by another socket of this host: choose another.
+    #[error("address {0} is in use on this host")]
+    AddressInUse(SocketAddr),
+    /// Nobody listens there.
+    #[error("connection refused")]
+    Refused,
+    /// The peer ended the connection at once.
+    #[error("connection reset by peer")]
+    Reset,
+    /// No answer in time.
+    #[error("timed out")]
+    TimedOut,
+    /// No route, or an ICMP error said so.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// The datagram is larger than can be sent.
+    #[error("message of {0} bytes is too long")]
+    TooLong(usize),
+    /// The host's send buffer is full: the datagram was not sent.
+    #[error("send buffer full")]
+    Full,
+    /// The socket is not open.
+    #[error("no such socket")]
+    NoSuchSocket,
+    /// Any other refusal of the host.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// What an app can ask of its host. Calls never block.
+pub trait Host {
+    /// Opens a UDP socket on `port` (0: any free one), all addresses, IPv4 or IPv6 as `v6` says.
+    ///
+    /// # Errors
+    /// [`HostError::AddressInUse`] when the port is taken.
+    fn udp_bind(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError>;
+
+    /// Sends a datagram. It may be held back until the app's current `handle` returns, so that a host can send several at once.
+    ///
+    /// # Errors
+    /// [`HostError::Full`], [`HostError::TooLong`], [`HostError::NoSuchSocket`], [`HostError::Unreachable`].
+    fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError>;
+
+    /// Opens a socket for ICMP echo to and from any peer; datagrams are ICMP messages from their type byte on.
+    ///
+    /// # Errors
+    /// [`HostError::Other`] when the host may not open one.
+    fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError>;
+
+    /// Sends an ICMP message; the host fills in the checksum (and, on real sockets, the identifier).
+    ///
+    /// # Errors
+    /// As [`Host::udp_send`].
+    fn icmp_send(&mut self, socket: SocketId, to: SocketAddr, message: Chunk<'_>) -> Result<(), HostError>;
+
+    /// Listens on `port`, all addresses.
+    ///
+    /// # Errors
+    /// [`HostError::AddressInUse`] when the port is taken.
+    fn tcp_listen(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError>;
+
+    /// Begins a connection; [`Event::Connected`] or [`Event::Failed`] follows.
+    ///
+    /// # Errors
+    /// [`HostError::Unreachable`] when there is no route at all.
+    fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError>;
+
+    /// Offers bytes to a connection; returns how many of them it took. Taking less means [`Event::Writable`] will follow.
+    ///
+    /// # Errors
+    /// [`HostError::NoSuchSocket`], [`HostError::Reset`].
+    fn tcp_send(&mut self, socket: SocketId, chunk: Chunk<'_>) -> Result<u64, HostError>;
+
+    /// Receives up to `buffer.len()` bytes. `Ok(None)`: nothing now. `Ok(Some(0))`: the peer has ended its stream.
+    ///
+    /// # Errors
+    /// [`HostError::NoSuchSocket`], [`HostError::Reset`].
+    fn tcp_receive(&mut self, socket: SocketId, buffer: &mut [u8]) -> Result<Option<usize>, HostError>;
+
+    /// Receives and throws away up to `most` bytes, without copying them; results as [`Host::tcp_receive`].
+    ///
+    /// # Errors
+    /// As [`Host::tcp_receive`].
+    fn tcp_discard(&mut self, socket: SocketId, most: u64) -> Result<Option<u64>, HostError>;
+
+    /// Ends our half of the stream once all that was taken is sent.
+    fn tcp_finish(&mut self, socket: SocketId);
+
+    /// The local and the peer's address of a connection.
+    fn addresses(&self, socket: SocketId) -> Option<(SocketAddr, SocketAddr)>;
+
+    /// Closes a socket of any kind; unknown ones are ignored.
+    fn close(&mut self, socket: SocketId);
+
+    /// A random number from the app's own seeded stream.
+    fn random(&mut self) -> u64;
+}
+
+/// A traffic program. See the crate's description for its rules.
+pub trait App: Send {
+    /// Told that something happened at `now`; acts through `host`.
+    fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host);
+
+    /// When the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Whether the app has nothing more to do. A server never has, until it is stopped.
+    fn finished(&self) -> bool;
+
+    /// What the app counted so far, as a JSON object: see `report.rs` for the columns.
+    fn report(&self, now: Time) -> serde_json::Value;
+}

@@ -1,0 +1,133 @@
+//! The frame: real header bytes, a payload that may be elided, and the train of frames it may stand for.
+
+use serde::{Deserialize, Serialize};
+
+/// What a link charges for a frame beyond the bytes that a capture shows (Ethernet header to payload, without FCS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// IEEE 802.3: preamble and start delimiter 8, FCS 4, inter-frame gap 12; frames shorter than 64 bytes with FCS are padded.
+    #[default]
+    Ethernet,
+    /// HDLC on a serial line: the 14-byte Ethernet header is replaced by address 1, control 1, protocol 2; FCS 2; one closing flag.
+    Hdlc,
+    /// Nothing: the bytes of the frame alone.
+    None,
+}
+
+impl Framing {
+    /// Bytes on the wire for one frame of `length` bytes (Ethernet header included, FCS not).
+    #[must_use]
+    pub const fn wire_bytes(self, length: u64) -> u64 {
+        match self {
+            Self::Ethernet => (if length < 60 { 60 } else { length }) + 24,
+            Self::Hdlc => length.saturating_sub(14) + 4 + 2 + 1,
+            Self::None => length,
+        }
+    }
+}
+
+/// How far the checksum of the transport header is done, as `virtio_net_hdr` tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksum {
+    /// The bytes hold what they should (or the sender meant them so).
+    #[default]
+    Complete,
+    /// The checksum field holds the pseudo-header's sum; the rest is to be added from `start` on.
+    Partial {
+        /// Offset of the first byte to sum, from the start of the frame.
+        start: u16,
+        /// Offset of the checksum field from `start`.
+        offset: u16,
+    },
+}
+
+/// How a super-segment is cut into the frames it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segmentation {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP datagrams of equal size over IPv4 or IPv6 (`UDP_SEGMENT`).
+    Udp,
+}
+
+/// A super-segment: one header, `segment` payload bytes a frame, the last one shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Which protocol's rules cut it.
+    pub kind: Segmentation,
+    /// Payload bytes of each frame but the last.
+    pub segment: u16,
+    /// Bytes of headers that every frame repeats, from the Ethernet header to the end of the transport header.
+    pub header: u16,
+    /// TCP: the congestion-window-reduced flag belongs to the first frame only (`VIRTIO_NET_HDR_GSO_ECN`).
+    pub ecn: bool,
+}
+
+/// One Ethernet frame, or the train of frames that a super-segment stands for.
+///
+/// `bytes` begins with the Ethernet destination and ends where the real bytes end; `elided` more payload bytes follow in
+/// meaning only. Queues and links move frames by `Box<Frame>`, so the size of this type costs nothing on the way.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// The real bytes, from the Ethernet header on, without FCS.
+    pub bytes: Vec<u8>,
+    /// Payload bytes that follow but are not stored.
+    pub elided: u32,
+    /// Set when this stands for several frames.
+    pub offload: Option<Offload>,
+    /// State of the transport checksum.
+    pub checksum: Checksum,
+    /// The queue of the next output port that a switch has chosen (OpenFlow `set_queue`); 0 is the default queue.
+    pub queue: u32,
+    /// Switches passed so far; the fabric drops a frame that passed too many (a loop).
+    pub hops: u16,
+}
+
+impl Frame {
+    /// A frame of `bytes`, complete.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    /// Length of what is stored and elided together: of one frame, or of the super-segment with its single header.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.bytes.len() as u64 + u64::from(self.elided)
+    }
+
+    /// Frames that this stands for; 1 without segmentation.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        match self.offload {
+            Some(offload) if offload.segment > 0 => {
+                let payload = self.length().saturating_sub(u64::from(offload.header));
+                payload.div_ceil(u64::from(offload.segment)).max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Bytes of all frames of the train at the link layer: Ethernet headers included, FCS and framing not.
+    #[must_use]
+    pub fn link_bytes(&self) -> u64 {
+        let repeated = self.offload.map_or(0, |offload| u64::from(offload.header));
+        self.length() + (self.frames() - 1) * repeated
+    }
+
+    /// Bytes that the train occupies on a wire with `framing`.
+    #[must_use]
+    pub fn wire_bytes(&self, framing: Framing) -> u64 {
+        let frames = self.frames();
+        if frames == 1 {
+            return framing.wire_bytes(self.length());
+        }
+        let Some(offload) = self.offload else { return framing.wire_bytes(self.length()) };
+        let (header, segment) = (u64::from(offload.header), u64::from(offload.segment));
+        let last = self.length() - (frames - 1) * segment;
+        framing.wire_bytes(header + segment) * (frames - 1) + framing.wire_bytes(last)
+    }
+}
