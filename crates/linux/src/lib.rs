@@ -1,3 +1,6 @@
 //! Where the fabric meets the kernel: namespaces, interfaces, processes, sockets, the real-time loop.
 //!
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
+
+pub mod clock;
+pub mod service;

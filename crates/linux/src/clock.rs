@@ -1,0 +1,56 @@
+//! The wall clock of a lab: `CLOCK_MONOTONIC`, counted from the moment the lab started.
+
+use twinnet_units::Time;
+
+/// Tells the lab's time. Copies share the same zero.
+#[derive(Clone, Copy, Debug)]
+pub struct LabClock {
+    zero_ns: u64,
+}
+
+impl LabClock {
+    /// A clock whose zero is now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { zero_ns: monotonic_ns() }
+    }
+
+    /// The lab's time now.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time::from_ns(monotonic_ns().saturating_sub(self.zero_ns))
+    }
+
+    /// The lab's time at `CLOCK_MONOTONIC` = `ns`; zero when that was before the lab started.
+    #[must_use]
+    pub fn at_monotonic_ns(&self, ns: u64) -> Time {
+        Time::from_ns(ns.saturating_sub(self.zero_ns))
+    }
+
+    /// The lab's time at `CLOCK_REALTIME` = `ns` (what `SO_TIMESTAMPNS` gives), by the offset between both clocks as it is now.
+    #[must_use]
+    pub fn at_realtime_ns(&self, ns: u64) -> Time {
+        let offset = i128::from(read(libc::CLOCK_REALTIME)) - i128::from(monotonic_ns());
+        let monotonic = i128::from(ns) - offset;
+        self.at_monotonic_ns(u64::try_from(monotonic.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// `CLOCK_MONOTONIC` in nanoseconds at the lab's time `time`.
+    #[must_use]
+    pub fn monotonic_ns_at(&self, time: Time) -> u64 {
+        self.zero_ns.saturating_add(time.as_ns())
+    }
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec for the call to fill; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
