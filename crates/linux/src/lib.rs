@@ -3,4 +3,5 @@
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
 pub mod clock;
+pub mod network;
 pub mod service;
