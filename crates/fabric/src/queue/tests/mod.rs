@@ -1,0 +1,5 @@
+//! Disciplines against theory, on a hand-cranked link.
+
+mod fifo;
+mod htb;
+mod link;
