@@ -97,7 +97,7 @@ def test_scalars_follow_yaml_1_2() -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(SourceError, match="absent.yaml:1:1: cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"absent\.yaml:1:1: cannot be read: No such file"):
         load_yaml("absent.yaml")
 
 

@@ -58,7 +58,7 @@ class TwinnetError(Exception):
         return f"{self.message} ({self.remedy})" if self.remedy else self.message
 
 
-class UsageError(TwinnetError):
+class UsageError(TwinnetError, ValueError):
     """What was asked for cannot be meant: found before anything is built. The command line exits with 2."""
 
 

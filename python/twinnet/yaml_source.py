@@ -1,6 +1,8 @@
-"""YAML files whose every value knows its line: read safely, checked by a pydantic model, mistakes told as ``file:line:column``.
+"""YAML files whose every value knows its line: read safely, checked by a pydantic model, mistakes told as
+``file:line:column``.
 
-Scalars follow the core schema of YAML 1.2 (``yes`` and ``on`` are text, ``true`` is not). Anchors, aliases and tags are refused,
+Scalars follow the core schema of YAML 1.2 (``yes`` and ``on`` are text, ``true`` is not). Anchors, aliases and tags
+are refused,
 so that a small file cannot stand for a large one; size and depth are bounded. Keys are always text, as written.
 """
 
