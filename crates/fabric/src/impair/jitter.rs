@@ -117,7 +117,7 @@ fn scaled(quantile: f64, scale_ps: u64) -> i64 {
 /// below 2^-44.
 #[allow(clippy::cast_possible_truncation)]
 fn drawn_evenly(values: &[i64], rng: &mut Rng) -> i64 {
-    let index = (u128::from(rng.next_u64()) * values.len() as u128 >> 64) as usize;
+    let index = ((u128::from(rng.next_u64()) * values.len() as u128) >> 64) as usize;
     values.get(index).copied().unwrap_or(0)
 }
 
