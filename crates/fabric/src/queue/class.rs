@@ -1,10 +1,10 @@
 //! One class of a classful discipline: the discipline inside, its next frame, and what has passed.
 
 use serde_json::{json, Value};
-use twinnet_packet::Frame;
+use twinnet_packet::{Frame, Frames};
 use twinnet_units::Time;
 
-use super::train::{first_frame_bytes, frames_within, split_front};
+use super::train::{first_frame_bytes, frames_within};
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
 /// A class. The frame (or train) that comes next is taken out of the discipline inside before it is due, because most
@@ -12,6 +12,9 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 pub(super) struct Class {
     inside: Box<dyn QueueDiscipline>,
     head: Option<Box<Frame>>,
+    /// What follows `head` of a train that is being taken apart.
+    rest: Option<Frames>,
+    /// Both of these.
     held: Backlog,
     sent: Backlog,
     drops: DropCount,
@@ -53,7 +56,14 @@ impl DropSink for CountingSink<'_> {
 
 impl Class {
     pub(super) fn new(inside: Box<dyn QueueDiscipline>) -> Self {
-        Self { inside, head: None, held: Backlog::default(), sent: Backlog::default(), drops: DropCount::default() }
+        Self {
+            inside,
+            head: None,
+            rest: None,
+            held: Backlog::default(),
+            sent: Backlog::default(),
+            drops: DropCount::default(),
+        }
     }
 
     /// Offers `frame` to the discipline inside.
@@ -71,28 +81,46 @@ impl Class {
     pub(super) fn prime(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<u64> {
         if self.head.is_none() {
             let head = self.inside.dequeue(now, &mut CountingSink { count: &mut self.drops, next: drops })?;
-            self.hold(Some(head));
+            self.held = Backlog { frames: head.frames(), bytes: head.link_bytes() };
+            self.head = Some(head);
+            self.inside.hold(self.held);
         }
         self.head.as_deref().map(first_frame_bytes)
     }
 
     /// Takes as many frames of the train that comes next as fit into `limit_bytes`, at least one. Call [`Self::prime`] first.
     pub(super) fn take(&mut self, limit_bytes: u64) -> Option<Box<Frame>> {
-        let mut rest = self.head.take()?;
-        let fit = frames_within(&rest, limit_bytes).max(1);
-        let frame = match split_front(&mut rest, fit) {
-            Some(front) => {
-                self.hold(Some(rest));
-                front
-            }
-            None => {
-                self.hold(None);
-                rest
-            }
+        let mut head = self.head.take()?;
+        let fit = frames_within(&head, limit_bytes).max(1);
+        let cut = if fit > 1 { head.split_front(fit) } else { None };
+        let frame = if let Some(front) = cut {
+            self.head = Some(head);
+            front
+        } else if fit < head.frames() {
+            self.take_apart(head)?
+        } else {
+            self.head = self.rest.as_mut().and_then(Iterator::next);
+            head
         };
-        self.sent.frames += frame.frames();
-        self.sent.bytes += frame.link_bytes();
+        if self.head.is_none() {
+            self.rest = None;
+        }
+        let gone = Backlog { frames: frame.frames(), bytes: frame.link_bytes() };
+        self.held.frames = self.held.frames.saturating_sub(gone.frames);
+        self.held.bytes = self.held.bytes.saturating_sub(gone.bytes);
+        self.inside.hold(self.held);
+        self.sent = self.sent + gone;
         Some(frame)
+    }
+
+    /// The first frame of `train`, whose others wait. Copies each frame once, while cutting them off one by one would copy what
+    /// remains every time. A train that cannot be cut comes back whole.
+    fn take_apart(&mut self, train: Box<Frame>) -> Option<Box<Frame>> {
+        let mut frames = train.into_frames();
+        let first = frames.next();
+        self.head = frames.next();
+        self.rest = Some(frames);
+        first
     }
 
     /// When [`Self::prime`] may find something without a further frame.
@@ -143,13 +171,5 @@ impl Class {
             }
         }
         counters
-    }
-
-    fn hold(&mut self, head: Option<Box<Frame>>) {
-        self.held = head
-            .as_deref()
-            .map_or(Backlog::default(), |frame| Backlog { frames: frame.frames(), bytes: frame.link_bytes() });
-        self.head = head;
-        self.inside.hold(self.held);
     }
 }

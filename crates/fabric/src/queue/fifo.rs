@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use super::train::{frames_within, split_front};
+use super::train::frames_within;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
 /// The plain queue. A train that fits only in part leaves its front in the queue and loses its tail.
@@ -44,7 +44,7 @@ impl QueueDiscipline for Fifo {
         }
         if frames > 1 {
             let fit = frames_within(&frame, room_bytes).min(room_frames);
-            if let Some(front) = split_front(&mut frame, fit) {
+            if let Some(front) = frame.split_front(fit) {
                 let (frames, bytes) = (front.frames(), front.link_bytes());
                 self.keep(front, frames, bytes);
             }

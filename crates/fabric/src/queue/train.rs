@@ -1,4 +1,4 @@
-//! Where queue disciplines cut trains: the only place that knows how a train comes apart.
+//! Where a train may be cut: how long its frames are.
 
 use twinnet_packet::Frame;
 
@@ -16,9 +16,4 @@ pub(super) fn frames_within(train: &Frame, bytes: u64) -> u64 {
         return train.frames();
     }
     (bytes / first_frame_bytes(train).max(1)).min(train.frames() - 1)
-}
-
-/// Takes the first `frames` frames off `train`, which keeps the rest; `None` when there is nothing to cut.
-pub(super) fn split_front(_train: &mut Frame, _frames: u64) -> Option<Box<Frame>> {
-    None
 }

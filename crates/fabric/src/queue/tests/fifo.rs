@@ -47,6 +47,18 @@ fn a_train_counts_as_its_frames() {
 }
 
 #[test]
+fn a_train_that_fits_in_part_keeps_its_front_and_loses_its_tail() {
+    for limit in [r#""limit_frames":7"#, r#""limit_bytes":10600"#, r#""limit_frames":7,"limit_bytes":99999"#] {
+        let mut link = Link::new(build(&format!(r#"{{"kind":"fifo",{limit}}}"#)), None);
+        link.offer(train(0, 10, 5));
+        assert_eq!(link.queue.backlog(), Backlog { frames: 7, bytes: 7 * 1514 }, "{limit}");
+        assert_eq!(link.dropped.total, Backlog { frames: 3, bytes: 3 * 1514 }, "{limit}");
+        link.run_until(Time::ZERO);
+        assert_eq!(link.sent_total().frames, 7);
+    }
+}
+
+#[test]
 fn a_frame_held_by_the_class_around_counts_against_the_limit() {
     let json = r#"{"kind":"tbf","rate_bps":8000,"burst_bytes":2000,"queue":{"kind":"fifo","limit_frames":3}}"#;
     let mut link = Link::new(build(json), None);

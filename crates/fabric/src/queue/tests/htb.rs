@@ -3,7 +3,7 @@
 use twinnet_units::Time;
 
 use super::super::Backlog;
-use super::link::{build, frame, Link};
+use super::link::{build, frame, train, Link};
 
 const GIGABIT: u64 = 1_000_000_000;
 const ONE_SECOND: Time = Time::from_ns(1_000_000_000);
@@ -121,6 +121,25 @@ fn without_a_queue_0_one_of_the_defaults_is_made() {
     assert_near(link.rate_of(0, Time::ZERO), 1e8);
     assert_eq!(link.queue.class_counters()[0]["class"], 0);
     assert_eq!(link.queue.class_counters()[1]["class"], 4);
+}
+
+#[test]
+fn trains_are_shaped_frame_by_frame() {
+    let queues = r#"{"0":{"min_rate_bps":300000000,"max_rate_bps":300000000},"1":{"min_rate_bps":1000000}}"#;
+    let json = format!(r#"{{"kind":"htb","rate_bps":{GIGABIT},"queues":{queues}}}"#);
+    let mut link = Link::new(build(&json), Some(GIGABIT));
+    for _ in 0..300 {
+        link.offer(train(0, 3, 0));
+        link.offer(train(1, 3, 0));
+    }
+    link.run_until(Time::from_ns(60_000_000));
+    assert!(link.sent.iter().all(|sent| sent.frames == 1));
+    let of_first: Vec<_> = link.sent.iter().filter(|sent| sent.queue == 0).collect();
+    assert_eq!(of_first.len(), 900);
+    // The ceiling's bucket of 1564 bytes lets one frame more through at once; a frame may then wait for one of the other queue.
+    let last = of_first[899].at.as_secs_f64();
+    let at_ceiling = (898.0 * 1514.0 - 50.0) * 8.0 / 3e8;
+    assert!((0.0..2.0 * 1514.0 * 8.0 / 1e9).contains(&(last - at_ceiling)), "{last} instead of {at_ceiling}");
 }
 
 #[test]

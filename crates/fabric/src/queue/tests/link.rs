@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twinnet_packet::{Frame, Offload, Segmentation};
+use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 use twinnet_units::{Duration, Rate, Time};
 
 use super::super::{Backlog, DropReason, DropSink, QueueConfig, QueueDiscipline};
@@ -52,13 +52,22 @@ pub fn frame(queue: u32, bytes: u32, mark: u32) -> Box<Frame> {
     Box::new(frame)
 }
 
-/// A train of `frames` frames of 1514 bytes (54 of them headers).
+/// Ethernet, IPv4 and TCP headers.
+const TCP_HEADERS: [u8; 54] = [
+    0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 1, 0x08, 0x00, // Ethernet
+    0x45, 0, 0, 0, 0, 0, 0x40, 0, 0x40, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 4, // IPv4
+    0x9c, 0x40, 0x13, 0x8a, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0x20, 0, 0, 0, 0, 0, // TCP
+];
+
+/// A train of `frames` frames of 1514 bytes.
 pub fn train(queue: u32, frames: u32, mark: u32) -> Box<Frame> {
-    let mut train = frame(queue, 54 + 1460 * frames, mark);
-    train.bytes.resize(54, 0);
-    train.elided -= 40;
+    let mut train = Frame::new(TCP_HEADERS.to_vec());
+    train.bytes[..4].copy_from_slice(&mark.to_be_bytes());
+    train.elided = 1460 * frames;
     train.offload = Some(Offload { kind: Segmentation::Tcp4, segment: 1460, header: 54, ecn: false });
-    train
+    train.checksum = Checksum::Partial { start: 34, offset: 16 };
+    train.queue = queue;
+    Box::new(train)
 }
 
 pub fn mark_of(frame: &Frame) -> u32 {
