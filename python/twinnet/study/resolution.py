@@ -310,15 +310,26 @@ def _check_statements(study: Study) -> None:
     names = study.names()
     for index, statement in enumerate(study.specification.statements):
         try:
-            parse_check(statement.check, names)
+            for comparison in parse_check(statement.check, names):
+                _check_windows(study, (*comparison.left, *comparison.right))
         except ValueError as error:
             raise study.document.error(("statements", index, "check"), str(error)) from None
     for index, published in enumerate(study.specification.published):
         for key, text in (("measured", published.measured), ("value", published.value)):
             try:
-                parse_side(text, names)
+                _check_windows(study, parse_side(text, names))
             except ValueError as error:
                 raise study.document.error(("published", index, key), str(error)) from None
+
+
+def _check_windows(study: Study, side: Side) -> None:
+    """Only a throughput can be taken over a window of time; the other quantities belong to whole flows."""
+    for term in side:
+        if term.aggregate is None or term.aggregate.during_s is None:
+            continue
+        of = study.specification.measurements[term.aggregate.measurement].of
+        if of not in ("throughput", "port_throughput"):
+            raise ValueError(f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'")
 
 
 def declared_texts(specification: StudySpecification) -> Iterable[tuple[str, str]]:

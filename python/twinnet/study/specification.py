@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from twinnet.errors import did_you_mean
 from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
 
 __all__ = [
@@ -166,6 +167,8 @@ class Measurement(_Strict):
     layer
         `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
         and inter-frame gap.
+    only
+        Names of traffic; all of it when nothing is said.
     """
 
     of: Literal["throughput", "port_throughput", "loss", "rtt", "transfer_time"]
@@ -174,9 +177,12 @@ class Measurement(_Strict):
     layer: Literal["payload", "link", "wire"] = "payload"
     interval_ps: DurationPs | None = Field(default=None, alias="interval")
     ports: list[str] | None = None
+    only: Annotated[list[str], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Measurement:
+        if self.of == "port_throughput" and self.only is not None:
+            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
         series = self.of in ("throughput", "port_throughput")
         if series and not self.interval_ps:
             raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
@@ -262,6 +268,11 @@ class StudySpecification(_Strict):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"two entries of {what} are called {twice[0]!r}; names are unique")
+        traffic = {entry.name for entry in self.traffic}
+        for name, measurement in self.measurements.items():
+            unknown = sorted(set(measurement.only or ()) - traffic)
+            if unknown:
+                raise ValueError(f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}")
         return self
 
 
