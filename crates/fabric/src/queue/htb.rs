@@ -21,7 +21,7 @@
 //! frames waits until its deficit is paid, so that shares follow the quanta there too (the kernel lets it send a frame every
 //! turn). Trains are cut to what the burst allows instead of being sent and charged whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 use twinnet_packet::Frame;
@@ -256,6 +256,10 @@ impl QueueDiscipline for Htb {
 
     fn backlog(&self) -> Backlog {
         self.leaves.iter().map(|leaf| leaf.class.backlog()).sum()
+    }
+
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        self.leaves.iter_mut().flat_map(|leaf| leaf.class.drain()).collect()
     }
 
     fn hold(&mut self, held: Backlog) {
