@@ -16,7 +16,7 @@ mod tests;
 pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, QueueError};
 pub use drr::Drr;
 pub use fifo::Fifo;
-pub use htb::Htb;
+pub use htb::{Htb, HtbLeaf};
 pub use priority::Priority;
 pub use tbf::Tbf;
 
