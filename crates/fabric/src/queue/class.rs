@@ -1,5 +1,7 @@
 //! One class of a classful discipline: the discipline inside, its next frame, and what has passed.
 
+use std::collections::VecDeque;
+
 use serde_json::{json, Value};
 use twinnet_packet::{Frame, Frames};
 use twinnet_units::Time;
@@ -121,6 +123,16 @@ impl Class {
         self.head = frames.next();
         self.rest = Some(frames);
         first
+    }
+
+    /// Takes out all that waits, in order.
+    pub(super) fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        let mut frames: VecDeque<Box<Frame>> =
+            self.head.take().into_iter().chain(self.rest.take().into_iter().flatten()).collect();
+        self.held = Backlog::default();
+        self.inside.hold(self.held);
+        frames.append(&mut self.inside.drain());
+        frames
     }
 
     /// When [`Self::prime`] may find something without a further frame.

@@ -139,6 +139,13 @@ impl QueueDiscipline for Drr {
         self.active.iter().map(|&index| self.classes[index].class.backlog()).sum()
     }
 
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        while !self.active.is_empty() {
+            self.leave();
+        }
+        self.classes.iter_mut().flat_map(|class| class.class.drain()).collect()
+    }
+
     fn hold(&mut self, held: Backlog) {
         if let Some(class) = self.classes.get_mut(self.last) {
             class.class.hold_outside(held);

@@ -67,6 +67,11 @@ impl QueueDiscipline for Fifo {
         self.backlog
     }
 
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        self.backlog = Backlog::default();
+        std::mem::take(&mut self.queue)
+    }
+
     fn hold(&mut self, held: Backlog) {
         self.held = held;
     }

@@ -9,6 +9,8 @@
 //! root is not overdrawn, those that may borrow, by priority; leaves of equal priority take turns by deficit round robin with a
 //! quantum of a tenth of a second of their rate, 1000 to 200,000 bytes (`r2q` 10). A frame is charged to the ceiling of its
 //! leaf and to the root always, to the leaf's rate only when it did not borrow. Rates count link-layer bytes.
+//! Guaranteed rates may add up to more than the port's: the leaves then share the line in their turns, and the root falls into
+//! debt, which is forgotten beyond 60 s of its rate; until it is paid nothing is borrowed.
 //!
 //! What the defaults are in Open vSwitch, and here: a queue's burst is at least MTU + 64 bytes, the root's is the MTU; a queue
 //! without `min-rate` gets MTU bytes/s, without `max-rate` the port's. Frames for a queue that does not exist go to queue 0; when
@@ -19,7 +21,7 @@
 //! frames waits until its deficit is paid, so that shares follow the quanta there too (the kernel lets it send a frame every
 //! turn). Trains are cut to what the burst allows instead of being sent and charged whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 use twinnet_packet::Frame;
@@ -39,6 +41,8 @@ const ETHERNET_HEADER: u64 = 14;
 /// What Open vSwitch adds to the MTU for a queue's burst, as a guard against headers it does not know of.
 const BURST_GUARD: u64 = 64;
 const RATE_TO_QUANTUM: u64 = 10;
+/// No frame is so long; bounds the rounds after which every class has paid its deficit.
+const DEEPEST_DEFICIT: i64 = -1_000_000;
 
 /// What one queue is promised, checked.
 pub struct HtbLeaf {
@@ -208,7 +212,7 @@ impl Htb {
         leaf.ceiling.charge(bytes, now);
         self.root.charge(bytes, now);
         let deficit = &mut leaf.deficit[level as usize];
-        *deficit = deficit.saturating_sub_unsigned(bytes);
+        *deficit = deficit.saturating_sub_unsigned(bytes).max(DEEPEST_DEFICIT);
         if *deficit < 0 {
             *deficit += leaf.quantum;
             self.turns[level as usize][leaf.priority] = (index + 1) % leaves;
@@ -252,6 +256,10 @@ impl QueueDiscipline for Htb {
 
     fn backlog(&self) -> Backlog {
         self.leaves.iter().map(|leaf| leaf.class.backlog()).sum()
+    }
+
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        self.leaves.iter_mut().flat_map(|leaf| leaf.class.drain()).collect()
     }
 
     fn hold(&mut self, held: Backlog) {

@@ -16,10 +16,11 @@ mod tests;
 pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, QueueError};
 pub use drr::Drr;
 pub use fifo::Fifo;
-pub use htb::Htb;
+pub use htb::{Htb, HtbLeaf};
 pub use priority::Priority;
 pub use tbf::Tbf;
 
+use std::collections::VecDeque;
 use std::iter::Sum;
 use std::ops::Add;
 
@@ -84,6 +85,10 @@ pub trait QueueDiscipline: Send {
     /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A classful
     /// discipline around this one calls it, because it takes the next frame out before it may be sent.
     fn hold(&mut self, _held: Backlog) {}
+
+    /// Takes out all that waits, in the order of its classes and whether it may be sent or not: for the discipline that takes the
+    /// place of this one.
+    fn drain(&mut self) -> VecDeque<Box<Frame>>;
 
     /// Counters of each class as a JSON array of objects; empty for a discipline without classes.
     fn class_counters(&self) -> serde_json::Value {

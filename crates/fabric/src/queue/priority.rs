@@ -1,5 +1,7 @@
 //! Strict priority: a band is served only while all bands before it are empty (the kernel's `prio`; RFC 2475's simplest scheduler).
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -45,6 +47,10 @@ impl QueueDiscipline for Priority {
 
     fn backlog(&self) -> Backlog {
         self.bands.iter().map(Class::backlog).sum()
+    }
+
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        self.bands.iter_mut().flat_map(Class::drain).collect()
     }
 
     fn hold(&mut self, held: Backlog) {

@@ -3,6 +3,8 @@
 //! The conforming bytes are those of the committed bucket of RFC 2697; a frame that finds too few tokens waits instead of being
 //! marked, as in the kernel's `tbf`. Rates and bytes are those of the link layer.
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -48,12 +50,17 @@ impl QueueDiscipline for Tbf {
 
     fn next_ready(&self, now: Time) -> Option<Time> {
         let frame = self.class.next_ready(now)?;
+        // How long the next frame will be is not known while a shaper inside holds it back: then this may be too early, never late.
         let Some(bytes) = self.class.head_bytes() else { return Some(frame) };
         self.bucket.ready(bytes, now)
     }
 
     fn backlog(&self) -> Backlog {
         self.class.backlog()
+    }
+
+    fn drain(&mut self) -> VecDeque<Box<Frame>> {
+        self.class.drain()
     }
 
     fn hold(&mut self, held: Backlog) {

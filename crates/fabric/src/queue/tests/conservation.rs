@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use twinnet_units::Time;
 
+use super::super::Backlog;
 use super::link::{build, frame, train, Link};
 
 const DISCIPLINES: [&str; 9] = [
@@ -26,6 +27,34 @@ const DISCIPLINES: [&str; 9] = [
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn a_drained_discipline_gives_all_that_waited_and_works_on(
+        arrivals in prop::collection::vec((0_u64..100_000_000, 0_u32..4, 14_u32..1_515, 0_u32..30), 1..40),
+    ) {
+        for json in DISCIPLINES {
+            let mut link = Link::new(build(json), Some(100_000_000));
+            let mut at = Time::ZERO;
+            for (gap_ps, queue, bytes, frames) in &arrivals {
+                at = Time::from_ps(at.as_ps() + gap_ps);
+                link.run_until(at);
+                link.offer(if *frames > 20 { train(*queue, *frames, 0) } else { frame(*queue, *bytes, 0) });
+            }
+            let waiting = link.queue.backlog();
+            let drained: Backlog = link
+                .queue
+                .drain()
+                .iter()
+                .map(|frame| Backlog { frames: frame.frames(), bytes: frame.link_bytes() })
+                .sum();
+            prop_assert_eq!(drained, waiting, "{}", json);
+            prop_assert_eq!(link.queue.backlog(), Backlog::default());
+            prop_assert_eq!(link.queue.next_ready(at), None);
+            link.offer(frame(0, 1000, 7));
+            link.run_until(Time::MAX);
+            prop_assert_eq!(link.sent.last().map(|sent| sent.mark), Some(7));
+        }
+    }
+
     #[test]
     fn nothing_is_made_or_lost(
         arrivals in prop::collection::vec((0_u64..300_000_000, 0_u32..4, 14_u32..1_515, 0_u32..30), 1..80),

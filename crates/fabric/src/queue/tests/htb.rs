@@ -77,6 +77,16 @@ fn spare_capacity_goes_to_the_higher_priority_up_to_its_ceiling() {
     assert_near(link.rate_of(3, Time::ZERO), 10e6);
 }
 
+#[test]
+fn what_a_queue_borrowed_is_not_held_against_its_guarantee() {
+    let queues = r#"{"1":{"min_rate_bps":30000000,"priority":1},"2":{"min_rate_bps":10000000,"priority":0}}"#;
+    let mut link = saturated(100_000_000, queues, GIGABIT, &[(1, 1514)]);
+    assert_near(link.rate_of(1, Time::ZERO), 1e8);
+    link.run_greedy(&[(1, 1514), (2, 1514)], Time::from_ns(3_000_000_000));
+    assert_near(link.rate_of(1, ONE_SECOND), 3e7);
+    assert_near(link.rate_of(2, ONE_SECOND), 7e7);
+}
+
 const STUDY: &str = r#"{"0":{"min_rate_bps":1000000000,"max_rate_bps":1000000000},
     "1":{"min_rate_bps":512000000,"max_rate_bps":512000000},"2":{"min_rate_bps":512000000,"max_rate_bps":512000000}}"#;
 /// What a gigabit line carries at the link layer in frames of 1514 bytes that cost 1538 on the wire.
