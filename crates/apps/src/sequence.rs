@@ -72,12 +72,6 @@ impl SequenceAccount {
         self.duplicates
     }
 
-    /// Different numbers that arrived.
-    #[must_use]
-    pub const fn received(&self) -> u64 {
-        self.received
-    }
-
     /// The number nearest to the next expected one that is `sequence` modulo 2^32; not below zero.
     fn unwrap(&self, sequence: u32) -> u64 {
         const HALF: u64 = 1 << 31;
@@ -133,7 +127,7 @@ mod tests {
         assert_eq!(account.lost(), 2);
         assert_eq!(account.enter(1), Arrival::Reordered);
         assert_eq!(account.enter(1), Arrival::Duplicate);
-        assert_eq!((account.lost(), account.reordered(), account.duplicates(), account.received()), (1, 1, 1, 3));
+        assert_eq!((account.lost(), account.reordered(), account.duplicates(), account.received), (1, 1, 1, 3));
     }
 
     #[test]

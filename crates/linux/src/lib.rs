@@ -2,6 +2,7 @@
 //!
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
+pub mod agent;
 pub mod clock;
 pub mod control;
 pub mod doctor;
