@@ -155,6 +155,10 @@ fn build_host(
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
         .map_err(|error| refusal(name, "creating its network namespace", &error.into()))?;
     let network = own_network_namespace().map_err(failed("opening its network namespace"))?;
+    if ipv6 {
+        // No router on our networks advertises anything; without this every interface would solicit one, for ever.
+        fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0").map_err(failed("turning off router solicitations"))?;
+    }
     let mut netlink = Netlink::open().map_err(failed("opening a netlink socket"))?;
     netlink.up(LOOPBACK, "lo");
     let mut packet_sockets = packet_sockets.into_iter();
