@@ -336,7 +336,7 @@ def attach(name: str) -> Lab:
 
 def labs() -> list[LabInfo]:
     """Return the running labs of this user, by name."""
-    prefix = f"@twinnet/{os.getuid()}/"
+    prefix = f"@twinnet/{os.geteuid()}/"
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
         rows = [line.split() for line in table if prefix in line]
     names = {row[-1].removeprefix(prefix) for row in rows if row[3] == _LISTENING}

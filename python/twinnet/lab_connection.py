@@ -201,7 +201,7 @@ def connect(name: str) -> LabConnection:
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        sock.connect(f"\0twinnet/{os.getuid()}/{name}")
+        sock.connect(f"\0twinnet/{os.geteuid()}/{name}")
     except OSError as error:
         sock.close()
         raise NotAvailable(
