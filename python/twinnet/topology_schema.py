@@ -43,12 +43,10 @@ def _text(pattern: str, example: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
 
 
-DurationText = Annotated[str, _checked(duration_ps, "duration"), _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5
-ms")]
+_DURATION = _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms")
+DurationText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
 """Text such as ``5 ms``."""
-RateText = Annotated[
-    str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")
-]
+RateText = Annotated[str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")]
 """Text such as ``10 Mbit``."""
 SizeText = Annotated[str, _checked(size_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
@@ -152,7 +150,8 @@ class DrrModel(_Strict):
 
     def build(self) -> qos.Queue:
         """Return the queue configuration."""
-        return qos.Drr([qos.DrrClass(one.quantum, one.queue.build() if one.queue else qos.Fifo()) for one in self.classes])
+        classes = [(one.quantum, one.queue.build() if one.queue else qos.Fifo()) for one in self.classes]
+        return qos.Drr([qos.DrrClass(quantum, queue) for quantum, queue in classes])
 
 
 class TbfModel(_Strict):
@@ -252,7 +251,7 @@ class DirectionModel(_Strict):
     """Settings of one direction of a link."""
 
     rate: RateText | None = None
-    delay: Annotated[str, _setting("delay"), _text(_NUMBER + "[a-zµ]+$", "5 ms")] = "0 s"
+    delay: Annotated[str, _setting("delay"), _DURATION] = "0 s"
     jitter: Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)] = None
     loss: Annotated[Any, _setting("loss"), WithJsonSchema(_LOSS_SCHEMA)] = None
     duplicate: Annotated[Any, _setting("duplicate"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
