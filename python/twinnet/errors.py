@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twinnet.job import Completed
 
 __all__ = [
     "AddressInUse",
@@ -159,7 +163,9 @@ class ReportUnreadable(TwinnetError):
 
 
 class TimeLimit(TwinnetError):
-    """A program was ended because its time was up."""
+    """A program was ended because its time was up; `completed` is what it wrote until then."""
+
+    completed: Completed | None = None
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -348,8 +348,9 @@ def _message(details: ErrorDetails) -> str:
     given = details["input"]
     shown = {dict: "a mapping", list: "a list", NoneType: "nothing"}.get(type(given)) or repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    lowered = message.replace("Input should be", "must be", 1).replace("valid dictionary or instance of", "mapping for")
-    return f"{lowered}; given: {shown}"
+    said = message.replace("Input should be", "must be", 1)
+    said = said.replace("valid dictionary or instance of", "mapping for").replace("valid dictionary", "valid mapping")
+    return f"{said}; given: {shown}"
 
 
 def _known_keys(model: type[BaseModel], loc: Path_) -> list[str]:
