@@ -128,13 +128,21 @@ class Job:
         if given is not None and self.stdin is None:
             raise BadValue("the program's stdin is not a pipe", "start it with stdin=tn.lab.PIPE")
         wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._end.notify(wake)
+        self.notify(wake)
         try:
             return _exchange(self, given, wake)
         finally:
-            self._end.forget()
+            self.forget()
             os.close(wake)
             self.close_streams()
+
+    def notify(self, eventfd: int) -> None:
+        """Add 1 to `eventfd` when the program ends; :meth:`forget` undoes it."""
+        self._end.notify(eventfd)
+
+    def forget(self) -> None:
+        """Undo :meth:`notify`, before its descriptor is closed."""
+        self._end.forget()
 
     def close_streams(self) -> None:
         """Close our ends of the program's pipes."""
