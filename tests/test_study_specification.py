@@ -20,7 +20,7 @@ presets:
   short: {set: {length: 2 s, repetitions: 2}}
 network:
   template: single:2
-  link: {rate: "${rate}"}
+  link_defaults: {rate: "${rate}"}
 factors:
   speed:
     levels:
@@ -46,13 +46,13 @@ def test_parameters_are_put_in_with_their_units():
     study = read(RIGHT)
     assert study.specification.traffic[0].duration_ps == 4 * 10**12
     assert study.specification.traffic[0].port == 5001
-    assert study.specification.network["link"]["rate"] == "10 Mbit"
+    assert study.specification.network.link_defaults.rate == "10 Mbit"
 
 
 def test_a_level_may_set_a_parameter():
     study = read(RIGHT)
-    assert study.at({"speed": "fast"}).network["link"]["rate"] == "20 Mbit"
-    assert study.at({"speed": "slow"}).network["link"]["rate"] == "10 Mbit"
+    assert study.at({"speed": "fast"}).network.link_defaults.rate == "20 Mbit"
+    assert study.at({"speed": "slow"}).network.link_defaults.rate == "10 Mbit"
 
 
 def test_settings_go_before_the_preset_and_the_preset_before_the_file():
@@ -70,7 +70,7 @@ MISTAKES = [
     ("rate: 10 Mbit", "rate: 10 Mbt", "5:9: parameters.rate: '10 Mbt' has an unknown unit; known are"),
     ("rate: 10 Mbit", "rate: -10 Mbit", '5:9: parameters.rate: the value "-10 Mbit" is negative'),
     ("length: {default: 4 s,", "length: {", "6:3: parameters.length: needs 'default'"),
-    ('rate: "${rate}"', 'rate: "${rat}"', "12:16: network.link.rate: unknown parameter ${rat}; did you mean 'rate'?"),
+    ('rate: "${rate}"', 'rate: "${rat}"', "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?"),
     ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: must be less than or equal to 65535"),
     ("app: tcp", "app: tpc", "19:23: traffic[0].app: must be 'udp', 'tcp', 'http' or 'ping'"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
@@ -87,6 +87,13 @@ MISTAKES = [
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
     ("[1 s, length]", "[5 s, length]", "from 5 s to 4 s is no window of time"),
     ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, found the end"),
+    ("template: single:2", "template: singel:2", "11:3: network: 'singel:2': there is no topology template"),
+    ("from: [h1]", "from: [h9]", "traffic[0].from[0]: the network has no host 'h9'"),
+    ("slow: {}", "slow: {queues: {s1-eth9: {kind: fifo}}}", "16:23: factors.speed.levels.slow.queues.s1-eth9: the network"),
+    ("slow: {}", "slow: {queues: {s1-eth1: {kind: fifi}}}", "factors.speed.levels.slow.queues.s1-eth1"),
+    ("slow: {}", "slow: {flows: {h1: [actions=drop]}}", "16:22: factors.speed.levels.slow.flows.h1: the network has no switch"),
+    ("slow: {}", "slow: {links: {h1-h2: {delay: 1 ms}}}", "slow.links.h1-h2: h1 and h2 are not linked"),
+    (", interval: 500 ms", ", interval: 500 ms, only: [bulky]", "names the traffic 'bulky'; did you mean 'bulk'?"),
     ("study: small", "study: Small Study", "1:8: study: "),
     ("title: A small study\n", "", "title: is missing; it must be given"),
     ("question: Does it work?", "question: costs 5 $", "a dollar sign begins a reference"),

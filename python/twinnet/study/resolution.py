@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, StudySpecification
@@ -141,6 +142,7 @@ def read_study(document: Document, settings: Mapping[str, str] | None = None, pr
     study = Study(document, values, specification, changes)
     _check_levels(study, declared)
     _check_statements(study)
+    check_networks(study.document, specification, study.at)
     return study
 
 

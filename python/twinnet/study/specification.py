@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
+from twinnet.topology_schema import DirectionModel, NetworkModel, QueueModel
 
 __all__ = [
     "Factor",
@@ -85,9 +86,9 @@ class Level(_Strict):
 
     text: str = ""
     set: dict[str, Scalar] = {}
-    queues: dict[str, dict[str, Any] | None] = {}
+    queues: dict[str, QueueModel | None] = {}
     flows: dict[str, list[str]] = {}
-    links: dict[str, dict[str, Any]] = {}
+    links: dict[str, DirectionModel] = {}
 
 
 class Factor(_Strict):
@@ -217,20 +218,40 @@ class Published(_Strict):
     measured: str
 
 
-class _Thresholds(_Strict):
-    lateness_p99_ps: DurationPs | None = Field(default=None, alias="lateness_p99")
-    longest_slip_ps: DurationPs | None = Field(default=None, alias="longest_slip")
-    slipped_percent: Annotated[float, Field(ge=0, le=100)] | None = None
-    overload_drops: Annotated[int, Field(ge=0, strict=True)] | None = None
-    ingress_drops: Annotated[int, Field(ge=0, strict=True)] | None = None
-    steal_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+class DurationLimit(_Strict):
+    """Above `doubtful` a run is doubtful, above `invalid` it is invalid."""
+
+    doubtful_ps: DurationPs = Field(alias="doubtful")
+    invalid_ps: DurationPs = Field(alias="invalid")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DurationLimit:
+        if self.doubtful_ps > self.invalid_ps:
+            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
+        return self
+
+
+class ShareLimit(_Strict):
+    """Above `doubtful` a run is doubtful, above `invalid` it is invalid; shares from 0 to 1."""
+
+    doubtful: Annotated[float, Field(ge=0, le=1)]
+    invalid: Annotated[float, Field(ge=0, le=1)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ShareLimit:
+        if self.doubtful > self.invalid:
+            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
+        return self
 
 
 class FidelityThresholds(_Strict):
-    """Beyond which figures a run is doubtful or invalid; those left out keep their defaults."""
+    """Beyond which figures a run is doubtful or invalid; those left out keep the defaults of `twinnet.fidelity`."""
 
-    doubtful: _Thresholds = _Thresholds()
-    invalid: _Thresholds = _Thresholds()
+    lateness_p999: DurationLimit | None = None
+    longest_slip: DurationLimit | None = None
+    slipped_share: ShareLimit | None = None
+    overload_drop_share: ShareLimit | None = None
+    steal_share: ShareLimit | None = None
 
 
 class StudySpecification(_Strict):
@@ -243,7 +264,7 @@ class StudySpecification(_Strict):
     sources: list[str] = []
     parameters: dict[ParameterName, Scalar | Parameter] = {}
     presets: dict[Name, Preset] = {}
-    network: dict[str, Any]
+    network: NetworkModel
     factors: dict[ParameterName, Factor] = {}
     traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
