@@ -50,7 +50,7 @@ bench: $(VENV)/.built
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.built
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/sphinx-build -W -q -b html docs site
 	@echo "site/index.html"
 
 wheel: $(VENV)/.built

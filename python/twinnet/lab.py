@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -55,6 +56,7 @@ class Lab:
         self._name = name
         self._options = {"interface": interface, **options}
         self._connection: LabConnection | None = None
+        self._process: int | None = None
         self._layout: Layout | None = None
         self._owner = network is not None
         self._flows = 0
@@ -66,11 +68,12 @@ class Lab:
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
         spec = self._network.to_spec()
-        self._name, self._connection = _spawn(self._name)
+        self._name, self._connection, self._process = _spawn(self._name)
         try:
             self.started = self._connection.request("start", network=spec, options=self._options)
         except BaseException:
             self._connection.close()
+            self._reap()
             raise
         return self
 
@@ -89,6 +92,20 @@ class Lab:
                 # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
                 pass
         self._connection.close()
+        self._reap()
+
+    def _reap(self) -> None:
+        """Wait for the end of the lab process: it ends when its owner's socket is closed."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        try:
+            os.waitid(os.P_PIDFD, process, os.WEXITED)
+        except ChildProcessError:
+            # Somebody who waits for any child has taken it.
+            pass
+        finally:
+            os.close(process)
 
     def __enter__(self) -> Lab:
         return self.open() if self._owner else self
@@ -311,13 +328,14 @@ class LabInfo:
     name: str
 
 
-def _spawn(name: str | None) -> tuple[str, LabConnection]:
+def _spawn(name: str | None) -> tuple[str, LabConnection, int]:
     try:
+        import twinnet._core as core
         from twinnet._core import spawn_lab
     except ImportError:
         raise NotAvailable("this build of twinnet has no lab process", "install it again with: pip install .") from None
-    chosen, descriptor = spawn_lab(name)
-    return chosen, LabConnection(socket.socket(fileno=descriptor))
+    handle = spawn_lab(name, sys.executable, core.__file__)
+    return handle.name, LabConnection(socket.socket(fileno=handle.socket)), handle.pidfd
 
 
 def attach(name: str) -> Lab:

@@ -29,6 +29,7 @@ use usage::PublishedUsage;
 pub use usage::AgentUsage;
 
 use crate::clock::LabClock;
+use crate::fidelity::ThreadUsage;
 use crate::service::{LabError, Request, Service};
 
 /// The agent's thread, seen from outside. Dropping it ends the thread and closes all sockets.
@@ -103,6 +104,15 @@ impl Service for Agent {
                 Err(refused) => refuse(refused.0),
             },
         }
+    }
+
+    fn usage(&self) -> Option<ThreadUsage> {
+        let used = self.cpu();
+        Some(ThreadUsage {
+            cpu_s: (used.user + used.system).as_secs_f64(),
+            user_s: used.user.as_secs_f64(),
+            involuntary_switches: used.involuntary_switches,
+        })
     }
 }
 
