@@ -31,9 +31,11 @@ const SPIN: Duration = Duration::from_us(60);
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Frames that wait for a host's interface that takes no more, before they are dropped.
+/// Interfaces that are told of in one look.
 const EPOLL_EVENTS: usize = 256;
 const WAKE_TOKEN: u64 = u64::MAX;
+/// Name of the loop's thread, by which an owner finds it.
+const THREAD_NAME: &str = "fabric";
 
 /// The hosts as the fabric sees them.
 pub(crate) struct Hosts {
@@ -172,7 +174,7 @@ impl RealtimeFabric {
             FabricLoop::new(spec, assembly, interfaces, clock, options, receiver, &wake).map_err(refused)?;
         requests::schedule_described(&mut fabric_loop, &spec.schedule)?;
         let thread =
-            std::thread::Builder::new().name("fabric".into()).spawn(move || fabric_loop.run()).map_err(refused)?;
+            std::thread::Builder::new().name(THREAD_NAME.into()).spawn(move || fabric_loop.run()).map_err(refused)?;
         Ok(Self { sender: Mutex::new(Some(sender)), wake, thread: Some(thread) })
     }
 
@@ -214,7 +216,6 @@ pub(crate) struct FabricLoop {
     pub(crate) names: Assembly,
     pub(crate) clock: LabClock,
     pub(crate) spec: NetworkSpec,
-    pub(crate) realtime: bool,
     pub(crate) next_capture: u32,
     options: RealtimeOptions,
     receiver: Receiver<Request>,
@@ -271,7 +272,6 @@ impl FabricLoop {
             names: assembly,
             clock,
             spec: spec.clone(),
-            realtime: false,
             next_capture: 0,
             options,
             receiver,
@@ -282,7 +282,9 @@ impl FabricLoop {
     }
 
     fn run(mut self) {
-        self.realtime = self.options.realtime && become_realtime();
+        if self.options.realtime {
+            become_realtime();
+        }
         // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         self.hosts.record = FidelityRecord::begin(self.clock.now());
@@ -414,9 +416,41 @@ fn wait_for_events(epoll: &OwnedFd, events: &mut [libc::epoll_event; EPOLL_EVENT
     usize::try_from(count).unwrap_or(0)
 }
 
-/// Asks for `SCHED_FIFO` at the lowest priority; false when the machine does not grant it.
-fn become_realtime() -> bool {
+/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it only below
+/// `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
+fn become_realtime() {
+    // A refusal is seen by `is_realtime`, and told in the record of fidelity.
+    let _ = schedule_fifo(0);
+}
+
+/// Whether the calling thread has real-time scheduling.
+pub(crate) fn is_realtime() -> bool {
+    // SAFETY: no pointers are passed; 0 means the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
+}
+
+/// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
+/// lab's user namespace can; returns whether that was granted.
+#[must_use]
+pub fn promote(pid: i32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads
+        .filter_map(Result::ok)
+        .filter(|thread| {
+            std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim_end() == THREAD_NAME)
+        })
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .any(|thread| schedule_fifo(thread).is_ok())
+}
+
+fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameter is valid and outlives the call; 0 means the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) == 0 }
+    // What the thread starts itself (the writers of captures) is not to run ahead of the hosts' programs.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameter is valid and outlives the call.
+    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -8,7 +8,7 @@ use twinnet_units::{Duration, Time};
 use crate::assemble;
 use crate::capture::Capture;
 use crate::fidelity::FidelityRecord;
-use crate::realtime::FabricLoop;
+use crate::realtime::{is_realtime, FabricLoop};
 use crate::service::{LabError, Request};
 
 type Answer = Result<Value, LabError>;
@@ -35,7 +35,7 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             Ok(capture) => return FabricLoop::finish_capture(capture, request.reply),
             Err(error) => Err(error),
         },
-        "fidelity" => Ok(at.hosts.record.to_json(at.clock.now(), at.realtime)),
+        "fidelity" => Ok(at.hosts.record.to_json(at.clock.now(), is_realtime())),
         "fidelity.reset" => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
             Ok(json!({}))
