@@ -5,11 +5,16 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::http_client::HttpClient;
+use crate::http_server::HttpServer;
+use crate::ping::Ping;
 use crate::tcp_sink::TcpSink;
 use crate::tcp_source::TcpSource;
 use crate::udp_sink::UdpSink;
 use crate::udp_source::UdpSource;
-use crate::{App, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig};
+use crate::{
+    App, HttpClientConfig, HttpServerConfig, PingConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+};
 
 /// Why a description of an app was refused: what was given and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -94,6 +99,12 @@ pub enum AppConfig {
     TcpSource(TcpSourceConfig),
     /// Counts TCP streams by connection.
     TcpSink(TcpSinkConfig),
+    /// Serves `/bytes/N` by HTTP/1.1.
+    HttpServer(HttpServerConfig),
+    /// Fetches `/bytes/N` a number of times.
+    HttpClient(HttpClientConfig),
+    /// ICMP echo.
+    Ping(PingConfig),
 }
 
 impl AppConfig {
@@ -105,6 +116,9 @@ impl AppConfig {
             Self::UdpSink(_) => UdpSinkConfig::KIND,
             Self::TcpSource(_) => TcpSourceConfig::KIND,
             Self::TcpSink(_) => TcpSinkConfig::KIND,
+            Self::HttpServer(_) => HttpServerConfig::KIND,
+            Self::HttpClient(_) => HttpClientConfig::KIND,
+            Self::Ping(_) => PingConfig::KIND,
         }
     }
 
@@ -118,6 +132,9 @@ impl AppConfig {
             Self::UdpSink(config) => config.validate(),
             Self::TcpSource(config) => config.validate(),
             Self::TcpSink(config) => config.validate(),
+            Self::HttpServer(config) => config.validate(),
+            Self::HttpClient(config) => config.validate(),
+            Self::Ping(config) => config.validate(),
         }
     }
 
@@ -130,6 +147,9 @@ impl AppConfig {
             Self::UdpSink(config) => Box::new(UdpSink::new(config)),
             Self::TcpSource(config) => Box::new(TcpSource::new(config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
+            Self::HttpServer(config) => Box::new(HttpServer::new(config)),
+            Self::HttpClient(config) => Box::new(HttpClient::new(config)),
+            Self::Ping(config) => Box::new(Ping::new(config)),
         }
     }
 }
@@ -156,6 +176,10 @@ mod tests {
             json!({"kind": "udp_sink", "port": 5003, "interval_ps": second}),
             json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
             json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
+            json!({"kind": "http_server", "port": 8080}),
+            json!({"kind": "http_client", "to": "10.0.0.4", "port": 8080, "flow": 5, "bytes": 400_000_000, "count": 1, "connections": 1,
+                   "interval_ps": second}),
+            json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "interval_ps": second, "payload_bytes": 56, "timeout_ps": second}),
         ] {
             let config = read(value.clone()).unwrap();
             assert_eq!(config.kind(), value["kind"]);

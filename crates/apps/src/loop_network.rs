@@ -21,7 +21,6 @@ enum Delivery {
     Bytes { socket: u32, bytes: Vec<u8> },
     End { socket: u32 },
     Connected { socket: u32 },
-    Readable { socket: u32 },
     Writable { socket: u32 },
     Failed { socket: u32, error: HostError },
 }
@@ -217,7 +216,6 @@ impl LoopNetwork {
                 }
             }
             Delivery::Connected { socket } => self.tell_owner(socket, Event::Connected { socket: SocketId(socket) }),
-            Delivery::Readable { socket } => self.tell_owner(socket, Event::Readable { socket: SocketId(socket) }),
             Delivery::Writable { socket } => self.tell_owner(socket, Event::Writable { socket: SocketId(socket) }),
             Delivery::Failed { socket, error } => {
                 if let Some(removed) = self.wire.sockets.remove(&socket) {

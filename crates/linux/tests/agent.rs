@@ -125,6 +125,48 @@ fn a_stream_has_as_many_bytes_at_both_ends() {
 }
 
 #[test]
+fn bytes_are_fetched_by_http() {
+    let Some(lab) = Lab::new() else { return };
+    let server = lab.start("h2", json!({"kind": "http_server", "port": 8080}));
+    for (bytes, count, connections) in [(10_000_000, 3, 1), (1000, 200, 8)] {
+        let client = lab.start(
+            "h1",
+            json!({"kind": "http_client", "to": "10.9.0.2", "port": 8080, "flow": 5, "bytes": bytes, "count": count,
+                   "connections": connections, "interval_ps": SECOND}),
+        );
+        lab.wait(&[client]);
+        let row = lab.row(client);
+        assert_eq!(
+            (&row["packets"], &row["bytes"], &row["errors"]),
+            (&json!(count), &json!(bytes * count), &json!([]))
+        );
+        assert_eq!(row["rtt_ps"]["count"], count);
+    }
+    assert_eq!(lab.row(server)["packets"], 203);
+}
+
+#[test]
+fn echoes_come_back_over_the_pair_and_over_loopback() {
+    let Some(lab) = Lab::new() else { return };
+    let pings: Vec<u64> = ["10.9.0.2", "fd09::2", "127.0.0.1", "::1"]
+        .map(|to| {
+            lab.start(
+                "h1",
+                json!({"kind": "ping", "to": to, "flow": 6, "count": 5, "interval_ps": SECOND / 100, "payload_bytes": 57,
+                       "timeout_ps": SECOND}),
+            )
+        })
+        .to_vec();
+    lab.wait(&pings);
+    for ping in pings {
+        let row = lab.row(ping);
+        assert_eq!((&row["packets"], &row["lost"], &row["errors"]), (&json!(5), &json!(0), &json!([])));
+        assert_eq!(row["rtt_ps"]["count"], 5);
+        assert!(row["rtt_ps"]["p50"].as_u64().unwrap() < SECOND / 10);
+    }
+}
+
+#[test]
 fn a_refused_connection_and_an_unreachable_address_are_told() {
     let Some(lab) = Lab::new() else { return };
     let tcp =
@@ -203,4 +245,54 @@ fn requests_that_cannot_be_met_are_refused_with_what_is_allowed() {
         refused("BadRequest", "apps is \"all\"; allowed is an array of apps' numbers", "")
     );
     assert_eq!(refusal(json!({"do": "app.fly"})).0, "UnknownRequest");
+}
+
+/// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow beside them.
+/// A measurement to be read, not judged: `cargo test --release -p twinnet-linux --test agent -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement of two seconds"]
+fn what_the_traffic_of_the_first_study_costs() {
+    let Some(lab) = Lab::new() else { return };
+    let sink = lab.start("h2", json!({"kind": "udp_sink", "port": 5003, "interval_ps": SECOND}));
+    let stream_sink = lab.start("h2", json!({"kind": "tcp_sink", "port": 5002, "interval_ps": SECOND}));
+    for with_stream in [false, true] {
+        let before = lab.agent.cpu();
+        let mut apps: Vec<u64> = (0..2)
+            .map(|flow| {
+                lab.start(
+                    "h1",
+                    json!({"kind": "udp_source", "to": "10.9.0.2", "port": 5003, "flow": flow, "payload_bytes": 1470,
+                           "rate_bps": 512_000_000, "process": "constant", "duration_ps": SECOND}),
+                )
+            })
+            .collect();
+        if with_stream {
+            apps.push(lab.start(
+                "h1",
+                json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002, "flow": 2, "duration_ps": SECOND, "interval_ps": SECOND}),
+            ));
+        }
+        lab.wait(&apps);
+        let after = lab.agent.cpu();
+        eprintln!(
+            "user {:?}, system {:?}, switches {} voluntary {} involuntary",
+            after.user - before.user,
+            after.system - before.system,
+            after.voluntary_switches - before.voluntary_switches,
+            after.involuntary_switches - before.involuntary_switches,
+        );
+        for app in apps {
+            let row = lab.row(app);
+            eprintln!("sent {} datagrams, {} bytes, {}", row["packets"], row["bytes"], row["errors"]);
+        }
+    }
+    let reports = lab.ask(json!({"do": "app.report", "apps": [sink, stream_sink]})).unwrap();
+    for report in reports.as_array().unwrap() {
+        for row in report["report"]["flows"].as_array().unwrap() {
+            eprintln!(
+                "got {} datagrams, {} bytes, lost {}, delay {}",
+                row["packets"], row["bytes"], row["lost"], row["delay_ps"]
+            );
+        }
+    }
 }

@@ -133,7 +133,7 @@ fn set_up(name: &str, address: Option<[u8; 4]>) -> io::Result<()> {
     // SAFETY: zero is a valid `ifreq`.
     let mut interface: libc::ifreq = unsafe { zeroed() };
     for (place, byte) in interface.ifr_name.iter_mut().zip(name.bytes()) {
-        *place = byte.cast_signed();
+        *place = i8::from_ne_bytes([byte]);
     }
     if let Some(octets) = address {
         for (call, octets) in [(libc::SIOCSIFADDR, octets), (libc::SIOCSIFNETMASK, [255, 255, 255, 0])] {
