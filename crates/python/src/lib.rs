@@ -1,6 +1,23 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod lab;
+mod units;
+
 use pyo3::prelude::*;
 
+/// What only Rust can do for the package `twinnet`. Private: its names may change.
 #[pymodule]
-mod _core {}
+mod _core {
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_export]
+    use super::lab::{doctor, lab_main, list_labs, spawn_lab, LabHandle};
+    #[pymodule_export]
+    use super::units::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("version", env!("CARGO_PKG_VERSION"))?;
+        module.add("CoreError", module.py().get_type::<super::lab::CoreError>())
+    }
+}

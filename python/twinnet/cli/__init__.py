@@ -27,7 +27,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from twinnet.errors import TwinnetError, UsageError
 
     try:
-        status = cli.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        given = list(arguments) if arguments is not None else None
+        status = cli.main(args=given, prog_name="twinnet", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as error:

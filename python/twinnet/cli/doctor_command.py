@@ -40,5 +40,9 @@ def doctor(as_json: bool) -> int:
 
 def _told(finding: dict[str, Any]) -> str:
     lines = [f"{_SIGNS.get(str(finding.get('state')), '??')}  {finding.get('name', '')}: {finding.get('found', '')}"]
-    lines += [f"    {label}: {finding[key]}" for key, label in (("follows", "follows"), ("remedy", "remedy")) if finding.get(key)]
+    lines += [
+        f"    {label}: {finding[key]}"
+        for key, label in (("follows", "follows"), ("remedy", "remedy"))
+        if finding.get(key)
+    ]
     return "\n".join(lines)

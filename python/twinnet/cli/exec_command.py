@@ -41,8 +41,14 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
         try:
             if as_json:
                 done = where.run(argv, env=dict(os.environ), cwd=os.getcwd())
-                print_json({"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status,
-                            "elapsed_s": done.elapsed_s})
+                print_json(
+                    {
+                        "stdout": done.stdout,
+                        "stderr": done.stderr,
+                        "status": done.shell_status,
+                        "elapsed_s": done.elapsed_s,
+                    }
+                )
                 return done.shell_status
             if on_terminal():
                 return run_on_terminal(lab, host, argv, os.getcwd()).shell_status

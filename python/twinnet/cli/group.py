@@ -6,6 +6,7 @@ import importlib
 
 import click
 
+from twinnet import __version__
 from twinnet.cli.registry import COMMANDS
 from twinnet.errors import did_you_mean
 
@@ -55,6 +56,6 @@ def _is_typed(ctx: click.Context, name: str) -> bool:
     help="A laboratory for software-defined networks.",
     epilog="Exit status: 0 done, 1 the work failed, 2 wrong usage.",
 )
-@click.version_option(package_name="twinnet", prog_name="twinnet")
+@click.version_option(__version__, prog_name="twinnet")
 def cli() -> None:
     """Hold the subcommands together."""

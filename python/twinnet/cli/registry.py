@@ -25,5 +25,7 @@ COMMANDS: dict[str, Entry] = {
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
-    "doctor": Entry("twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."),
+    "doctor": Entry(
+        "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
+    ),
 }

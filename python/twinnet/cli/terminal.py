@@ -30,7 +30,9 @@ def run_on_terminal(lab: Lab, host: str, argv: Sequence[str], cwd: str | None = 
     try:
         _copy_size(sys.stdin.fileno(), slave)
         fields: dict[str, Any] = {"env": dict(os.environ), "cwd": cwd, "terminal": True, "limit_ps": None}
-        job = Job(lab.connection, host, argv, lab.connection.request("spawn", [slave], host=host, argv=list(argv), **fields))
+        job = Job(
+            lab.connection, host, argv, lab.connection.request("spawn", [slave], host=host, argv=list(argv), **fields)
+        )
     except BaseException:
         os.close(master)
         raise

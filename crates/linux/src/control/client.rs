@@ -1,0 +1,69 @@
+//! One client of the lab: its socket, and the answers that it has not taken yet.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::message::{self, Received};
+
+/// Bytes of answers that may wait for a client before it is let go: it has stopped reading.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// A client and what waits for it.
+pub struct Client {
+    /// Number by which answers find it.
+    pub number: u64,
+    socket: OwnedFd,
+    waiting: VecDeque<Vec<u8>>,
+    waiting_bytes: usize,
+}
+
+impl Client {
+    /// A client on `socket`, which must not block.
+    #[must_use]
+    pub fn new(number: u64, socket: OwnedFd) -> Self {
+        Self { number, socket, waiting: VecDeque::new(), waiting_bytes: 0 }
+    }
+
+    /// Its socket.
+    #[must_use]
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether answers wait for it.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes the next request; an error is the end.
+    pub fn receive(&self, buffer: &mut [u8]) -> Received {
+        message::receive(self.socket.as_fd(), buffer).unwrap_or(Received::End)
+    }
+
+    /// Adds an answer and sends what can be sent. `false` when the client is gone or has stopped reading.
+    #[must_use]
+    pub fn answer(&mut self, text: Vec<u8>) -> bool {
+        self.waiting_bytes += text.len();
+        self.waiting.push_back(text);
+        self.flush() && self.waiting_bytes <= WAITING_BYTES
+    }
+
+    /// Sends what can be sent. `false` when the client is gone.
+    #[must_use]
+    pub fn flush(&mut self) -> bool {
+        while let Some(text) = self.waiting.front() {
+            match message::send(self.socket.as_fd(), text, &[]) {
+                Ok(()) => {
+                    self.waiting_bytes -= text.len();
+                    self.waiting.pop_front();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.raw_os_error() == Some(libc::ETOOMANYREFS) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+}

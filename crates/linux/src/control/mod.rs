@@ -1,0 +1,199 @@
+//! How a lab is spoken to (docs/reference/lab-protocol.md): one thread that reads requests of all clients, hands them to
+//! the part of the lab that they are for, and writes the answers. It never blocks on a client or on a part.
+
+mod client;
+pub mod message;
+mod outbox;
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::SocketFlags;
+use serde_json::Value;
+
+use crate::service::{LabError, Request};
+use client::Client;
+use message::Received;
+pub use outbox::Outbox;
+
+/// Clients at one time, the owner included.
+const MOST_CLIENTS: usize = 64;
+/// The owner's number.
+const OWNER: u64 = 0;
+
+/// What the loop tells the lab.
+pub enum Incident {
+    /// The owner is gone.
+    OwnerGone,
+    /// A signal waits in the signal descriptor.
+    Signal,
+    /// A request came.
+    Request(Request),
+}
+
+/// What the lab wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Go on.
+    Continue,
+    /// Write what waits and leave the loop.
+    End,
+}
+
+/// The sockets and who is on them.
+pub struct Control {
+    listener: OwnedFd,
+    clients: Vec<Client>,
+    next_number: u64,
+    outbox: Arc<Outbox>,
+    buffer: Vec<u8>,
+}
+
+impl Control {
+    /// Serves the owner on `owner` and others on `listener`.
+    ///
+    /// # Errors
+    /// When the kernel gives no eventfd, or a socket cannot be made non-blocking.
+    pub fn new(owner: OwnedFd, listener: OwnedFd) -> std::io::Result<Self> {
+        rustix::io::ioctl_fionbio(&owner, true)?;
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        Ok(Self {
+            listener,
+            clients: vec![Client::new(OWNER, owner)],
+            next_number: OWNER + 1,
+            outbox: Outbox::new()?,
+            buffer: vec![0; message::PACKET_BYTES],
+        })
+    }
+
+    /// Serves until `handle` says to end. `signals` is watched beside the sockets.
+    pub fn serve(&mut self, signals: &OwnedFd, mut handle: impl FnMut(Incident) -> Next) {
+        loop {
+            let ready = self.wait(signals);
+            for answer in self.outbox.take() {
+                self.deliver(&answer);
+            }
+            if ready.signal && handle(Incident::Signal) == Next::End {
+                break;
+            }
+            if ready.listener {
+                self.accept();
+            }
+            let mut next = Next::Continue;
+            for number in ready.clients {
+                if next == Next::Continue {
+                    next = self.attend(number, &mut handle);
+                }
+            }
+            if next == Next::End {
+                break;
+            }
+        }
+        for answer in self.outbox.take() {
+            self.deliver(&answer);
+        }
+    }
+
+    fn wait(&self, signals: &OwnedFd) -> Ready {
+        let mut watched = vec![
+            PollFd::from_borrowed_fd(self.outbox.wake(), PollFlags::IN),
+            PollFd::new(signals, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        for client in &self.clients {
+            let out = if client.has_waiting() { PollFlags::OUT } else { PollFlags::empty() };
+            watched.push(PollFd::from_borrowed_fd(client.socket(), PollFlags::IN | out));
+        }
+        // An interrupted wait finds nothing ready and is begun again by the caller.
+        let _ = rustix::event::poll(&mut watched, None);
+        let is_ready = |index: usize| !watched[index].revents().is_empty();
+        let clients = self
+            .clients
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| is_ready(index + 3))
+            .map(|(_, client)| client.number)
+            .collect();
+        Ready { signal: is_ready(1), listener: is_ready(2), clients }
+    }
+
+    /// Takes one request of a client and sends what waits for it.
+    fn attend(&mut self, number: u64, handle: &mut impl FnMut(Incident) -> Next) -> Next {
+        let Some(client) = self.clients.iter_mut().find(|client| client.number == number) else {
+            return Next::Continue;
+        };
+        let received = if client.flush() { client.receive(&mut self.buffer) } else { Received::End };
+        match received {
+            Received::Nothing => Next::Continue,
+            Received::End => {
+                self.clients.retain(|client| client.number != number);
+                if number == OWNER {
+                    return handle(Incident::OwnerGone);
+                }
+                Next::Continue
+            }
+            Received::Malformed(why) => {
+                self.outbox.reply(number, Value::Null).send(Err(malformed(why)));
+                Next::Continue
+            }
+            Received::Message(message) => match serde_json::from_slice::<Value>(&message.text) {
+                Ok(body) if body.is_object() => {
+                    let id = body.get("id").cloned().unwrap_or(Value::Null);
+                    let reply = self.outbox.reply(number, id);
+                    handle(Incident::Request(Request { body, descriptors: message.descriptors, reply }))
+                }
+                Ok(_) => {
+                    self.outbox.reply(number, Value::Null).send(Err(malformed("a request is a JSON object")));
+                    Next::Continue
+                }
+                Err(error) => {
+                    self.outbox
+                        .reply(number, Value::Null)
+                        .send(Err(malformed(&format!("the request is not JSON: {error}"))));
+                    Next::Continue
+                }
+            },
+        }
+    }
+
+    fn deliver(&mut self, answer: &outbox::Answer) {
+        let Some(client) = self.clients.iter_mut().find(|client| client.number == answer.client) else { return };
+        if !client.answer(answer.text()) && answer.client != OWNER {
+            self.clients.retain(|client| client.number != answer.client);
+        }
+    }
+
+    /// Lets in a client of the lab's own user; others are turned away.
+    fn accept(&mut self) {
+        let Ok(socket) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else {
+            return;
+        };
+        let same_user = peer_user(&socket) == Some(rustix::process::geteuid().as_raw());
+        if same_user && self.clients.len() < MOST_CLIENTS {
+            self.clients.push(Client::new(self.next_number, socket));
+            self.next_number += 1;
+        }
+    }
+}
+
+struct Ready {
+    signal: bool,
+    listener: bool,
+    clients: Vec<u64>,
+}
+
+/// The user at the other end. (Its process may stand outside of this PID namespace and have no number here.)
+fn peer_user(socket: &OwnedFd) -> Option<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = std::mem::size_of_val(&peer) as libc::socklen_t;
+    let place = (&raw mut peer).cast();
+    // SAFETY: `peer` is valid for `length` bytes, which the kernel fills.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) };
+    (result == 0).then_some(peer.uid)
+}
+
+fn malformed(why: &str) -> LabError {
+    LabError::new("MalformedRequest", why, "docs/reference/lab-protocol.md tells the form of a request")
+}

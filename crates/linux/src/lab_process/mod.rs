@@ -1,0 +1,268 @@
+//! The lab process: the first process of its own user, PID, mount, network, IPC and UTS namespaces. When it dies the kernel
+//! ends all that it started; when its owner dies it ends itself.
+
+mod child;
+mod names;
+mod spawn;
+pub mod start_up;
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Value};
+
+use crate::clock::LabClock;
+use crate::control::{Control, Incident, Next};
+use crate::interface::{HostInterface, InterfaceKind};
+use crate::namespace;
+use crate::network::NetworkSpec;
+use crate::programs::{zygote, Keeper};
+use crate::service::{LabError, Reply, Request, Service};
+pub use names::list as list_labs;
+pub use spawn::{spawn_lab, LabHandle};
+
+/// Makes the fabric's loop of a network: its interfaces and its clock are given.
+pub type FabricFactory =
+    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+/// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
+pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+
+/// The parts of a lab that are made when its network is known.
+pub struct Factories {
+    /// Makes the fabric's loop.
+    pub fabric: Box<FabricFactory>,
+    /// Makes the agent.
+    pub agent: Box<AgentFactory>,
+}
+
+/// Time that parts have to put away what they hold when the lab is stopped.
+const TIDY_TIME: Duration = Duration::from_secs(2);
+
+/// A lab that runs.
+struct Running {
+    fabric: Arc<dyn Service>,
+    agent: Arc<dyn Service>,
+    programs: Arc<Keeper>,
+    clock: LabClock,
+    description: Arc<Value>,
+}
+
+enum Stage {
+    /// No network yet.
+    Waiting(OwnedFd),
+    /// The network is being built.
+    Building,
+    /// It runs.
+    Running(Running),
+    /// Building failed, and why.
+    Failed(LabError),
+}
+
+struct Lab {
+    stage: Mutex<Stage>,
+    factories: Factories,
+}
+
+/// Runs a lab on the owner's socket `control` and the listening socket `listener`, and ends the process.
+///
+/// # Safety
+/// The process must be the one that [`spawn_lab`] made, with one thread.
+pub unsafe fn lab_main(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factories) -> ! {
+    // SAFETY: the caller vouches for what `run` needs.
+    let status = match unsafe { run(control, listener, name, factories) } {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("twinnet: lab {name:?}: {error}");
+            1
+        }
+    };
+    // SAFETY: ends the process, and with it all processes of its PID namespace.
+    unsafe { libc::_exit(status) }
+}
+
+unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factories) -> std::io::Result<()> {
+    start_up::reset_signals();
+    start_up::set_title(&format!("twinnet: {name}"));
+    let mounted = start_up::mount_own_proc();
+    // SAFETY: the caller vouches that there is one thread.
+    let zygote = unsafe { zygote::fork(&[&control, &listener]) }?;
+    start_up::raise_open_files();
+    rustix::net::sockopt::set_socket_timeout(
+        &zygote.socket,
+        rustix::net::sockopt::Timeout::Send,
+        Some(Duration::from_secs(1)),
+    )?;
+    let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
+    let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting(zygote.socket));
+    let lab = Arc::new(Lab { stage: Mutex::new(stage), factories });
+    Control::new(control, listener)?.serve(&signals, |incident| match incident {
+        Incident::OwnerGone => Next::End,
+        Incident::Signal => {
+            let asked_to_end = start_up::waiting_signals(&signals).contains(&libc::SIGTERM);
+            let zygote_ended = start_up::reap().iter().any(|(pid, _)| *pid == zygote.pid);
+            if zygote_ended {
+                lab.abandon_programs();
+            }
+            if asked_to_end || zygote_ended {
+                Next::End
+            } else {
+                Next::Continue
+            }
+        }
+        Incident::Request(request) if request.body.get("do") == Some(&"stop".into()) => {
+            lab.put_away();
+            request.reply.send(Ok(json!({})));
+            Next::End
+        }
+        Incident::Request(request) => {
+            lab.submit(request);
+            Next::Continue
+        }
+    });
+    Ok(())
+}
+
+impl Lab {
+    fn lock(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(self: &Arc<Self>, request: Request) {
+        let Some(what) = request.body.get("do").and_then(Value::as_str).map(str::to_owned) else {
+            return request.reply.send(Err(LabError::new(
+                "MalformedRequest",
+                "the request has no \"do\"",
+                "name what is to be done",
+            )));
+        };
+        if what == "start" {
+            return self.start(request);
+        }
+        let mut stage = self.lock();
+        let running = match &mut *stage {
+            Stage::Running(running) => running,
+            Stage::Failed(error) => return request.reply.send(Err(error.clone())),
+            Stage::Waiting(_) | Stage::Building => {
+                let message = format!("{what:?} needs a network, and none has been started");
+                return request.reply.send(Err(LabError::new(
+                    "NotStarted",
+                    message,
+                    "send `start` with a network first, and await its reply",
+                )));
+            }
+        };
+        let service: Arc<dyn Service> = match what.as_str() {
+            "now" => return request.reply.send(Ok(json!({"now_ps": running.clock.now().as_ps()}))),
+            "describe" => return request.reply.send(Ok((*running.description).clone())),
+            "spawn" | "wait" | "signal" | "jobs" => Arc::clone(&running.programs) as Arc<dyn Service>,
+            what if what.starts_with("app.") => Arc::clone(&running.agent),
+            _ => Arc::clone(&running.fabric),
+        };
+        drop(stage);
+        service.submit(request);
+    }
+
+    fn start(self: &Arc<Self>, request: Request) {
+        let mut stage = self.lock();
+        let zygote = match std::mem::replace(&mut *stage, Stage::Building) {
+            Stage::Waiting(zygote) => zygote,
+            other => {
+                let error = match &other {
+                    Stage::Failed(error) => error.clone(),
+                    _ => LabError::new("AlreadyStarted", "this lab has a network already", "start another lab"),
+                };
+                *stage = other;
+                return request.reply.send(Err(error));
+            }
+        };
+        drop(stage);
+        let lab = Arc::clone(self);
+        let Request { body, reply, .. } = request;
+        let builder = std::thread::Builder::new().name("builder".to_owned());
+        // A reply that cannot be moved into a thread is dropped with it, which answers with an error.
+        let _ = builder.spawn(move || lab.build(&body, zygote, reply));
+    }
+
+    /// Builds the network; the lab's clock starts when all namespaces stand.
+    fn build(&self, body: &Value, zygote: OwnedFd, reply: Reply) {
+        let began = Instant::now();
+        match self.assemble(body, zygote) {
+            Ok((running, hosts, kind)) => {
+                let setup_ms = began.elapsed().as_secs_f64() * 1e3;
+                let fabric = Arc::clone(&running.fabric);
+                *self.lock() = Stage::Running(running);
+                let answer = Reply::new(move |fidelity: Result<Value, LabError>| {
+                    let realtime = fidelity.ok().and_then(|record| record.get("realtime")?.as_bool()).unwrap_or(false);
+                    let interface = if kind == InterfaceKind::Tap { "tap" } else { "veth" };
+                    let pid = std::process::id();
+                    reply.send(Ok(json!({"pid": pid, "hosts": hosts, "setup_ms": setup_ms, "interface": interface, "realtime": realtime})));
+                });
+                fabric.submit(Request { body: json!({"do": "fidelity"}), descriptors: Vec::new(), reply: answer });
+            }
+            Err(error) => {
+                *self.lock() = Stage::Failed(error.clone());
+                reply.send(Err(error));
+            }
+        }
+    }
+
+    fn assemble(&self, body: &Value, zygote: OwnedFd) -> Result<(Running, usize, InterfaceKind), LabError> {
+        let spec =
+            body.get("network").ok_or_else(|| LabError::new("MalformedRequest", "`start` has no \"network\"", ""))?;
+        let network = NetworkSpec::from_json(spec)?;
+        let wanted = wanted_interface(body.get("options"))?;
+        let built = namespace::build(&network, wanted)?;
+        let count = built.hosts.len();
+        let lacking = |error: std::io::Error| {
+            LabError::new("LabNotStarted", error.to_string(), "raise the limit of open files (ulimit -n)")
+        };
+        let mut for_agent = Vec::with_capacity(count);
+        for host in &built.hosts {
+            for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
+        }
+        let clock = LabClock::start();
+        let programs = Arc::new(Keeper::new(&network, built.hosts, zygote).map_err(lacking)?);
+        let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
+        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock)?);
+        let mut description =
+            serde_json::to_value(&network).map_err(|error| LabError::new("Internal", error.to_string(), ""))?;
+        description["interface"] = if built.kind == InterfaceKind::Tap { "tap".into() } else { "veth".into() };
+        Ok((Running { fabric, agent, programs, clock, description: Arc::new(description) }, count, built.kind))
+    }
+
+    fn abandon_programs(&self) {
+        if let Stage::Running(running) = &*self.lock() {
+            running.programs.abandon();
+        }
+    }
+
+    /// Lets the parts put away what they hold (captures that are being written), for a limited time.
+    fn put_away(&self) {
+        let stopped = LabError::new("LabStopped", "the lab was stopped", "");
+        let stage = std::mem::replace(&mut *self.lock(), Stage::Failed(stopped));
+        let (done, is_done) = std::sync::mpsc::channel();
+        let tidy = std::thread::Builder::new().spawn(move || {
+            drop(stage);
+            // Nobody listens any more when the time was over.
+            let _ = done.send(());
+        });
+        if tidy.is_ok() {
+            let _ = is_done.recv_timeout(TIDY_TIME);
+        }
+    }
+}
+
+fn wanted_interface(options: Option<&Value>) -> Result<Option<InterfaceKind>, LabError> {
+    match options.and_then(|options| options.get("interface")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text == "auto" => Ok(None),
+        Some(Value::String(text)) if text == "tap" => Ok(Some(InterfaceKind::Tap)),
+        Some(Value::String(text)) if text == "veth" => Ok(Some(InterfaceKind::Packet)),
+        Some(other) => Err(LabError::new(
+            "InvalidOption",
+            format!("the option interface is {other}; it can be \"auto\", \"tap\" or \"veth\""),
+            "",
+        )),
+    }
+}

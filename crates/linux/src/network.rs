@@ -1,0 +1,685 @@
+//! The description of a network as a lab receives it (docs/reference/lab-protocol.md), and the checks that refuse one
+//! that contradicts itself before anything is built.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use twinnet_packet::Framing;
+use twinnet_units::{Duration, Rate};
+
+use crate::service::LabError;
+
+/// Longest interface name that the kernel takes, in bytes.
+const INTERFACE_NAME_BYTES: usize = 15;
+/// Longest host name that the kernel takes, in bytes.
+const HOST_NAME_BYTES: usize = 63;
+/// MTUs that a link may have: the least that IPv4 allows, and the most that a TAP takes.
+const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
+/// The least MTU that IPv6 allows (RFC 8200 section 5).
+const IPV6_MTU: u32 = 1280;
+/// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
+const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
+
+/// A whole network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSpec {
+    /// Seed of all randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// Hosts and switches; their order gives each its index.
+    pub nodes: Vec<NodeSpec>,
+    /// Links; their order gives each its index.
+    #[serde(default)]
+    pub links: Vec<LinkSpec>,
+    /// Changes at given times; read by the fabric.
+    #[serde(default)]
+    pub schedule: Vec<Value>,
+}
+
+/// A node of the network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NodeSpec {
+    /// A real host, or a router when it forwards.
+    Host(HostSpec),
+    /// A switch.
+    Switch(SwitchSpec),
+}
+
+/// A real host: a network namespace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSpec {
+    /// Its name, and its host name.
+    pub name: String,
+    /// Whether it forwards packets between its interfaces.
+    #[serde(default)]
+    pub forwarding: bool,
+    /// Its interfaces.
+    #[serde(default)]
+    pub ports: Vec<HostPortSpec>,
+    /// Its routes beyond those that its addresses imply.
+    #[serde(default)]
+    pub routes: Vec<RouteSpec>,
+    /// Kernel parameters below `net.`, by their dotted name.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, Value>,
+}
+
+/// An interface of a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPortSpec {
+    /// Interface name, such as `h1-eth0`.
+    pub name: String,
+    /// Hardware address.
+    pub mac: MacAddress,
+    /// Addresses with their prefix lengths.
+    #[serde(default)]
+    pub addresses: Vec<Prefix>,
+    /// Queue configuration; read by the fabric. `None`: the interface's own, back-pressured queue.
+    #[serde(default)]
+    pub queue: Option<Value>,
+}
+
+/// A route of a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// Where to.
+    pub to: Prefix,
+    /// The next hop.
+    pub via: IpAddr,
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchSpec {
+    /// Its name.
+    pub name: String,
+    /// Its datapath identifier.
+    pub dpid: u64,
+    /// What it does without a controller.
+    #[serde(default)]
+    pub fail_mode: FailMode,
+    /// Time that each frame spends in it.
+    #[serde(default, rename = "delay_ps")]
+    pub delay: Duration,
+    /// Its ports.
+    #[serde(default)]
+    pub ports: Vec<SwitchPortSpec>,
+    /// Flows in `ovs-ofctl` syntax.
+    #[serde(default)]
+    pub flows: Vec<String>,
+}
+
+/// What a switch does without a controller, in the words of Open vSwitch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailMode {
+    /// It learns addresses and forwards by them.
+    #[default]
+    Standalone,
+    /// It does what its flows say and drops the rest.
+    Secure,
+}
+
+/// A port of a switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchPortSpec {
+    /// Name, such as `s1-eth1`.
+    pub name: String,
+    /// Its OpenFlow number.
+    pub number: u32,
+    /// Queue configuration; read by the fabric. `None`: FIFO of 1000 frames.
+    #[serde(default)]
+    pub queue: Option<Value>,
+}
+
+/// A link between two ports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// One end.
+    pub a: EndSpec,
+    /// The other end.
+    pub b: EndSpec,
+    /// Largest packet (Ethernet payload) in bytes.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: u32,
+    /// Whether it carries anything.
+    #[serde(default = "yes")]
+    pub up: bool,
+    /// From `a` to `b`.
+    #[serde(default)]
+    pub ab: DirectionSpec,
+    /// From `b` to `a`.
+    #[serde(default)]
+    pub ba: DirectionSpec,
+}
+
+/// An end of a link: a node and the index of a port in its `ports`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndSpec {
+    /// Name of the node.
+    pub node: String,
+    /// Index of the port.
+    pub port: usize,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionSpec {
+    /// Line rate; `None`: no serialisation time at all.
+    #[serde(default, rename = "rate_bps")]
+    pub rate: Option<Rate>,
+    /// What a frame costs on the wire beyond its bytes.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Propagation delay.
+    #[serde(default, rename = "delay_ps")]
+    pub delay: Duration,
+    /// Distribution of the delay's variation; read by the fabric.
+    #[serde(default)]
+    pub jitter: Option<Value>,
+    /// Whether jitter may change the order of frames.
+    #[serde(default)]
+    pub reorder: bool,
+    /// Loss model; read by the fabric.
+    #[serde(default)]
+    pub loss: Option<Value>,
+    /// Probability that a frame is carried twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that a bit of a frame is turned.
+    #[serde(default)]
+    pub corrupt: f64,
+}
+
+const fn ethernet_mtu() -> u32 {
+    1500
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// A hardware address, written `00:00:00:00:00:01`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// The IPv6 link-local address that this hardware address implies (RFC 4291 appendix A, modified EUI-64).
+    #[must_use]
+    pub fn link_local(self) -> std::net::Ipv6Addr {
+        let [a, b, c, d, e, f] = self.0;
+        let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
+        std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, pair(a ^ 2, b), pair(c, 0xff), pair(0xfe, d), pair(e, f))
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for MacAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || format!("{text:?} is not a hardware address; write for example \"00:00:00:00:00:01\"");
+        let mut bytes = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut bytes {
+            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(refuse)?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| refuse())?;
+        }
+        if parts.next().is_some() {
+            return Err(refuse());
+        }
+        if bytes[0] & 1 == 1 || bytes == [0; 6] {
+            return Err(format!("{text:?} cannot be an interface's address: it is a multicast address or all zeros"));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// An address and the length of its network's prefix, written `10.0.0.1/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    /// The address.
+    pub address: IpAddr,
+    /// Bits of the network.
+    pub length: u8,
+}
+
+impl Prefix {
+    /// The address with all bits behind the prefix cleared.
+    #[must_use]
+    pub fn network(self) -> IpAddr {
+        let length = u32::from(self.length);
+        match self.address {
+            IpAddr::V4(address) => {
+                IpAddr::V4((address.to_bits() & (!0_u32).checked_shl(32 - length).unwrap_or(0)).into())
+            }
+            IpAddr::V6(address) => {
+                IpAddr::V6((address.to_bits() & (!0_u128).checked_shl(128 - length).unwrap_or(0)).into())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || {
+            format!(
+                "{text:?} is not an address with its prefix length; write for example \"10.0.0.1/8\" or \"fd00::1/64\""
+            )
+        };
+        let (address, length) = text.split_once('/').ok_or_else(refuse)?;
+        let address = address.parse::<IpAddr>().map_err(|_| refuse())?;
+        let length = length.parse::<u8>().map_err(|_| refuse())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        if length > most {
+            return Err(format!("{text:?} has a prefix of {length} bits; at most {most} are possible"));
+        }
+        Ok(Self { address, length })
+    }
+}
+
+macro_rules! serialise_as_text {
+    ($type:ty) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+serialise_as_text!(MacAddress);
+serialise_as_text!(Prefix);
+
+impl NodeSpec {
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Host(host) => &host.name,
+            Self::Switch(switch) => &switch.name,
+        }
+    }
+
+    /// Number of its ports.
+    #[must_use]
+    pub fn port_count(&self) -> usize {
+        match self {
+            Self::Host(host) => host.ports.len(),
+            Self::Switch(switch) => switch.ports.len(),
+        }
+    }
+
+    /// Name of port `port`.
+    #[must_use]
+    pub fn port_name(&self, port: usize) -> Option<&str> {
+        match self {
+            Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
+            Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
+        }
+    }
+}
+
+impl NetworkSpec {
+    /// Reads and checks a network.
+    ///
+    /// # Errors
+    /// `InvalidNetwork`, telling the element and what is wrong with it.
+    pub fn from_json(value: &Value) -> Result<Self, LabError> {
+        let Value::Object(fields) = value else {
+            return Err(invalid("the network is not an object".to_owned()));
+        };
+        if let Some(unknown) = fields.keys().find(|key| !["seed", "nodes", "links", "schedule"].contains(&key.as_str()))
+        {
+            return Err(invalid(format!(
+                "the network has the unknown key {unknown:?}; known are seed, nodes, links, schedule"
+            )));
+        }
+        let spec = Self {
+            seed: fields.get("seed").map_or(Ok(0), |seed| read(seed, "seed"))?,
+            nodes: read_each(fields.get("nodes"), "nodes")?,
+            links: read_each(fields.get("links"), "links")?,
+            schedule: read_each(fields.get("schedule"), "schedule")?,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Index of the node `name`.
+    #[must_use]
+    pub fn node_index(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name() == name)
+    }
+
+    /// Checks that the network does not contradict itself.
+    ///
+    /// # Errors
+    /// `InvalidNetwork`, telling the element and what is wrong with it.
+    pub fn check(&self) -> Result<(), LabError> {
+        let mut node_names = HashMap::new();
+        let mut port_names = HashMap::new();
+        let mut dpids = HashMap::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let name = node.name();
+            check_node_name(name).map_err(|why| invalid(format!("nodes[{index}]: {why}")))?;
+            if node_names.insert(name, node).is_some() {
+                return Err(invalid(format!("nodes[{index}]: the name {name:?} is taken by an earlier node")));
+            }
+            for port in 0..node.port_count() {
+                let port_name = node.port_name(port).unwrap_or_default();
+                check_interface_name(port_name)
+                    .map_err(|why| invalid(format!("node {name:?}, ports[{port}]: {why}")))?;
+                if let Some(other) = port_names.insert(port_name, name) {
+                    return Err(invalid(format!(
+                        "node {name:?}, ports[{port}]: the name {port_name:?} is taken by a port of {other:?}"
+                    )));
+                }
+            }
+            match node {
+                NodeSpec::Host(host) => host.check()?,
+                NodeSpec::Switch(switch) => {
+                    switch.check()?;
+                    if let Some(other) = dpids.insert(switch.dpid, name) {
+                        return Err(invalid(format!("switches {other:?} and {name:?} both have dpid {}", switch.dpid)));
+                    }
+                }
+            }
+        }
+        self.check_links(&node_names)
+    }
+
+    fn check_links(&self, nodes: &HashMap<&str, &NodeSpec>) -> Result<(), LabError> {
+        let mut used = HashMap::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let refuse = |why: String| invalid(format!("links[{index}] ({} to {}): {why}", link.a.node, link.b.node));
+            for end in [&link.a, &link.b] {
+                let Some(node) = nodes.get(end.node.as_str()) else {
+                    return Err(refuse(format!("there is no node {:?}", end.node)));
+                };
+                if end.port >= node.port_count() {
+                    return Err(refuse(format!(
+                        "{:?} has {} ports; there is no port {}",
+                        end.node,
+                        node.port_count(),
+                        end.port
+                    )));
+                }
+                if let Some(other) = used.insert((end.node.as_str(), end.port), index) {
+                    return Err(refuse(format!("port {} of {:?} is in use by links[{other}]", end.port, end.node)));
+                }
+                if let NodeSpec::Host(host) = node {
+                    let speaks_ipv6 = host
+                        .ports
+                        .get(end.port)
+                        .is_some_and(|port| port.addresses.iter().any(|prefix| prefix.address.is_ipv6()));
+                    if speaks_ipv6 && link.mtu < IPV6_MTU {
+                        return Err(refuse(format!(
+                            "{:?} has an IPv6 address there, and IPv6 needs an MTU of {IPV6_MTU}; the MTU is {}",
+                            end.node, link.mtu
+                        )));
+                    }
+                }
+            }
+            if !MTU_RANGE.contains(&link.mtu) {
+                return Err(refuse(format!(
+                    "the MTU is {}; it can be {} to {}",
+                    link.mtu,
+                    MTU_RANGE.start(),
+                    MTU_RANGE.end()
+                )));
+            }
+            for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
+                for (what, probability) in [("duplicate", direction.duplicate), ("corrupt", direction.corrupt)] {
+                    if !(0.0..=1.0).contains(&probability) {
+                        return Err(refuse(format!(
+                            "{name}.{what} is {probability}; a probability lies between 0 and 1"
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// MTU and line rate of the link at each port of the node `name`, seen from it; a port without a link has neither.
+    #[must_use]
+    pub fn attachments(&self) -> HashMap<(&str, usize), (u32, Option<Rate>)> {
+        let mut attachments = HashMap::with_capacity(self.links.len() * 2);
+        for link in &self.links {
+            attachments.insert((link.a.node.as_str(), link.a.port), (link.mtu, link.ab.rate));
+            attachments.insert((link.b.node.as_str(), link.b.port), (link.mtu, link.ba.rate));
+        }
+        attachments
+    }
+}
+
+impl HostSpec {
+    fn check(&self) -> Result<(), LabError> {
+        let refuse = |why: String| invalid(format!("host {:?}: {why}", self.name));
+        for route in &self.routes {
+            if route.to.address.is_ipv4() != route.via.is_ipv4() {
+                return Err(refuse(format!(
+                    "the route to {} goes via {}: both must be of one family",
+                    route.to, route.via
+                )));
+            }
+            if route.to.network() != route.to.address {
+                return Err(refuse(format!(
+                    "the route to {} has bits behind its prefix; write {}/{}",
+                    route.to,
+                    route.to.network(),
+                    route.to.length
+                )));
+            }
+        }
+        for (key, value) in &self.sysctls {
+            let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+            if !key.starts_with("net.") || key.contains("..") || !plain {
+                return Err(refuse(format!(
+                    "the kernel parameter {key:?} cannot be set for one host; only those below \"net.\" can"
+                )));
+            }
+            if !(value.is_string() || value.is_i64() || value.is_u64()) {
+                return Err(refuse(format!("the value of {key:?} is {value}; it can be text or a whole number")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SwitchSpec {
+    fn check(&self) -> Result<(), LabError> {
+        let mut numbers = HashMap::new();
+        for port in &self.ports {
+            let refuse = |why: String| invalid(format!("switch {:?}, port {:?}: {why}", self.name, port.name));
+            if !(1..=HIGHEST_PORT_NUMBER).contains(&port.number) {
+                return Err(refuse(format!("the number is {}; it can be 1 to {HIGHEST_PORT_NUMBER}", port.number)));
+            }
+            if let Some(other) = numbers.insert(port.number, &port.name) {
+                return Err(refuse(format!("the number {} is taken by {other:?}", port.number)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_node_name(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if name.is_empty()
+        || name.len() > HOST_NAME_BYTES
+        || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        || !name.chars().all(allowed)
+    {
+        let shown: String = name.chars().take(80).collect();
+        return Err(format!("{shown:?} cannot be a name; 1 to {HOST_NAME_BYTES} letters, digits, \"_\", \".\" and \"-\" can, a letter or digit first"));
+    }
+    Ok(())
+}
+
+fn check_interface_name(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%';
+    if name.is_empty()
+        || name.len() > INTERFACE_NAME_BYTES
+        || ["lo", ".", "..", "all", "default"].contains(&name)
+        || !name.chars().all(allowed)
+    {
+        let shown: String = name.chars().take(80).collect();
+        return Err(format!("{shown:?} cannot be an interface's name; 1 to {INTERFACE_NAME_BYTES} ASCII characters without space, \"/\", \":\" and \"%\" can, and not \"lo\""));
+    }
+    Ok(())
+}
+
+fn read<T: for<'de> Deserialize<'de>>(value: &Value, place: &str) -> Result<T, LabError> {
+    T::deserialize(value).map_err(|error| invalid(format!("{place}: {error}")))
+}
+
+fn read_each<T: for<'de> Deserialize<'de>>(value: Option<&Value>, key: &str) -> Result<Vec<T>, LabError> {
+    match value {
+        None => Ok(Vec::new()),
+        Some(Value::Array(values)) => {
+            values.iter().enumerate().map(|(index, value)| read(value, &format!("{key}[{index}]"))).collect()
+        }
+        Some(_) => Err(invalid(format!("{key} is not an array"))),
+    }
+}
+
+fn invalid(message: String) -> LabError {
+    LabError::new("InvalidNetwork", message, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn two_hosts() -> Value {
+        json!({
+            "seed": 1,
+            "nodes": [
+                {"kind": "host", "name": "h1", "forwarding": false, "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.254"}],
+                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "addresses": ["10.0.0.1/8", "fd00::1/64"], "queue": null}],
+                 "sysctls": {"net.ipv4.tcp_congestion_control": "cubic"}},
+                {"kind": "switch", "name": "s1", "dpid": 1, "fail_mode": "standalone", "delay_ps": 0, "flows": [],
+                 "ports": [{"name": "s1-eth1", "number": 1, "queue": {"kind": "fifo", "limit_frames": 10}}]},
+            ],
+            "links": [{"a": {"node": "h1", "port": 0}, "b": {"node": "s1", "port": 0}, "mtu": 1500, "up": true,
+                "ab": {"rate_bps": 1_000_000_000, "framing": "ethernet", "delay_ps": 5, "jitter": null, "reorder": false, "loss": null, "duplicate": 0.0, "corrupt": 0.0},
+                "ba": {"rate_bps": null}}],
+            "schedule": []
+        })
+    }
+
+    fn refusal(change: impl FnOnce(&mut Value)) -> String {
+        let mut network = two_hosts();
+        change(&mut network);
+        NetworkSpec::from_json(&network).unwrap_err().message
+    }
+
+    #[test]
+    fn a_network_is_read_and_written_alike() {
+        let spec = NetworkSpec::from_json(&two_hosts()).unwrap();
+        let again = NetworkSpec::from_json(&serde_json::to_value(&spec).unwrap()).unwrap();
+        assert_eq!(spec, again);
+        assert_eq!(spec.attachments()[&("h1", 0)], (1500, Rate::from_bps(1_000_000_000)));
+    }
+
+    #[test]
+    fn a_contradiction_is_refused_with_its_place() {
+        assert_eq!(
+            refusal(|n| n["links"][0]["b"]["node"] = json!("s9")),
+            "links[0] (h1 to s9): there is no node \"s9\""
+        );
+        assert_eq!(
+            refusal(|n| n["links"][0]["b"]["port"] = json!(1)),
+            "links[0] (h1 to s1): \"s1\" has 1 ports; there is no port 1"
+        );
+        assert_eq!(
+            refusal(|n| n["nodes"][1]["name"] = json!("h1")),
+            "nodes[1]: the name \"h1\" is taken by an earlier node"
+        );
+        assert_eq!(
+            refusal(|n| n["links"][0]["b"] = n["links"][0]["a"].clone()),
+            "links[0] (h1 to h1): port 0 of \"h1\" is in use by links[0]"
+        );
+        assert_eq!(
+            refusal(|n| n["links"][0]["mtu"] = json!(70_000)),
+            "links[0] (h1 to s1): the MTU is 70000; it can be 68 to 65521"
+        );
+        assert!(refusal(|n| n["links"][0]["mtu"] = json!(600)).contains("IPv6 needs an MTU of 1280"));
+        assert!(refusal(|n| n["links"][0]["ab"]["corrupt"] = json!(1.2)).contains("ab.corrupt is 1.2"));
+        assert!(refusal(|n| n["nodes"][0]["ports"][0]["name"] = json!("an-interface-too-long"))
+            .contains("cannot be an interface's name"));
+        assert!(
+            refusal(|n| n["nodes"][0]["routes"][0]["via"] = json!("fd00::1")).contains("both must be of one family")
+        );
+        assert!(refusal(|n| n["nodes"][0]["sysctls"] = json!({"kernel.panic": 1})).contains("only those below"));
+        assert!(
+            refusal(|n| n["nodes"][0]["ports"][0]["colour"] = json!(1)).contains("nodes[0]: unknown field `colour`")
+        );
+        assert!(refusal(|n| n["nodes"][0]["ports"][0]["mac"] = json!("01:00:00:00:00:01")).contains("multicast"));
+        assert!(refusal(|n| n["links"][0]["ab"]["rate_bps"] = json!(0)).contains("links[0]"));
+    }
+
+    #[test]
+    fn a_network_prefix_clears_the_host_bits() {
+        assert_eq!("10.1.2.3/8".parse::<Prefix>().unwrap().network().to_string(), "10.0.0.0");
+        assert_eq!("10.1.2.3/0".parse::<Prefix>().unwrap().network().to_string(), "0.0.0.0");
+        assert_eq!("fd00::1/64".parse::<Prefix>().unwrap().network().to_string(), "fd00::");
+        assert!("10.0.0.1/33".parse::<Prefix>().is_err());
+    }
+
+    #[test]
+    fn the_link_local_address_follows_from_the_hardware_address() {
+        let mac: MacAddress = "00:00:00:00:00:01".parse().unwrap();
+        assert_eq!(mac.link_local().to_string(), "fe80::200:ff:fe00:1");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = (text.parse::<Prefix>(), text.parse::<MacAddress>());
+        }
+    }
+}

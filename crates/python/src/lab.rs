@@ -1,0 +1,91 @@
+//! Lab processes: starting one, being one, finding them.
+
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use twinnet_linux::lab_process::{self, Factories};
+use twinnet_linux::service::{LabError, Request, Service};
+
+pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
+
+fn core_error(error: LabError) -> PyErr {
+    CoreError::new_err((error.name, error.message, error.remedy))
+}
+
+/// A lab process as its owner holds it. Both descriptors belong to the caller, who closes them.
+#[pyclass(frozen, get_all, module = "twinnet._core")]
+pub struct LabHandle {
+    /// Process identifier.
+    pid: i32,
+    /// Descriptor of the process.
+    pidfd: i32,
+    /// The owner's socket; the lab ends when it is closed.
+    socket: i32,
+    /// The lab's name.
+    name: String,
+}
+
+/// Starts a lab process.
+#[pyfunction]
+#[pyo3(signature = (name, python, module))]
+pub fn spawn_lab(py: Python<'_>, name: Option<String>, python: PathBuf, module: PathBuf) -> PyResult<LabHandle> {
+    let handle = py.detach(|| lab_process::spawn_lab(name.as_deref(), &python, &module)).map_err(core_error)?;
+    Ok(LabHandle {
+        pid: handle.pid,
+        pidfd: handle.pidfd.into_raw_fd(),
+        socket: handle.control.into_raw_fd(),
+        name: handle.name,
+    })
+}
+
+/// Becomes a lab: called by the bootstrap of `spawn_lab` only. Never returns.
+#[pyfunction]
+pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> PyResult<()> {
+    if control < 3 || listener < 3 || control == listener {
+        return Err(PyValueError::new_err("control and listener are two descriptors above 2"));
+    }
+    // SAFETY: the bootstrap gives two descriptors that nobody else holds.
+    let (control, listener) = unsafe { (OwnedFd::from_raw_fd(control), OwnedFd::from_raw_fd(listener)) };
+    py.detach(|| {
+        // SAFETY: the bootstrap calls this in the process that `spawn_lab` made, before any thread is started.
+        unsafe { lab_process::lab_main(control, listener, &name, factories()) }
+    })
+}
+
+/// The parts of a lab.
+fn factories() -> Factories {
+    Factories {
+        fabric: Box::new(|_network, interfaces, _clock| Ok(Box::new(Unconnected { _interfaces: interfaces }))),
+        agent: Box::new(|_clock, _hosts| Ok(Box::new(Unconnected { _interfaces: Vec::new() }))),
+    }
+}
+
+/// Interfaces without links between them: every request is refused.
+struct Unconnected {
+    _interfaces: Vec<twinnet_linux::interface::HostInterface>,
+}
+
+impl Service for Unconnected {
+    fn submit(&self, request: Request) {
+        let what = request.body.get("do").cloned().unwrap_or_default();
+        request.reply.send(Err(LabError::new(
+            "UnknownRequest",
+            format!("this lab does not know the request {what}"),
+            "",
+        )));
+    }
+}
+
+/// Names of the caller's running labs.
+#[pyfunction]
+pub fn list_labs() -> PyResult<Vec<String>> {
+    lab_process::list_labs().map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// What this machine can and cannot do, as a JSON array.
+#[pyfunction]
+pub fn doctor(py: Python<'_>) -> String {
+    py.detach(|| twinnet_linux::doctor::examine().to_string())
+}
