@@ -21,7 +21,8 @@
       annotations: layout.annotations.map((one) => ({ ...one, font: { ...one.font, color: soft } })),
     };
   };
-  const config = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const buttons = [["toImage", "zoom2d", "pan2d", "resetScale2d"]];
+  const config = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: buttons };
   const draw = () => {
     for (const [id, panel] of Object.entries(panels)) {
       Plotly.react(document.getElementById(id), panel.data, themed(panel.layout), config);
