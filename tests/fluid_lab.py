@@ -1,11 +1,12 @@
-"""A stand-in for the lab: a fluid model of TCP and UDP at one port, shared or separate, that gives a run's tables at once."""
+"""A stand-in for the lab: a fluid model of TCP and UDP at one port, shared or separate; it gives tables at once."""
 
 import random
 from collections.abc import Callable
 
+from twinnet.study.judgement import judged_record
 from twinnet.study.plan import PlannedRun
 from twinnet.study.runner import Progress
-from twinnet.study.store import Fidelity, Measured
+from twinnet.study.store import Measured
 from twinnet.study.tables import table
 
 STEP_S = 0.125
@@ -83,8 +84,10 @@ class FluidLab:
             | {"lost_packets": totals[number] // 20000 if protocol == "udp" else None}
             for number, (protocol, host) in enumerate(flows, 1)
         ]
-        reasons = () if self.verdict == "valid" else ("lateness p99 9 ms is above 1 ms",)
-        fidelity = Fidelity(self.verdict, reasons, {"lateness_ns": {"p50": 900, "p99": 20_000, "max": 80_000}})
+        p999_ns = {"valid": 60_000, "doubtful": 2_000_000, "invalid": 20_000_000}[self.verdict]
+        lateness = {"p50": 900, "p90": 4000, "p99": 20_000, "p999": p999_ns, "max": 2 * p999_ns, "mean": 1500.0}
+        record = {"elapsed_ps": round(tcp_s * 1e12), "handed_over": 100_000, "lateness_ns": lateness, "cores": 2}
+        fidelity = judged_record(record, specification.fidelity)
         return Measured(
             table("flows", rows),
             table("intervals", intervals),

@@ -16,11 +16,13 @@
       font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: ink },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: ink },
       hoverlabel: { bgcolor: raised, bordercolor: soft, font: { color: ink } },
       annotations: layout.annotations.map((one) => ({ ...one, font: { ...one.font, color: soft } })),
     };
   };
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const buttons = [["toImage", "zoom2d", "pan2d", "resetScale2d"]];
+  const config = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: buttons };
   const draw = () => {
     for (const [id, panel] of Object.entries(panels)) {
       Plotly.react(document.getElementById(id), panel.data, themed(panel.layout), config);

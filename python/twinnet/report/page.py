@@ -172,12 +172,14 @@ def _differences(analysis: Analysis) -> str:
         return ""
     rows: list[list[str]] = []
     for one in analysis.differences:
+        if one.first.interval.estimate == one.second.interval.estimate == 0:
+            continue
         scale = common_scale([one.first.interval.estimate, one.second.interval.estimate], one.first.unit)
         rows.append(
             [
                 escape(f"{one.first.measurement}, {one.first.label}"),
                 escape(worded_phase(one.first.phase)),
-                escape(f"{worded_levels(one.first.levels)} − {worded_levels(one.second.levels)}"),
+                escape(" − ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
                 escape(value_with_interval(one.interval, one.first.unit, scale)),
                 escape(worded_p(one.adjusted_p)),
                 escape(_effect(one.effect.value, one.effect.magnitude)),

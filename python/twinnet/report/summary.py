@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -14,13 +13,15 @@ from twinnet.report.wording import (
     common_scale,
     value_with_interval,
     worded_levels,
+    worded_p,
     worded_phase,
     worded_value,
 )
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.comparison import Comparison
 from twinnet.study.verdict import ComparisonResult, StatementResult
 
-__all__ = ["answer", "fidelity_sentences", "print_summary", "statement_numbers"]
+__all__ = ["answer", "compared_record", "compared_rows", "fidelity_sentences", "print_summary", "statement_numbers", "summary_record"]
 
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
@@ -109,7 +110,7 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     console.print(Text(answer(analysis), style="bold"))
     if analysis.statements and analysis.used:
         console.print()
-        console.print(Group(*_statements(analysis)))
+        console.print(_statements(analysis))
     for name in analysis.specification.measurements:
         table = _means(analysis, name)
         if table is not None:
@@ -124,14 +125,15 @@ def print_summary(analysis: Analysis, console: Console) -> None:
         console.print(Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here."))
 
 
-def _statements(analysis: Analysis) -> Iterable[RenderableType]:
+def _statements(analysis: Analysis) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
     for result in analysis.statements:
         mark, colour = _MARKS[result.verdict]
-        line = Text.assemble((f"{mark} {result.verdict:<14}", colour), result.statement.text)
-        line.overflow = "fold"
-        yield line
-        for numbers in statement_numbers(analysis, result):
-            yield Padding(Text(numbers, style="dim"), (0, 0, 0, 16))
+        numbers = [Text(line, style="dim") for line in statement_numbers(analysis, result)]
+        table.add_row(Text(f"{mark} {result.verdict}", style=colour), Group(Text(result.statement.text), *numbers))
+    return table
 
 
 def _means(analysis: Analysis, name: str) -> Group | None:
@@ -186,11 +188,61 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
                 "phase_s": one.phase,
                 "unit": one.unit,
                 "mean": one.interval.estimate,
-                "low": None if one.interval.low != one.interval.low else one.interval.low,
-                "high": None if one.interval.high != one.interval.high else one.interval.high,
+                "low": None if math.isnan(one.interval.low) else one.interval.low,
+                "high": None if math.isnan(one.interval.high) else one.interval.high,
                 "repetitions": len(one.samples),
                 "shown": worded_value(one.interval.estimate, one.unit),
             }
             for one in analysis.means
         ],
+    }
+
+
+def compared_rows(found: Comparison) -> list[list[str]]:
+    """One row of text for each compared mean: quantity, levels, time, first, second, difference, p, effect."""
+    rows: list[list[str]] = []
+    for one in found.compared:
+        unit = one.first.unit
+        scale = common_scale([one.first.interval.estimate, one.second.interval.estimate], unit)
+        rows.append(
+            [
+                f"{one.first.measurement}, {one.first.label}",
+                worded_levels(one.first.levels),
+                worded_phase(one.first.phase),
+                value_with_interval(one.first.interval, unit, scale),
+                value_with_interval(one.second.interval, unit, scale),
+                value_with_interval(one.difference, unit, scale),
+                "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
+                "" if one.effect is None else f"{one.effect.value:.2f} {one.effect.magnitude}",
+            ]
+        )
+    return rows
+
+
+def compared_record(found: Comparison) -> dict[str, object]:
+    """The comparison as `--json` prints it."""
+
+    def finite(value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
+
+    return {
+        "compared": [
+            {
+                "measurement": one.first.measurement,
+                "levels": dict(one.first.levels),
+                "label": one.first.label,
+                "phase_s": one.first.phase,
+                "unit": one.first.unit,
+                "first": one.first.interval.estimate,
+                "second": one.second.interval.estimate,
+                "difference": one.difference.estimate,
+                "low": finite(one.difference.low),
+                "high": finite(one.difference.high),
+                "p_adjusted": finite(one.adjusted_p),
+                "hedges_g": finite(one.effect.value) if one.effect is not None else None,
+            }
+            for one in found.compared
+        ],
+        "only_first": found.only_first,
+        "only_second": found.only_second,
     }

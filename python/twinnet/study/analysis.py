@@ -12,6 +12,7 @@ import numpy as np
 from twinnet.measure.run_quantities import RunTables, unit_of
 from twinnet.measure.series import Band, band, receivers
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
+from twinnet.study.judgement import judged_again
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
@@ -109,7 +110,7 @@ class Analysis:
         for run in self.planned:
             found = store.find(run)
             if found is not None:
-                self.stored[run.id] = found
+                self.stored[run.id] = judged_again(found, study.specification.fidelity)
         ids = {run.id for run in self.planned}
         rest = list(store.all_runs())
         self.failed = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twinnet import apps
-from twinnet.errors import NotAvailable, ProgramMissing
+from twinnet.errors import NotAvailable
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.judgement import judged_record
 from twinnet.study.network_of import network_of
@@ -26,7 +25,6 @@ _PS_PER_SECOND = 1_000_000_000_000
 _SLICE_PS = _PS_PER_SECOND // 4
 _START_ALLOWANCE_S = 1.5
 _FINEST_SAMPLE_PS = 50_000_000_000
-_PROGRAMS = {"udp": "iperf", "tcp": "iperf", "http": "wget", "ping": "ping"}
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,10 @@ class LabExecutor:
                 "use the wall clock: --set clock=wall",
             )
         for entry in specification.traffic:
-            program = _PROGRAMS[entry.app]
-            if entry.using == "programs" and shutil.which(program) is None:
-                raise ProgramMissing(
-                    f"the traffic {entry.name} runs the program {program}, which is not installed",
-                    f"install {program}, or use the built-in apps (for tcp-udp-queues: --set tools=apps)",
+            if entry.using == "programs":
+                raise NotAvailable(
+                    f"the traffic {entry.name} asks for real programs, which this version cannot start in a study",
+                    "use the built-in apps: --set tools=apps",
                 )
 
     def expected_s(self, run: PlannedRun) -> float:
@@ -78,25 +75,20 @@ class _Run:
         self.flows: list[PlannedFlow] = []
 
     def make(self) -> Measured:
-        from twinnet.study.program_traffic import ProgramTraffic
-
         ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
         sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
         zero_ps = self._zero_ps()
-        programs = ProgramTraffic(self.lab, self.specification, zero_ps, self.sample_ps)
         for entry in self.specification.traffic:
-            if entry.using == "apps":
-                self._start_app(entry, zero_ps)
-        programs.start()
+            self._start_app(entry, zero_ps)
         self._until(zero_ps)
         self.lab.fidelity(reset=True)
-        self._watch(zero_ps, programs)
+        self._watch(zero_ps)
         self._drain()
         record = dict(self.lab.fidelity().raw)
         reports = self.lab.reports()
         tables = collect(
             reports,
-            [*self.flows, *programs.flows()],
+            self.flows,
             self.lab.samples(sampler) if sampler is not None else None,
             zero_ps,
             _known_end_ps(self.specification),
@@ -106,8 +98,7 @@ class _Run:
             tables.intervals,
             tables.port_samples,
             judged_record(record, self.specification.fidelity),
-            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps}
-            | {"programs": programs.versions()},
+            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
         )
 
     def _zero_ps(self) -> int:
@@ -122,7 +113,7 @@ class _Run:
             address = self.lab.layout.address(source)
             self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle))
 
-    def _watch(self, zero_ps: int, programs: Any) -> None:
+    def _watch(self, zero_ps: int) -> None:
         """Wait until all traffic has ended, at most until the study's time limit; end what goes on after that."""
         limit_ps = zero_ps + self.specification.time_limit_ps
         expected_ps = max(1, _known_end_ps(self.specification))
@@ -132,15 +123,13 @@ class _Run:
             now_ps = self.lab.now_ps()
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
-            ended = self.lab.wait(handles, until=f"{until_ps} ps") if handles else True
-            if ended and programs.ended():
+            if self.lab.wait(handles, until=f"{until_ps} ps"):
                 return
             if now_ps >= limit_ps:
                 for handle in handles:
                     handle.stop()
-                programs.stop()
                 return
-            self._check_stop(_SLICE_PS / _PS_PER_SECOND if ended else 0.0)
+            self._check_stop(0.0)
 
     def _drain(self) -> None:
         """Let what is on its way arrive."""

@@ -41,12 +41,15 @@ class Study:
         The study with these values.
     changes
         What was asked for beside the file: preset and settings, as written.
+    text
+        The file as it was.
     """
 
     document: Document
     parameters: Mapping[str, Quantity]
     specification: StudySpecification
     changes: Mapping[str, str]
+    text: str
 
     @property
     def name(self) -> str:
@@ -114,11 +117,14 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
             f"{str(name_or_path)!r} is neither a built-in study nor a study file",
             f"{remedy}; `twinnet studies` lists them, or give the path of a study.yaml",
         )
-    return read_study(load_yaml(path), settings, preset)
+    document = load_yaml(path)
+    return read_study(document, settings, preset, path.read_text(encoding="utf-8-sig"))
 
 
-def read_study(document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None) -> Study:
-    """Check `document` as a study, with changes; raises as :func:`load_study`."""
+def read_study(
+    document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None, text: str = ""
+) -> Study:
+    """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`."""
     if not isinstance(document.data, dict):
         raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
     data = cast(dict[str, Any], copy.deepcopy(document.data))
@@ -139,7 +145,7 @@ def read_study(document: Document, settings: Mapping[str, str] | None = None, pr
         _change(document, declared, values, key, value, "--set")
         changes[key] = value
     specification = _resolve(document, values)
-    study = Study(document, values, specification, changes)
+    study = Study(document, values, specification, changes, text)
     _check_levels(study, declared)
     _check_statements(study)
     check_networks(study.document, specification, study.at)

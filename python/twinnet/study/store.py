@@ -108,12 +108,12 @@ class ResultStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write_study(self, study: Study, text: str) -> None:
-        """Write down the study that the runs here belong to: its file as it was, and the changes that were asked for."""
+    def write_study(self, study: Study) -> None:
+        """Write down the study that the runs here belong to: its file as it was, and the changes asked for."""
         record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes)}
         with self._guarded():
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._replace_file("study.yaml", text.encode())
+            self._replace_file("study.yaml", study.text.encode())
             self._replace_file("study.json", _json_bytes(record))
 
     def read_study(self) -> Study:
@@ -128,7 +128,7 @@ class ResultStore:
                 f"{self.folder} does not hold the results of a study: {error}",
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
             ) from None
-        return read_study(parse_yaml(text, file), changes)
+        return read_study(parse_yaml(text, file), changes, text=text)
 
     def find(self, run: PlannedRun) -> StoredRun | None:
         """The finished run that matches `run`, if there is one."""
