@@ -36,6 +36,16 @@ struct Walk<'a> {
 /// Decides what becomes of frames with `key`. `normal_on_miss`: what no flow of the first table matches is switched as by a
 /// learning switch.
 pub(super) fn translate(pipeline: &Pipeline, key: &FlowKey, normal_on_miss: bool) -> Decision {
+    let (mut decision, _) = walk(pipeline, key, normal_on_miss);
+    // A change after the last output changes nothing that is sent.
+    while matches!(decision.steps.last(), Some(Step::Rewrite(_))) {
+        decision.steps.pop();
+    }
+    decision
+}
+
+/// All steps in order, and the key that a frame has after them.
+pub(super) fn walk(pipeline: &Pipeline, key: &FlowKey, normal_on_miss: bool) -> (Decision, FlowKey) {
     let mut walk = Walk {
         pipeline,
         key: *key,
@@ -50,21 +60,16 @@ pub(super) fn translate(pipeline: &Pipeline, key: &FlowKey, normal_on_miss: bool
     let ended = walk.table(0, 0).and_then(|()| walk.run_action_set());
     match ended {
         Ok(()) => {}
-        Err(Halt::TimeToLive) => walk.decision.steps.push(Step::Drop(SwitchDrop::TimeToLive)),
+        Err(Halt::TimeToLive) => walk.push(Step::Drop(SwitchDrop::TimeToLive)),
         Err(Halt::Resubmit) => {
-            walk.decision.steps.clear();
-            walk.decision.steps.push(Step::Drop(SwitchDrop::Resubmit));
+            walk.decision.steps = vec![Step::Drop(SwitchDrop::Resubmit)];
+            walk.key = *key;
         }
     }
-    let Decision { steps, .. } = &mut walk.decision;
-    if steps.iter().all(|step| matches!(step, Step::Rewrite(_))) {
-        *steps = vec![Step::Drop(walk.reason)];
+    if walk.decision.steps.iter().all(|step| matches!(step, Step::Rewrite(_))) {
+        walk.push(Step::Drop(walk.reason));
     }
-    // A change after the last output changes nothing that is sent.
-    while matches!(steps.last(), Some(Step::Rewrite(_))) {
-        steps.pop();
-    }
-    walk.decision
+    (walk.decision, walk.key)
 }
 
 impl Walk<'_> {
