@@ -75,6 +75,8 @@ class Lab:
             self._connection.close()
             self._reap()
             raise
+        if not self.started["realtime"] and self._options.get("realtime", "auto") == "auto":
+            _promote(self._process)
         return self
 
     def adopt(self, connection: LabConnection) -> None:
@@ -326,6 +328,20 @@ class LabInfo:
     """
 
     name: str
+
+
+def _promote(process: int | None) -> None:
+    """Ask for real-time scheduling of the fabric where only we may; the record of fidelity says whether it was granted."""
+    from twinnet._core import promote_lab
+
+    if process is not None:
+        promote_lab(_pid_of(process))
+
+
+def _pid_of(descriptor: int) -> int:
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as lines:
+        fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["Pid"])
 
 
 def _spawn(name: str | None) -> tuple[str, LabConnection, int]:
