@@ -177,7 +177,8 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     "did you mean 'delay'?"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(given, names, n=1)
+    # Of names as short as h1, one letter in two may be wrong.
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5 if len(given) <= 3 else 0.6)
     if near:
         return f"did you mean '{near[0]}'?"
     if not names:

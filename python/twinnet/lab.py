@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,19 +10,18 @@ from typing import Any
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+from twinnet.errors import BadValue, LabClosed, LabError
 from twinnet.fidelity import FidelityRecord
 from twinnet.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_connection import LabConnection, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
+from twinnet.lab_process import LabProcess
 from twinnet.network import Network
 from twinnet.units import duration_ps, size_bytes
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
 
-_STOP_PATIENCE_S = 30.0
-_LISTENING = "00010000"
-"""The flags of a listening socket in /proc/net/unix (__SO_ACCEPTCON)."""
+_STOP_PATIENCE_S = 10.0
 
 
 class Lab:
@@ -55,6 +53,7 @@ class Lab:
         self._name = name
         self._options = {"interface": interface, **options}
         self._connection: LabConnection | None = None
+        self._process: LabProcess | None = None
         self._layout: Layout | None = None
         self._owner = network is not None
         self._flows = 0
@@ -66,11 +65,12 @@ class Lab:
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
         spec = self._network.to_spec()
-        self._name, self._connection = _spawn(self._name)
+        self._process = LabProcess(self._name)
+        self._name, self._connection = self._process.name, self._process.connection
         try:
             self.started = self._connection.request("start", network=spec, options=self._options)
         except BaseException:
-            self._connection.close()
+            self._process.end(_STOP_PATIENCE_S)
             raise
         return self
 
@@ -88,7 +88,10 @@ class Lab:
             except (LabError, TimeoutError):
                 # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
                 pass
-        self._connection.close()
+        if self._process is not None:
+            self._process.end(_STOP_PATIENCE_S)
+        else:
+            self._connection.close()
 
     def __enter__(self) -> Lab:
         return self.open() if self._owner else self
@@ -205,7 +208,7 @@ class Lab:
             flow = self._flow_number(traffic)
             number = self._start(traffic, flow, at_ps)
             return AppHandle(self, None, number, None) if traffic.receives else AppHandle(self, number, None, flow)
-        receiver = self._shared_receiver(traffic.receiver)
+        receiver = self.start_receiver(traffic.receiver)
         flow = self._flow_number(traffic.sender)
         return AppHandle(self, self._start(traffic.sender, flow, at_ps), receiver, flow)
 
@@ -284,7 +287,8 @@ class Lab:
         wanted = {"kind": app.kind, **fields}
         return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps)["app"])
 
-    def _shared_receiver(self, app: App) -> int:
+    def start_receiver(self, app: App) -> int:
+        """Start the sink or server `app` unless an equal one runs, and return its number."""
         key = (app.host, app.kind, int(app.fields["port"]))
         known = self._receivers.get(key)
         if known is not None:
@@ -311,15 +315,6 @@ class LabInfo:
     name: str
 
 
-def _spawn(name: str | None) -> tuple[str, LabConnection]:
-    try:
-        from twinnet._core import spawn_lab
-    except ImportError:
-        raise NotAvailable("this build of twinnet has no lab process", "install it again with: pip install .") from None
-    chosen, descriptor = spawn_lab(name)
-    return chosen, LabConnection(socket.socket(fileno=descriptor))
-
-
 def attach(name: str) -> Lab:
     """Return the running lab `name` of this user, which another process owns and which goes on when we leave.
 
@@ -336,8 +331,6 @@ def attach(name: str) -> Lab:
 
 def labs() -> list[LabInfo]:
     """Return the running labs of this user, by name."""
-    prefix = f"@twinnet/{os.geteuid()}/"
-    with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
-        rows = [line.split() for line in table if prefix in line]
-    names = {row[-1].removeprefix(prefix) for row in rows if row[3] == _LISTENING}
-    return [LabInfo(name) for name in sorted(names)]
+    from twinnet._core import list_labs
+
+    return [LabInfo(name) for name in list_labs()]

@@ -129,26 +129,20 @@ def _shown(value: object) -> str:
 
 def format_duration(ps: int) -> str:
     """Return `ps` picoseconds as text that reads back exactly, such as ``"1.5 ms"``."""
-    scales = (("s", PS_PER_SECOND), ("ms", 10**9), ("us", 10**6), ("ns", 1000))
-    return _format(ps, scales, "ps")
+    from twinnet import _core
+
+    return _core.format_duration(ps)
 
 
 def format_rate(bps: int) -> str:
     """Return `bps` bits per second as text that reads back exactly, such as ``"10 Mbit/s"``."""
-    scales = (("Tbit/s", 10**12), ("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 1000))
-    return _format(bps, scales, "bit/s")
+    from twinnet import _core
+
+    return _core.format_rate(bps) if bps else "0 bit/s"
 
 
 def format_size(size: int) -> str:
     """Return `size` bytes as text that reads back exactly, such as ``"1.5 kB"``."""
-    return _format(size, (("GB", 10**9), ("MB", 10**6), ("kB", 1000)), "B")
+    from twinnet import _core
 
-
-def _format(value: int, scales: tuple[tuple[str, int], ...], smallest: str) -> str:
-    for unit, scale in scales:
-        if value >= scale:
-            whole, rest = divmod(value, scale)
-            digits = len(str(scale)) - 1
-            fraction = f".{rest:0{digits}d}".rstrip("0") if rest else ""
-            return f"{whole}{fraction} {unit}"
-    return f"{value} {smallest}"
+    return _core.format_size(size)

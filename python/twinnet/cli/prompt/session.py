@@ -138,7 +138,8 @@ class Session:
             if not rest:
                 raise BadValue(f"{first}: no program was given", f"write for example: {first} ping -c3 {first}")
             return programs.run_program(self.lab, first, rest, capture_output=self.as_json)
-        known = [*COMMANDS, *self.lab.layout.names("host")]
+        # No command has a digit in it: who typed one meant a host.
+        known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
         raise BadValue(f"{first!r} is neither a command nor a host", f"{did_you_mean(first, known)}; see: help")
 
     def end(self) -> None:
