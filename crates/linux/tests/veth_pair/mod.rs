@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
@@ -26,13 +28,18 @@ pub fn make() -> Result<[OwnedFd; 2], String> {
         add_veth(descriptors[1])
     })
     .map_err(why)?;
+    bring_up(descriptors).expect("the pair was made and can be used");
+    Ok(namespaces)
+}
+
+/// Gives addresses and waits until both ends reach each other.
+fn bring_up(descriptors: [i32; 2]) -> io::Result<()> {
     for (descriptor, number) in descriptors.into_iter().zip(1..) {
         in_new_thread(move || {
             enter(descriptor)?;
             set_up("lo", None)?;
             set_up("veth", Some([10, 9, 0, number]))
-        })
-        .map_err(why)?;
+        })?;
     }
     for (descriptor, number) in descriptors.into_iter().zip(1..) {
         in_new_thread(move || {
@@ -40,10 +47,22 @@ pub fn make() -> Result<[OwnedFd; 2], String> {
             wait_until_operational()?;
             // This takes the lock under which the kernel activates the interface, so it comes after that.
             add_ipv6(number)
-        })
-        .map_err(why)?;
+        })?;
     }
-    Ok(namespaces)
+    // Once a connection was made the neighbours know each other: until then datagrams beyond the first hundred are dropped.
+    for listen in ["0.0.0.0:9", "[::]:9"] {
+        let listener = in_new_thread(move || {
+            enter(descriptors[1])?;
+            TcpListener::bind(listen)
+        })?;
+        in_new_thread(move || {
+            enter(descriptors[0])?;
+            let to = listen.replace("0.0.0.0", "10.9.0.2").replace("[::]", "[fd09::2]").parse().unwrap();
+            TcpStream::connect_timeout(&to, Duration::from_secs(10))
+        })?;
+        drop(listener);
+    }
+    Ok(())
 }
 
 fn why(error: io::Error) -> String {
@@ -145,7 +164,7 @@ fn add_ipv6(number: u8) -> io::Result<()> {
 /// looks for once a second at most.
 fn wait_until_operational() -> io::Result<()> {
     const IF_OPER_UP: u8 = 6;
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     while started.elapsed().as_secs() < 10 {
         if operational_state()? == Some(IF_OPER_UP) {
             return Ok(());
