@@ -42,6 +42,14 @@ pub enum Event<'a> {
         /// When it arrived at the host's interface, on the lab's clock.
         arrived: Time,
     },
+    /// The host itself threw datagrams for this socket away, since they came faster than the app was given its turn.
+    /// They are no loss of the network, and what was counted beside them is to be doubted.
+    Overflowed {
+        /// The socket.
+        socket: SocketId,
+        /// Datagrams thrown away since this was last told.
+        datagrams: u64,
+    },
     /// A connection that was begun by [`Host::tcp_connect`] is established.
     Connected {
         /// The connection.

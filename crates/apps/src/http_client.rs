@@ -93,16 +93,11 @@ enum Failure {
     Lost(String),
 }
 
-impl From<HostError> for Failure {
-    fn from(error: HostError) -> Self {
-        Self::Lost(error.to_string())
-    }
-}
-
 impl Connection {
-    fn send(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(), HostError> {
+    fn send(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(), Failure> {
         while !self.unsent.is_empty() {
-            let taken = usize::try_from(host.tcp_send(socket, Chunk::Bytes(&self.unsent))?).unwrap_or(usize::MAX);
+            let taken = host.tcp_send(socket, Chunk::Bytes(&self.unsent)).map_err(|error| self.broken(&error))?;
+            let taken = usize::try_from(taken).unwrap_or(usize::MAX);
             if taken == 0 {
                 break;
             }
@@ -134,7 +129,7 @@ impl Connection {
             return self.discard(socket, host, ahead);
         }
         let mut buffer = [0; 4096];
-        match host.tcp_receive(socket, &mut buffer)? {
+        match host.tcp_receive(socket, &mut buffer).map_err(|error| self.broken(&error))? {
             None => Ok((0, Step::Wait)),
             Some(0) => Err(self.ended()),
             Some(length) => {
@@ -146,7 +141,8 @@ impl Connection {
 
     /// Throws away content that certainly comes next.
     fn discard(&mut self, socket: SocketId, host: &mut dyn Host, ahead: u64) -> Result<(u64, Step), Failure> {
-        let Some(bytes) = host.tcp_discard(socket, ahead)? else { return Ok((0, Step::Wait)) };
+        let discarded = host.tcp_discard(socket, ahead).map_err(|error| self.broken(&error))?;
+        let Some(bytes) = discarded else { return Ok((0, Step::Wait)) };
         self.body += bytes;
         match &mut self.phase {
             Phase::UntilClose if bytes == 0 => return Ok((0, Step::Complete)),
@@ -194,6 +190,14 @@ impl Connection {
         };
         self.received.drain(..taken);
         Ok((bytes, complete))
+    }
+
+    /// What an error of the connection means.
+    fn broken(&self, error: &HostError) -> Failure {
+        match self.ended() {
+            Failure::Stale => Failure::Stale,
+            Failure::Lost(_) => Failure::Lost(error.to_string()),
+        }
     }
 
     /// What the end of the connection means in the middle of a response.
@@ -273,6 +277,7 @@ impl HttpClient {
         }
     }
 
+    /// Sends a request. Its answer is not looked for in the same call: an answer that is quick would seem to have taken no time.
     fn ask(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
         let server = SocketAddr::new(self.config.to, self.config.port);
         let Some(connection) = self.connections.get_mut(&socket) else { return };
@@ -284,8 +289,8 @@ impl HttpClient {
         connection.asked = now;
         connection.body = 0;
         connection.unsent = request.into_bytes();
-        if let Err(error) = connection.send(socket, host) {
-            self.fail(now, socket, &Failure::from(error), host);
+        if let Err(failure) = connection.send(socket, host) {
+            self.fail(now, socket, &failure, host);
         }
     }
 
@@ -304,7 +309,7 @@ impl HttpClient {
                     match step {
                         Step::Wait => return,
                         Step::Again => {}
-                        Step::Complete => self.complete(now, socket, host),
+                        Step::Complete => return self.complete(now, socket, host),
                     }
                 }
                 Err(failure) => return self.fail(now, socket, &failure, host),
@@ -356,19 +361,16 @@ impl App for HttpClient {
             Event::Connected { socket } => {
                 self.from = self.from.or_else(|| host.addresses(socket).map(|(local, _)| local));
                 self.ask(now, socket, host);
-                self.receive(now, socket, host);
             }
             Event::Readable { socket } => self.receive(now, socket, host),
             Event::Writable { socket } => {
                 let sent = self.connections.get_mut(&socket).map(|connection| connection.send(socket, host));
-                if let Some(Err(error)) = sent {
-                    self.fail(now, socket, &Failure::from(error), host);
+                if let Some(Err(failure)) = sent {
+                    self.fail(now, socket, &failure, host);
                 }
             }
             Event::Failed { socket, error } => {
-                if let Some(connection) = self.connections.get(&socket) {
-                    let stale = matches!(connection.ended(), Failure::Stale);
-                    let failure = if stale { Failure::Stale } else { Failure::from(error) };
+                if let Some(failure) = self.connections.get(&socket).map(|connection| connection.broken(&error)) {
                     self.fail(now, socket, &failure, host);
                 }
             }

@@ -180,6 +180,10 @@ impl App for UdpSink {
                 }
             }
             Event::Datagram { from, bytes, length, arrived, .. } => self.receive(from, bytes, length, arrived),
+            Event::Overflowed { datagrams, .. } => {
+                self.errors
+                    .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", datagrams);
+            }
             Event::Stop => self.finished = true,
             Event::Failed { error, .. } => self.errors.add(error),
             _ => {}
@@ -207,8 +211,8 @@ impl App for UdpSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_network::LoopNetwork;
-    use crate::AppConfig;
+    use crate::loop_network::{LoopNetwork, RecordingHost};
+    use crate::{AppConfig, SocketId};
     use serde_json::json;
 
     fn app(value: Value) -> AppConfig {
@@ -282,6 +286,16 @@ mod tests {
         let row = &sink.report(Time::ZERO)["flows"][0];
         assert_eq!((row["flow"].is_null(), row["packets"].as_u64(), row["bytes"].as_u64()), (true, Some(1), Some(5)));
         assert!(row.get("lost").is_none());
+    }
+
+    #[test]
+    fn what_the_host_itself_dropped_is_told_as_an_error() {
+        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000 });
+        let mut host = RecordingHost::new(1);
+        sink.handle(Time::ZERO, Event::Overflowed { socket: SocketId(1), datagrams: 7 }, &mut host);
+        let report = sink.report(Time::ZERO);
+        let told = "a datagram was dropped in the receiving host: its socket's buffer was full (7 times)";
+        assert_eq!(report["flows"][0]["errors"], json!([told]));
     }
 
     #[test]

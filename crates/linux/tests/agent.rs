@@ -160,7 +160,12 @@ fn echoes_come_back_over_the_pair_and_over_loopback() {
     lab.wait(&pings);
     for ping in pings {
         let row = lab.row(ping);
-        assert_eq!((&row["packets"], &row["lost"], &row["errors"]), (&json!(5), &json!(0), &json!([])));
+        assert_eq!(
+            (&row["packets"], &row["lost"], &row["errors"]),
+            (&json!(5), &json!(0), &json!([])),
+            "to {}",
+            row["to"]
+        );
         assert_eq!(row["rtt_ps"]["count"], 5);
         assert!(row["rtt_ps"]["p50"].as_u64().unwrap() < SECOND / 10);
     }

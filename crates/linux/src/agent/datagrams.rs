@@ -15,8 +15,8 @@ use crate::clock::LabClock;
 /// Datagrams in one system call.
 pub const BATCH: usize = 64;
 /// Bytes of a received datagram that are looked at; the rest is only counted.
-const LOOKED_AT: usize = 128;
-/// Space for the control message that carries the arrival time.
+pub const LOOKED_AT: usize = 128;
+/// Space for the control messages: arrival time and drops.
 const CONTROL: usize = 64;
 /// Datagrams that may wait in a socket's queue for the kernel to take them.
 const MOST_QUEUED: usize = 256;
@@ -100,6 +100,8 @@ pub struct Received<'a> {
     pub from: SocketAddr,
     /// When the kernel got it from the interface.
     pub arrived: Time,
+    /// Datagrams that the socket has dropped so far for lack of room, modulo 2^32.
+    pub dropped: Option<u32>,
 }
 
 /// Buffers for both directions, shared by all sockets of a thread. They point into each other, so they never move.
@@ -208,30 +210,49 @@ impl Buffers {
     pub fn received(&self, place: usize, times: &ArrivalClock) -> Option<Received<'_>> {
         let header = &self.headers[place];
         let length = header.msg_len as usize;
+        let notes = Notes::of(&header.msg_hdr);
         Some(Received {
             bytes: &self.contents[place][..length.min(LOOKED_AT)],
             length,
             from: self.addresses[place].get()?,
-            arrived: arrival(&header.msg_hdr).map_or(times.now, |stamp| times.at(stamp)),
+            arrived: notes.stamp.map_or(times.now, |stamp| times.at(stamp)),
+            dropped: notes.dropped,
         })
     }
 }
 
-/// The kernel's stamp among the control messages.
-fn arrival(header: &msghdr) -> Option<timespec> {
-    // SAFETY: the header was filled by the kernel, so its control messages lie within their space; the stamp's length is
-    // that of a timespec, which is read unaligned.
-    unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(header);
-        while let Some(control) = message.as_ref() {
-            let is_stamp = control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS;
-            if is_stamp && control.cmsg_len >= libc::CMSG_LEN(size_of::<timespec>() as u32) as _ {
-                return Some(libc::CMSG_DATA(message).cast::<timespec>().read_unaligned());
+/// What the kernel notes beside a datagram, as control messages.
+#[derive(Default)]
+struct Notes {
+    /// `SO_TIMESTAMPNS`.
+    stamp: Option<timespec>,
+    /// `SO_RXQ_OVFL`.
+    dropped: Option<u32>,
+}
+
+impl Notes {
+    fn of(header: &msghdr) -> Self {
+        let mut notes = Self::default();
+        // SAFETY: the header was filled by the kernel, so its control messages lie within their space; each is read, unaligned,
+        // only when its length is that of what is read.
+        unsafe {
+            let mut message = libc::CMSG_FIRSTHDR(header);
+            while let Some(control) = message.as_ref() {
+                let holds = |size: usize| control.cmsg_len >= libc::CMSG_LEN(u32::try_from(size).unwrap_or(0)) as _;
+                match (control.cmsg_level, control.cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if holds(size_of::<timespec>()) => {
+                        notes.stamp = Some(libc::CMSG_DATA(message).cast::<timespec>().read_unaligned());
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if holds(size_of::<u32>()) => {
+                        notes.dropped = Some(libc::CMSG_DATA(message).cast::<u32>().read_unaligned());
+                    }
+                    _ => {}
+                }
+                message = libc::CMSG_NXTHDR(header, message);
             }
-            message = libc::CMSG_NXTHDR(header, message);
         }
+        notes
     }
-    None
 }
 
 /// Turns kernel stamps into the lab's time, by the offset between the clocks as it was when this was made: once per batch.

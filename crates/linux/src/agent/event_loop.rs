@@ -17,7 +17,7 @@ use serde_json::{json, Value};
 use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
 use twinnet_units::{Duration, Time};
 
-use super::datagrams::{ArrivalClock, BATCH};
+use super::datagrams::{ArrivalClock, BATCH, LOOKED_AT};
 use super::icmp;
 use super::poller::Found;
 use super::requests::Command;
@@ -31,6 +31,8 @@ use crate::service::{LabError, Reply};
 const SPIN: Duration = Duration::from_us(50);
 /// Connections accepted in one turn of a listener.
 const ACCEPTS: usize = 16;
+/// Batches of datagrams received in one turn of a socket.
+const RECEIVES: usize = 4;
 /// How often the thread's own costs are published while it is busy.
 const PUBLISH: Duration = Duration::from_ms(10);
 
@@ -108,11 +110,13 @@ impl EventLoop {
             let timeout = self.timeout();
             let clock = self.clock;
             self.sockets.poller.wait(timeout, &mut found, || clock.now())?;
-            if found.woken {
-                self.obey();
-            }
             for &(socket, events) in &found.ready {
                 self.sockets.schedule(socket, what_is_ready(events));
+            }
+            if found.woken {
+                // First what has arrived, so that a report or an end includes it.
+                self.turn();
+                self.obey();
             }
         }
         Ok(())
@@ -254,35 +258,47 @@ impl EventLoop {
         }
     }
 
-    /// Receives one batch; when it was a full one the socket gets another turn.
+    /// Receives a few batches; when the last was a full one the socket gets another turn.
     fn receive_datagrams(&mut self, socket: u32, app: u32, echo: Option<(bool, u16)>) {
-        let Some((entry, buffers)) = self.sockets.with_buffers(socket) else { return };
-        let Ok(number) = buffers.receive(entry.fd.as_fd()) else { return };
+        for _ in 0..RECEIVES {
+            let Some((entry, buffers)) = self.sockets.with_buffers(socket) else { return };
+            let Ok(number) = buffers.receive(entry.fd.as_fd()) else { return };
+            self.hand_over_datagrams(socket, app, number, echo);
+            if number < BATCH {
+                return;
+            }
+        }
+        self.sockets.schedule(socket, ready::READ);
+    }
+
+    /// Tells an app of the first `number` datagrams in the buffers.
+    fn hand_over_datagrams(&mut self, socket: u32, app: u32, number: usize, echo: Option<(bool, u16)>) {
         if number == 0 {
             return;
         }
         let times = ArrivalClock::read(self.clock);
         let now = self.clock.now();
+        let mut dropped = None;
         for place in 0..number {
             // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
-            let mut copy = [0_u8; 128];
-            let Some((from, length, arrived, stored)) = self.sockets.buffers.received(place, &times).map(|datagram| {
-                copy[..datagram.bytes.len()].copy_from_slice(datagram.bytes);
-                (datagram.from, datagram.length, datagram.arrived, datagram.bytes.len())
-            }) else {
-                continue;
-            };
-            let offset = match echo {
-                None => Some(0),
-                Some((v6, identifier)) => icmp::offset_of_reply(&copy[..stored], identifier, v6),
-            };
-            let Some(offset) = offset else { continue };
-            let from = if echo.is_some() { SocketAddr::new(from.ip(), 0) } else { from };
+            let mut copy = [0_u8; LOOKED_AT];
+            let Some(datagram) = self.sockets.buffers.received(place, &times) else { continue };
+            dropped = datagram.dropped.or(dropped);
+            let stored = datagram.bytes.len();
+            copy[..stored].copy_from_slice(datagram.bytes);
+            let (length, arrived, mut from) = (datagram.length, datagram.arrived, datagram.from);
+            let mut offset = 0;
+            if let Some((v6, identifier)) = echo {
+                let Some(found) = icmp::offset_of_reply(&copy[..stored], identifier, v6) else { continue };
+                (offset, from) = (found, SocketAddr::new(from.ip(), 0));
+            }
             let (bytes, length) = (&copy[offset..stored], length - offset);
             self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
         }
-        if number == BATCH {
-            self.sockets.schedule(socket, ready::READ);
+        let Some((dropped, entry)) = dropped.zip(self.sockets.get(socket)) else { return };
+        let datagrams = u64::from(dropped.wrapping_sub(std::mem::replace(&mut entry.dropped, dropped)));
+        if datagrams > 0 {
+            self.tell(app, now, Event::Overflowed { socket: SocketId(socket), datagrams });
         }
     }
 

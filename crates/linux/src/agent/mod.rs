@@ -42,7 +42,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts the thread, which will run apps in these hosts' network namespaces.
+    /// Starts the thread, which will run apps in these hosts' network namespaces. Raises the process's limit of open files as far as it may.
     ///
     /// # Errors
     /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.

@@ -26,8 +26,9 @@ pub mod ready {
     pub const ERROR: u8 = 4;
 }
 
-/// Bytes of a stream that an app may receive, and as many that it may send, before others have their turn.
-const BUDGET: u64 = 1 << 20;
+/// Bytes of a stream that an app may receive, and as many that it may send, before others have their turn: in the order of
+/// what a turn of a datagram socket brings at most.
+const BUDGET: u64 = 256 << 10;
 /// Bytes thrown away at once from which a stream counts as bulk traffic.
 const BULK_DISCARD: u64 = 1 << 20;
 /// Buffers of a UDP socket: hundreds of full-size datagrams, since the thread may be away for milliseconds.
@@ -79,6 +80,8 @@ pub struct Socket {
     late_error: Option<HostError>,
     /// Whether a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
     proven: bool,
+    /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
+    pub dropped: u32,
 }
 
 /// All sockets.
@@ -166,7 +169,8 @@ impl Sockets {
         self.next = self.next.wrapping_add(1);
         self.poller.add(fd.as_fd(), number, events, urgency)?;
         let (addresses, late_error, queued, proven) = (None, None, false, false);
-        let socket = Socket { fd, app, kind, addresses, pending: 0, queued, urgency, events, late_error, proven };
+        let socket =
+            Socket { fd, app, kind, addresses, pending: 0, queued, urgency, events, late_error, proven, dropped: 0 };
         self.table.insert(number, socket);
         Ok(number)
     }
@@ -318,6 +322,7 @@ impl Host for HostView<'_> {
         }
         let bound = (|| {
             system::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            system::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
             if v6 {
                 system::set_option::<c_int>(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
             }

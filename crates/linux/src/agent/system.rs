@@ -1,7 +1,7 @@
 //! The system calls that sockets need, each as a safe function.
 
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed, MaybeUninit};
+use std::mem::{size_of, size_of_val, zeroed};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -211,20 +211,15 @@ pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     check_length(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// Lets this thread open as many files as it may, and tells how many that is.
-pub fn raise_open_files() -> u64 {
-    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
-    // SAFETY: the call fills the structure, and zero is valid when it fails.
-    let mut limit = unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr());
-        limit.assume_init()
-    };
-    let before = limit.rlim_cur;
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the structure is initialised. A refusal leaves the limit as it was.
-    match check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }) {
-        Ok(_) => limit.rlim_cur,
-        Err(_) => before,
+/// Lets this process open as many files as it may.
+pub fn raise_open_files() {
+    // SAFETY: zero is a valid limit, which the first call fills and the second reads. A refusal leaves the limit as it was.
+    unsafe {
+        let mut limit: libc::rlimit = zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
     }
 }
 

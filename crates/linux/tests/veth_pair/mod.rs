@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
@@ -26,17 +28,41 @@ pub fn make() -> Result<[OwnedFd; 2], String> {
         add_veth(descriptors[1])
     })
     .map_err(why)?;
-    for (place, descriptor) in descriptors.into_iter().enumerate() {
+    bring_up(descriptors).expect("the pair was made and can be used");
+    Ok(namespaces)
+}
+
+/// Gives addresses and waits until both ends reach each other.
+fn bring_up(descriptors: [i32; 2]) -> io::Result<()> {
+    for (descriptor, number) in descriptors.into_iter().zip(1..) {
         in_new_thread(move || {
             enter(descriptor)?;
-            let number = u8::try_from(place + 1).unwrap();
             set_up("lo", None)?;
-            set_up("veth", Some([10, 9, 0, number]))?;
-            add_ipv6(number)
-        })
-        .map_err(why)?;
+            set_up("veth", Some([10, 9, 0, number]))
+        })?;
     }
-    Ok(namespaces)
+    for (descriptor, number) in descriptors.into_iter().zip(1..) {
+        in_new_thread(move || {
+            enter(descriptor)?;
+            wait_until_operational()?;
+            // This takes the lock under which the kernel activates the interface, so it comes after that.
+            add_ipv6(number)
+        })?;
+    }
+    // Once a connection was made the neighbours know each other: until then datagrams beyond the first hundred are dropped.
+    for listen in ["0.0.0.0:9", "[::]:9"] {
+        let listener = in_new_thread(move || {
+            enter(descriptors[1])?;
+            TcpListener::bind(listen)
+        })?;
+        in_new_thread(move || {
+            enter(descriptors[0])?;
+            let to = listen.replace("0.0.0.0", "10.9.0.2").replace("[::]", "[fd09::2]").parse().unwrap();
+            TcpStream::connect_timeout(&to, Duration::from_secs(10))
+        })?;
+        drop(listener);
+    }
+    Ok(())
 }
 
 fn why(error: io::Error) -> String {
@@ -78,15 +104,15 @@ fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sends one rtnetlink request and waits for its acknowledgement.
-fn request(kind: u16, flags: u16, content: &[u8]) -> io::Result<()> {
+/// Sends one rtnetlink request; the first message of the answer.
+fn exchange(kind: u16, flags: u16, content: &[u8]) -> io::Result<Vec<u8>> {
     let netlink = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     let mut message = u32::try_from(16 + content.len()).unwrap().to_ne_bytes().to_vec();
     message.extend(kind.to_ne_bytes());
-    message.extend((flags | NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+    message.extend((flags | NLM_F_REQUEST).to_ne_bytes());
     message.extend([1, 0, 0, 0, 0, 0, 0, 0]);
     message.extend_from_slice(content);
-    let mut answer = [0_u8; 1024];
+    let mut answer = vec![0_u8; 8192];
     // SAFETY: the pointers and lengths describe `message` and `answer`.
     let received = unsafe {
         libc::send(netlink.as_raw_fd(), message.as_ptr().cast(), message.len(), 0);
@@ -95,11 +121,17 @@ fn request(kind: u16, flags: u16, content: &[u8]) -> io::Result<()> {
     if received < 20 {
         return Err(io::Error::last_os_error());
     }
-    let error = i32::from_ne_bytes(answer[16..20].try_into().unwrap());
-    if error == 0 {
-        return Ok(());
+    answer.truncate(usize::try_from(received).unwrap());
+    Ok(answer)
+}
+
+/// Sends one rtnetlink request and waits for its acknowledgement.
+fn request(kind: u16, flags: u16, content: &[u8]) -> io::Result<()> {
+    let answer = exchange(kind, flags | NLM_F_ACK, content)?;
+    match i32::from_ne_bytes(answer[16..20].try_into().unwrap()) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
     }
-    Err(io::Error::from_raw_os_error(-error))
 }
 
 fn add_veth(peer_namespace: i32) -> io::Result<()> {
@@ -126,6 +158,40 @@ fn add_ipv6(number: u8) -> io::Result<()> {
     content.extend(attribute(IFA_LOCAL, &address));
     content.extend(attribute(IFA_ADDRESS, &address));
     request(libc::RTM_NEWADDR, NLM_F_CREATE, &content)
+}
+
+/// An end that was set up before its peer drops all that is sent until the kernel has noticed the carrier, which it
+/// looks for once a second at most.
+fn wait_until_operational() -> io::Result<()> {
+    const IF_OPER_UP: u8 = 6;
+    let started = Instant::now();
+    while started.elapsed().as_secs() < 10 {
+        if operational_state()? == Some(IF_OPER_UP) {
+            return Ok(());
+        }
+        std::thread::yield_now();
+    }
+    Err(io::Error::other("the interface has no carrier after 10 s"))
+}
+
+/// `IFLA_OPERSTATE` of the end in this namespace.
+fn operational_state() -> io::Result<Option<u8>> {
+    const IFLA_OPERSTATE: u16 = 16;
+    const HEADERS: usize = 32;
+    // SAFETY: the name ends with a zero byte.
+    let index = unsafe { libc::if_nametoindex(c"veth".as_ptr()) };
+    let mut link = [0_u8; 16];
+    link[4..8].copy_from_slice(&index.to_ne_bytes());
+    let answer = exchange(libc::RTM_GETLINK, 0, &link)?;
+    let mut rest = answer.get(HEADERS..).unwrap_or(&[]);
+    while let Some(&[low, high, kind_low, kind_high]) = rest.first_chunk() {
+        let length = usize::from(u16::from_ne_bytes([low, high])).max(4);
+        if u16::from_ne_bytes([kind_low, kind_high]) == IFLA_OPERSTATE {
+            return Ok(rest.get(4).copied());
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    Ok(None)
 }
 
 fn set_up(name: &str, address: Option<[u8; 4]>) -> io::Result<()> {
