@@ -78,6 +78,9 @@ pub trait World {
 
     /// The link at the host's `port` went up or down.
     fn carrier(&mut self, port: PortId, up: bool);
+
+    /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.
+    fn reconfigured(&mut self, port: PortId, config: &DirectionConfig);
 }
 
 /// A change of a link in motion. All fields that are set take effect together.
@@ -722,6 +725,9 @@ impl Fabric {
         if let Some(config) = change.config {
             // Checked when the change was accepted; the stream of random numbers goes on where it is.
             if line.impairments.reconfigure(&config.impair).is_ok() {
+                if matches!(line.feed, Feed::Interface) {
+                    world.reconfigured(port, &config);
+                }
                 line.config = config;
             }
         }

@@ -15,6 +15,7 @@ struct Hosts {
     arrived: Vec<(PortId, Time, Frame)>,
     captured: Vec<(PortId, Way, Time, u64)>,
     carrier: Vec<(PortId, bool)>,
+    reconfigured: Vec<(PortId, Option<twinnet_units::Rate>)>,
 }
 
 impl World for Hosts {
@@ -29,6 +30,9 @@ impl World for Hosts {
     }
     fn carrier(&mut self, port: PortId, up: bool) {
         self.carrier.push((port, up));
+    }
+    fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
+        self.reconfigured.push((port, config.rate_bps));
     }
 }
 
@@ -301,6 +305,7 @@ fn a_change_of_rate_spares_the_frame_whose_first_bit_has_left() {
     bench.finish(Time::from_ns(1_000_000_000));
     let times: Vec<u64> = bench.hosts.arrived.iter().map(|(_, at, _)| at.as_ns()).collect();
     assert_eq!(times, [1_000_000, 1_100_000]);
+    assert_eq!(bench.hosts.reconfigured, [(a, twinnet_units::Rate::from_bps(100_000_000))]);
 }
 
 #[test]

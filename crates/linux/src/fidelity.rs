@@ -1,15 +1,22 @@
 //! How closely the fabric kept its own schedule.
 //!
 //! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment at
-//! which the frame was due. When the loop finds itself further behind than [`SLIP_AFTER`] it does not hurry to catch up,
+//! which the frame was due. When the loop finds itself further behind than [`slip_after`] it does not hurry to catch up,
 //! which would carry more than the links' rates allow: it moves the fabric's clock back by what it lost, and counts that as
 //! *slipped*. The lab then was slower than real time for that long.
 
 use serde_json::{json, Value};
 use twinnet_units::{Duration, Time};
 
-/// How far behind the loop may be without moving the fabric's clock.
-pub const SLIP_AFTER: Duration = Duration::from_us(10);
+/// How far behind the loop may be without moving the fabric's clock: half of the serialisation time of a full-size frame on
+/// the fastest link (`shortest_frame`), so that catching up never adds a frame to what the rate allows; within bounds, because
+/// a loop cannot be exact to less than 10 us, and nothing is gained by being strict beyond 500 us. Without line rates there is
+/// no rate to keep, and the upper bound holds.
+#[must_use]
+pub fn slip_after(shortest_frame: Option<Duration>) -> Duration {
+    let half = shortest_frame.map_or(Duration::MAX, |frame| Duration::from_ps(frame.as_ps() / 2));
+    half.clamp(Duration::from_us(10), Duration::from_us(500))
+}
 
 /// Buckets for each doubling: their bounds are at most 1/8 apart.
 const PER_DOUBLING: usize = 8;

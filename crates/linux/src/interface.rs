@@ -5,9 +5,12 @@
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
 use twinnet_units::Rate;
+
+use crate::netlink::Netlink;
 
 /// Bytes of the `virtio_net_hdr` before each frame (the form without `num_buffers`).
 pub const VNET_HEADER_BYTES: usize = 10;
@@ -22,7 +25,6 @@ pub enum InterfaceKind {
 }
 
 /// A host's interface as the fabric holds it.
-#[derive(Debug)]
 pub struct HostInterface {
     /// Index of the host among the network's nodes.
     pub node: usize,
@@ -36,6 +38,10 @@ pub struct HostInterface {
     pub vnet_header_bytes: usize,
     /// Largest packet.
     pub mtu: u32,
+    /// Index of the interface in its host.
+    pub index: u32,
+    /// A socket to the routing subsystem of the host's namespace, for changes while the lab runs.
+    pub routing: Option<Arc<Mutex<Netlink>>>,
 }
 
 /// Frames that an interface's own transmit queue holds: about 4 ms at the line rate, so that a sender on a slow link

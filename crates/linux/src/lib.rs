@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod assemble;
+pub mod back_pressure;
 pub mod capture;
 pub mod clock;
 pub mod control;

@@ -5,16 +5,18 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
-use twinnet_units::Rate;
+use twinnet_packet::Framing;
 
+use crate::back_pressure::TokenBucket;
 use crate::interface::{
     bind_packet_socket, open_packet_socket, open_tap, transmit_queue_frames, HostInterface, InterfaceKind,
     VNET_HEADER_BYTES,
 };
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
-use crate::network::{HostSpec, NetworkSpec, NodeSpec, Prefix};
+use crate::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 use crate::service::LabError;
 
 /// Threads that build at the same time: the kernel does most of the work under few locks, more threads gain nothing.
@@ -36,7 +38,6 @@ pub struct HostNamespace {
 }
 
 /// What building gave: the hosts in the order of the nodes, their interfaces, and what these are.
-#[derive(Debug)]
 pub struct Built {
     /// The hosts.
     pub hosts: Vec<HostNamespace>,
@@ -60,7 +61,7 @@ struct Task<'a> {
 }
 
 type BuiltHost = (HostNamespace, Vec<HostInterface>);
-type Attachments<'a> = HashMap<(&'a str, usize), (u32, Option<Rate>)>;
+type Attachments<'a> = HashMap<(&'a str, usize), Attachment>;
 
 /// Builds all hosts of `network`. `wanted` is `None` for TAPs where they can be had and packet sockets otherwise.
 ///
@@ -164,8 +165,13 @@ fn build_host(
     netlink.up(LOOPBACK, "lo");
     let mut packet_sockets = packet_sockets.into_iter();
     let mut interfaces = Vec::with_capacity(host.ports.len());
+    let mut buckets = Vec::new();
     for (port, spec) in host.ports.iter().enumerate() {
-        let (mtu, rate) = attachments.get(&(name, port)).copied().unwrap_or((1500, None));
+        let Attachment { mtu, rate, framing } = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
+            mtu: 1500,
+            rate: None,
+            framing: Framing::Ethernet,
+        });
         let mut settings =
             LinkSettings { mac: Some(spec.mac), mtu, transmit_queue_frames: transmit_queue_frames(rate, mtu), ipv6 };
         let (fd, index, kind) = match plan {
@@ -210,13 +216,24 @@ fn build_host(
                 netlink.add_address(index, &spec.name, link_local);
             }
         }
-        interfaces.push(HostInterface { node, port, kind, fd, vnet_header_bytes: VNET_HEADER_BYTES, mtu });
+        let bucket = TokenBucket::of(rate, framing, mtu).filter(|_| spec.queue.is_none());
+        buckets.extend(bucket.map(|bucket| (index, spec.name.as_str(), bucket)));
+        let vnet_header_bytes = VNET_HEADER_BYTES;
+        interfaces.push(HostInterface { node, port, kind, fd, vnet_header_bytes, mtu, index, routing: None });
     }
     for route in &host.routes {
         netlink.add_route(route.to, route.via);
     }
     netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))?;
     set_parameters(host, ipv6)?;
+    for (index, interface, bucket) in buckets {
+        netlink.hold_back(index, interface, Some(bucket));
+    }
+    netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))?;
+    let routing = Arc::new(Mutex::new(netlink));
+    for interface in &mut interfaces {
+        interface.routing = Some(Arc::clone(&routing));
+    }
     Ok((HostNamespace { node, name: name.to_owned(), network }, interfaces))
 }
 
@@ -291,9 +308,12 @@ fn silence_own_ipv6() {
 
 fn refusal(host: &str, what: &str, error: &io::Error) -> LabError {
     let remedy = match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n): a host needs three",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n): a host needs four",
         Some(libc::ENOSPC) => "raise user.max_net_namespaces (sysctl): a host needs one",
         Some(libc::EPERM | libc::EACCES) => "run `twinnet doctor` to see what this machine permits",
+        Some(libc::ENOENT) if what.contains("token bucket") => {
+            "load the kernel module sch_tbf, or give the port a queue of its own"
+        }
         Some(libc::EBUSY | libc::EEXIST) => "give every interface of a host its own name and addresses",
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => {
             "a route's gateway must be in a network of one of the host's addresses"

@@ -6,7 +6,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use netlink_packet_core::{NetlinkMessage, NetlinkPayload, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
+use netlink_packet_core::{
+    NetlinkMessage, NetlinkPayload, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
@@ -18,6 +20,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::net::{AddressFamily as SocketFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
+use crate::back_pressure::{self, TokenBucket};
 use crate::network::{MacAddress, Prefix};
 
 /// Index of the loopback interface: the first of every network namespace.
@@ -73,8 +76,12 @@ impl Netlink {
 
     /// Adds a request; `subject` names what it does, for the error message.
     fn add(&mut self, message: RouteNetlinkMessage, create: bool, subject: String) {
+        self.add_with(message, if create { NLM_F_CREATE | NLM_F_EXCL } else { 0 }, subject);
+    }
+
+    fn add_with(&mut self, message: RouteNetlinkMessage, flags: u16, subject: String) {
         let mut message = NetlinkMessage::from(message);
-        message.header.flags = NLM_F_REQUEST | if create { NLM_F_CREATE | NLM_F_EXCL } else { 0 };
+        message.header.flags = NLM_F_REQUEST | flags;
         message.header.sequence_number = u32::try_from(self.subjects.len()).unwrap_or(u32::MAX);
         message.finalize();
         self.last_start = self.packet.len();
@@ -173,6 +180,18 @@ impl Netlink {
         }
         message.attributes.push(RouteAttribute::Gateway(RouteAddress::from(via)));
         self.add(RouteNetlinkMessage::NewRoute(message), true, format!("adding the route to {to} via {via}"));
+    }
+
+    /// Puts `bucket` above an interface in place of what is there, or with `None` brings the kernel's default back.
+    pub fn hold_back(&mut self, index: u32, name: &str, bucket: Option<TokenBucket>) {
+        let index = i32::try_from(index).unwrap_or(i32::MAX);
+        let (message, flags) = match bucket {
+            Some(bucket) => {
+                (RouteNetlinkMessage::NewQueueDiscipline(bucket.request(index)), NLM_F_CREATE | NLM_F_REPLACE)
+            }
+            None => (RouteNetlinkMessage::DelQueueDiscipline(back_pressure::removal(index)), 0),
+        };
+        self.add_with(message, flags, format!("setting the token bucket of {name}"));
     }
 
     /// Sends what has been added and waits for the kernel's answers. The kernel works through all requests even when one fails.

@@ -205,6 +205,17 @@ pub struct DirectionSpec {
     pub corrupt: f64,
 }
 
+/// What a port needs to know of the link that it sends into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// Largest packet in bytes.
+    pub mtu: u32,
+    /// Line rate.
+    pub rate: Option<Rate>,
+    /// What a frame costs on the wire.
+    pub framing: Framing,
+}
+
 const fn ethernet_mtu() -> u32 {
     1500
 }
@@ -484,11 +495,13 @@ impl NetworkSpec {
 
     /// MTU and line rate of the link at each port of the node `name`, seen from it; a port without a link has neither.
     #[must_use]
-    pub fn attachments(&self) -> HashMap<(&str, usize), (u32, Option<Rate>)> {
+    pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
         let mut attachments = HashMap::with_capacity(self.links.len() * 2);
         for link in &self.links {
-            attachments.insert((link.a.node.as_str(), link.a.port), (link.mtu, link.ab.rate));
-            attachments.insert((link.b.node.as_str(), link.b.port), (link.mtu, link.ba.rate));
+            for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
+                let attachment = Attachment { mtu: link.mtu, rate: way.rate, framing: way.framing };
+                attachments.insert((end.node.as_str(), end.port), attachment);
+            }
         }
         attachments
     }
@@ -622,7 +635,8 @@ mod tests {
         let spec = NetworkSpec::from_json(&two_hosts()).unwrap();
         let again = NetworkSpec::from_json(&serde_json::to_value(&spec).unwrap()).unwrap();
         assert_eq!(spec, again);
-        assert_eq!(spec.attachments()[&("h1", 0)], (1500, Rate::from_bps(1_000_000_000)));
+        let rate = Rate::from_bps(1_000_000_000);
+        assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
     }
 
     #[test]

@@ -7,20 +7,22 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use twinnet_fabric::{Fabric, PortId, Way, World};
+use twinnet_fabric::{DirectionConfig, Fabric, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
 use crate::assemble::{assemble, Assembly};
+use crate::back_pressure::TokenBucket;
 use crate::capture::Capture;
 use crate::clock::LabClock;
 use crate::device::{Device, Pool};
-use crate::fidelity::{FidelityRecord, SLIP_AFTER};
+use crate::fidelity::{self, FidelityRecord};
 use crate::interface::{HostInterface, InterfaceKind};
+use crate::netlink::Netlink;
 use crate::network::NetworkSpec;
 use crate::requests;
 use crate::service::{LabError, Reply, Request, Service};
@@ -37,10 +39,18 @@ const WAKE_TOKEN: u64 = u64::MAX;
 /// Name of the loop's thread, by which an owner finds it.
 const THREAD_NAME: &str = "fabric";
 
+/// What the loop keeps of a host's interface beside its device.
+struct Held {
+    kind: InterfaceKind,
+    mtu: u32,
+    index: u32,
+    routing: Option<Arc<Mutex<Netlink>>>,
+}
+
 /// The hosts as the fabric sees them.
 pub(crate) struct Hosts {
     devices: Vec<Option<Device>>,
-    kinds: Vec<InterfaceKind>,
+    interfaces: Vec<Option<Held>>,
     pool: Pool,
     clock: LabClock,
     /// The wall clock less the fabric's clock.
@@ -89,11 +99,22 @@ impl World for Hosts {
     fn carrier(&mut self, port: PortId, up: bool) {
         const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
         let at = port.0 as usize;
-        if let (Some(Some(device)), Some(InterfaceKind::Tap)) = (self.devices.get(at), self.kinds.get(at)) {
+        if let (Some(Some(device)), Some(Some(Held { kind: InterfaceKind::Tap, .. }))) =
+            (self.devices.get(at), self.interfaces.get(at))
+        {
             let state = libc::c_int::from(up);
             // SAFETY: the descriptor is a TAP's; the call reads one int. A kernel without it only leaves the carrier on.
             unsafe { libc::ioctl(device.raw(), TUNSETCARRIER, &raw const state) };
         }
+    }
+
+    fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
+        let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
+        let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
+        let bucket = TokenBucket::of(config.rate_bps, config.framing, held.mtu);
+        routing.hold_back(held.index, "the interface", bucket);
+        // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
+        let _ = routing.commit();
     }
 }
 
@@ -107,8 +128,8 @@ fn is_overload(error: &io::Error) -> bool {
 pub struct RealtimeOptions {
     /// Whether to ask for real-time scheduling.
     pub realtime: bool,
-    /// How far the fabric may be behind without moving its clock; see `fidelity.rs`.
-    pub slip_after: Duration,
+    /// How far the fabric may be behind without moving its clock; `None` derives it from the links' rates, see `fidelity.rs`.
+    pub slip_after: Option<Duration>,
 }
 
 impl RealtimeOptions {
@@ -131,9 +152,9 @@ impl RealtimeOptions {
             None | Some(Value::Null) => {}
             Some(value) => {
                 let ps = value.as_u64().filter(|ps| *ps > 0);
-                read.slip_after = Duration::from_ps(ps.ok_or_else(|| {
+                read.slip_after = Some(Duration::from_ps(ps.ok_or_else(|| {
                     refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
-                })?);
+                })?));
             }
         }
         Ok(read)
@@ -142,7 +163,7 @@ impl RealtimeOptions {
 
 impl Default for RealtimeOptions {
     fn default() -> Self {
-        Self { realtime: true, slip_after: SLIP_AFTER }
+        Self { realtime: true, slip_after: None }
     }
 }
 
@@ -218,6 +239,7 @@ pub(crate) struct FabricLoop {
     pub(crate) spec: NetworkSpec,
     pub(crate) next_capture: u32,
     options: RealtimeOptions,
+    slip_after: Duration,
     receiver: Receiver<Request>,
     epoll: OwnedFd,
     wake: RawFd,
@@ -246,14 +268,19 @@ impl FabricLoop {
         watch(&epoll, wake.as_raw_fd(), WAKE_TOKEN, libc::EPOLLIN)?;
         let ports = assembly.port_names.len();
         let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
-        let mut kinds = vec![InterfaceKind::Tap; ports];
+        let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
         for interface in interfaces {
             let port = assembly.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
             let Some(port) = port.map(|port| port.0) else { continue };
             let device = Device::new(interface.fd);
             // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
             watch(&epoll, device.raw(), u64::from(port), libc::EPOLLIN | libc::EPOLLET)?;
-            kinds[port as usize] = interface.kind;
+            held[port as usize] = Some(Held {
+                kind: interface.kind,
+                mtu: interface.mtu,
+                index: interface.index,
+                routing: interface.routing,
+            });
             devices[port as usize] = Some(device);
         }
         let ready = (0..ports).filter(|port| devices[*port].is_some());
@@ -262,7 +289,7 @@ impl FabricLoop {
             fabric,
             hosts: Hosts {
                 devices,
-                kinds,
+                interfaces: held,
                 pool: Pool::default(),
                 clock,
                 behind: Duration::ZERO,
@@ -274,6 +301,7 @@ impl FabricLoop {
             spec: spec.clone(),
             next_capture: 0,
             options,
+            slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -319,7 +347,7 @@ impl FabricLoop {
     fn turn(&mut self) -> bool {
         let now = self.hosts.fabric_time();
         let late = self.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
-        let now = if late > self.options.slip_after {
+        let now = if late > self.slip_after {
             self.hosts.record.slip(late);
             self.hosts.behind += late;
             Time::from_ps(now.as_ps() - late.as_ps())
@@ -369,6 +397,12 @@ impl FabricLoop {
         // Without a thread the reply is dropped, which tells the client that there is no answer.
         let _ = std::thread::Builder::new().name("capture-end".into()).spawn(finish);
     }
+}
+
+/// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.
+fn fastest(spec: &NetworkSpec) -> Option<Duration> {
+    let ways = spec.links.iter().flat_map(|link| [(&link.ab, link.mtu), (&link.ba, link.mtu)]);
+    ways.filter_map(|(way, mtu)| Some(way.rate?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
 }
 
 /// An event descriptor to wake the loop with.

@@ -118,9 +118,22 @@ fn dump_flows(at: &FabricLoop, body: &Value) -> Answer {
     Ok(json!(switch.dump_flows(at.fabric.now())))
 }
 
+/// The port that `body` names by its interface name, or by its node and its index there.
+fn queue_port(at: &FabricLoop, body: &Value) -> Result<PortId, LabError> {
+    let Some(index) = body.get("port").and_then(Value::as_u64) else { return port(at, text(body, "port")?) };
+    let name = text(body, "node")?;
+    node(at, name)?;
+    let position = at.spec.node_index(name).unwrap_or(usize::MAX);
+    let ports = at.names.ports_of_node.get(position).map_or(&[][..], Vec::as_slice);
+    usize::try_from(index).ok().and_then(|index| ports.get(index)).copied().ok_or_else(|| {
+        let message = format!("{name:?} has {} ports; there is no port {index}", ports.len());
+        LabError::new("UnknownPort", message, "ports of a node are counted from 0")
+    })
+}
+
 fn set_queue(at: &mut FabricLoop, body: &Value) -> Answer {
-    let name = text(body, "port")?;
-    let port = port(at, name)?;
+    let port = queue_port(at, body)?;
+    let name = &at.names.port_names[port.0 as usize];
     let queue = assemble::queue(body.get("queue"), name)?.ok_or_else(|| missing("queue", "a queue configuration"))?;
     at.fabric
         .set_queue(port, &queue, &mut at.hosts)

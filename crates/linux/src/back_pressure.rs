@@ -1,0 +1,121 @@
+//! What makes a real sender feel the queue of its own slow link as on hardware.
+//!
+//! A TAP (and a packet socket) takes a frame away from the socket that sent it at once, so TCP small queues (the limit on what a
+//! flow keeps below the transport) and a datagram socket's send buffer are never felt, and a greedy TCP flow fills the
+//! interface's ring at the cost of every other sender of the host. A token bucket above the interface holds the frames
+//! back while they still belong to their sockets. It runs a hair below the line rate, so that the ring stays nearly empty and
+//! the fabric's own serialiser decides when each frame leaves.
+
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use twinnet_packet::Framing;
+use twinnet_units::{Duration, Rate};
+
+/// Share of the line rate at which the bucket runs: half a thousandth below, within what the long-run rate is promised to.
+const SHARE_PER_100_000: u128 = 99_950;
+/// Data that the bucket lets through at once: what the interface's ring holds at most beyond one frame.
+const BURST: Duration = Duration::from_ms(1);
+/// Frames that wait above the bucket, as in the kernel's default for Ethernet.
+const WAITING_FRAMES: u64 = 1000;
+/// Above this rate the bucket is left out: the ring empties faster than a sender is scheduled.
+const HIGHEST_RATE_BPS: u64 = 2_500_000_000;
+
+const TCA_OPTIONS: u16 = 2;
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_BURST: u16 = 6;
+/// `TC_H_ROOT`.
+const ROOT: u32 = 0xffff_ffff;
+
+/// A token bucket of the kernel's `tbf`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Rate in bytes per second at the link layer (without framing).
+    bytes_per_second: u32,
+    /// Depth in bytes.
+    burst_bytes: u32,
+    /// Bytes that may wait.
+    limit_bytes: u32,
+}
+
+impl TokenBucket {
+    /// The bucket above an interface on a link of `rate`; `None` where none is of use.
+    ///
+    /// The kernel counts a frame's bytes without framing, so the rate is that of full-size frames; shorter ones, whose framing
+    /// weighs more, are held back by the fabric and the interface's ring alone.
+    #[must_use]
+    pub fn of(rate: Option<Rate>, framing: Framing, mtu: u32) -> Option<Self> {
+        let rate = rate.filter(|rate| rate.as_bps() <= HIGHEST_RATE_BPS)?;
+        let frame = u64::from(mtu) + 14;
+        let share = u128::from(rate.as_bps()) * u128::from(frame) * SHARE_PER_100_000;
+        let bytes_per_second = share / (u128::from(framing.wire_bytes(frame)) * 100_000 * 8);
+        let whole = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        Some(Self {
+            bytes_per_second: u32::try_from(bytes_per_second).unwrap_or(u32::MAX).max(1),
+            burst_bytes: whole(rate.bytes_in(BURST).max(2 * frame)),
+            limit_bytes: whole(WAITING_FRAMES * frame),
+        })
+    }
+
+    /// The request that puts the bucket on the interface with `index`, in place of what is there.
+    #[must_use]
+    pub fn request(&self, index: i32) -> TcMessage {
+        let mut message = root_of(index);
+        // struct tc_tbf_qopt: rate and peak rate (struct tc_ratespec, 12 bytes each, the rate in its last four), limit, buffer, mtu.
+        let mut parameters = [0_u8; 36];
+        parameters[8..12].copy_from_slice(&self.bytes_per_second.to_ne_bytes());
+        parameters[24..28].copy_from_slice(&self.limit_bytes.to_ne_bytes());
+        let mut options = Vec::with_capacity(48);
+        attribute(&mut options, TCA_TBF_PARMS, &parameters);
+        attribute(&mut options, TCA_TBF_BURST, &self.burst_bytes.to_ne_bytes());
+        message.attributes =
+            vec![TcAttribute::Kind("tbf".to_owned()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
+        message
+    }
+}
+
+/// The request that takes away what is on the interface with `index`, so that the kernel's default is back.
+#[must_use]
+pub fn removal(index: i32) -> TcMessage {
+    root_of(index)
+}
+
+fn root_of(index: i32) -> TcMessage {
+    let mut message = TcMessage::default();
+    message.header.index = index;
+    message.header.parent = TcHandle::from(ROOT);
+    message
+}
+
+fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
+    to.extend_from_slice(&length.to_ne_bytes());
+    to.extend_from_slice(&kind.to_ne_bytes());
+    to.extend_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_size_frames_leave_the_bucket_just_below_the_line_rate() {
+        for bps in [10_000_000, 100_000_000, 1_000_000_000] {
+            let bucket = TokenBucket::of(Rate::from_bps(bps), Framing::Ethernet, 1500).unwrap();
+            let on_the_wire = u64::from(bucket.bytes_per_second) * 8 * 1538 / 1514;
+            let share = on_the_wire as f64 / bps as f64;
+            assert!((0.9990..0.9997).contains(&share), "{share}");
+        }
+    }
+
+    #[test]
+    fn two_frames_always_fit_into_the_bucket() {
+        let bucket = TokenBucket::of(Rate::from_bps(64_000), Framing::Ethernet, 9000).unwrap();
+        assert_eq!(bucket.burst_bytes, 2 * 9014);
+    }
+
+    #[test]
+    fn a_link_without_a_rate_has_no_bucket() {
+        assert_eq!(TokenBucket::of(None, Framing::Ethernet, 1500), None);
+        assert_eq!(TokenBucket::of(Rate::from_bps(10_000_000_000), Framing::Ethernet, 1500), None);
+    }
+}
