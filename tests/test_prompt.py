@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from fake_lab import FakeLab, Refusal
-
 from twinnet.cli.prompt.changing import link_settings
 from twinnet.cli.prompt.loop import candidates, run_lines
 from twinnet.cli.prompt.session import COMMANDS, Session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -43,7 +44,12 @@ class LabProcess:
         self.name: str = handle.name
         self.pid: int = handle.pid
         self._pidfd: int = handle.pidfd
+        self._promote = _core.promote_lab
         self.connection = LabConnection(socket.socket(fileno=handle.socket))
+
+    def promote(self) -> bool:
+        """Give the lab's fabric real-time scheduling where we may and the lab itself may not; tell whether it did."""
+        return self._promote(self.pid)
 
     def end(self, patience_s: float) -> None:
         """Close the connection, wait up to `patience_s` seconds for the process to end by itself, then kill and reap
@@ -53,10 +59,8 @@ class LabProcess:
             return
         if not select.select([self._pidfd], [], [], patience_s)[0]:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        try:
+        # A caller that ignores SIGCHLD has its children reaped by the kernel.
+        with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
-        except ChildProcessError:
-            # The caller's program reaps all children by itself (SIGCHLD ignored).
-            pass
         os.close(self._pidfd)
         self._pidfd = -1

@@ -14,6 +14,7 @@ from twinnet.cli.output import json_option, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console
+
     from twinnet.study.analysis import Analysis
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Observer, Outcome
@@ -36,13 +37,37 @@ def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
 
 @click.command(short_help="Make the runs of a study and tell its answer.")
 @click.argument("study")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", callback=_settings, help="Set a parameter or a path such as time_limit.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="Set a parameter or a path such as time_limit.",
+)
 @click.option("--preset", metavar="NAME", help="A size that the study names, such as demo.")
-@click.option("--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("results"), show_default=True, help="Results go to DIR/STUDY.", metavar="DIR")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Results go to DIR/STUDY.",
+    metavar="DIR",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side."
+)
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
-@click.option("--interface", type=click.Choice(["auto", "tap", "veth"]), default="auto", show_default=True, help="The hosts' interfaces.")
+@click.option(
+    "--interface",
+    type=click.Choice(["auto", "tap", "veth"]),
+    default="auto",
+    show_default=True,
+    help="The hosts' interfaces.",
+)
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")
@@ -63,7 +88,8 @@ def run(
 ) -> int:
     """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
 
-    Finished runs of the same specification are kept and not made again, so the same command resumes what was interrupted.
+    Finished runs of the same specification are kept and not made again, so the same command resumes what was
+    interrupted.
     Exit status 1 when a run failed.
     """
     from twinnet.study.execute import LabExecutor
@@ -195,7 +221,9 @@ def compare(first: Path, second: Path, as_json: bool) -> int:
         head = ["quantity", "levels", "time", str(first), str(second), "difference", "p", "effect (g)"]
         click.echo(table(head, compared_rows(found)))
     if not as_json and (found.only_first or found.only_second):
-        click.echo(f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations")
+        click.echo(
+            f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
+        )
     return 0 if found.compared else 1
 
 
@@ -207,9 +235,16 @@ def studies(as_json: bool) -> None:
 
     loaded = [load_study(name).specification for name in built_in_studies()]
     if as_json:
-        print_json([{"name": one.study, "title": one.title, "question": one.question, "presets": list(one.presets)} for one in loaded])
+        print_json(
+            [
+                {"name": one.study, "title": one.title, "question": one.question, "presets": list(one.presets)}
+                for one in loaded
+            ]
+        )
         return
-    click.echo(table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded]))
+    click.echo(
+        table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded])
+    )
 
 
 @click.command(short_help="Print the JSON schema of a kind of file.")

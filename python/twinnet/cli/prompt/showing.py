@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from twinnet.cli.output import table
 from twinnet.cli.prompt.answer import Answer
@@ -91,7 +91,7 @@ def _flattened(spec: Mapping[str, Any], before: str = "") -> list[tuple[str, Any
     flat: list[tuple[str, Any]] = []
     for key, value in spec.items():
         if isinstance(value, Mapping):
-            flat += _flattened(value, f"{before}{key}.")
+            flat += _flattened(cast("Mapping[str, Any]", value), f"{before}{key}.")
         elif not isinstance(value, list):
             flat.append((before + key, "-" if value is None else value))
     return flat
