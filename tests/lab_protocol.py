@@ -1,4 +1,4 @@
-"""A bare client of the lab protocol (docs/reference/lab-protocol.md), for tests that look under the package's surface."""
+"""A bare client of the lab protocol (docs/reference/lab-protocol.md), for tests that look beneath the package."""
 
 from __future__ import annotations
 

@@ -202,13 +202,9 @@ def test_garbage_and_a_client_that_never_reads_disturb_nobody(lab: RawLab) -> No
         assert "error" in other.receive()
     silent = connect(lab)
     silent.connection.setblocking(False)
-    sent = 0
-    try:
-        for sent in range(100_000):
+    with pytest.raises(BlockingIOError):
+        while True:
             silent.connection.send(b'{"id": 1, "do": "describe"}')
-    except OSError:
-        pass
-    assert sent > 10
     assert lab.ask("now")["now_ps"] > 0
     assert other.ask("now")["now_ps"] > 0
 
@@ -272,8 +268,8 @@ def test_nothing_is_left_when_the_lab_is_killed() -> None:
 
 def test_nothing_is_left_when_the_owner_is_killed() -> None:
     script = (
-        "import sys, signal; from lab_protocol import *; lab = RawLab(); lab.start(star(2)); lab.spawn('h1', 'sleep', '100');"
-        "print(lab.user_namespace, flush=True); signal.pause()"
+        "import signal; from lab_protocol import *; lab = RawLab(); lab.start(star(2));"
+        "lab.spawn('h1', 'sleep', '100'); print(lab.user_namespace, flush=True); signal.pause()"
     )
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as owner:

@@ -157,7 +157,7 @@ def test_levels_put_queues_and_flows_into_the_network():
     assert (queues["1"]["min_rate_bps"], queues["1"]["max_rate_bps"]) == (512_000_000, 512_000_000)
     assert "priority=65535,ip,nw_dst=10.0.0.4,tcp,tp_dst=5002,actions=enqueue:4:1" in switch(separate)["flows"]
     sysctls = [node["sysctls"] for node in separate["nodes"] if node["kind"] == "host"]
-    assert sysctls == [{"net.ipv4.tcp_congestion_control": "cubic"}] * 4
+    assert sysctls == [{"net.ipv4.tcp_congestion_control": "reno"}] * 4
     assert plan[0].seed == shared["seed"] != separate["seed"]
 
 

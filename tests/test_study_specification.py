@@ -62,7 +62,9 @@ def test_settings_go_before_the_preset_and_the_preset_before_the_file():
 
 
 def test_a_setting_reaches_an_entry_by_its_name():
-    assert read(RIGHT, settings={"traffic.bulk.to": "h2", "traffic.bulk.start": "1 s"}).specification.traffic[0].start_ps
+    assert (
+        read(RIGHT, settings={"traffic.bulk.to": "h2", "traffic.bulk.start": "1 s"}).specification.traffic[0].start_ps
+    )
 
 
 MISTAKES = [
@@ -70,7 +72,11 @@ MISTAKES = [
     ("rate: 10 Mbit", "rate: 10 Mbt", "5:9: parameters.rate: '10 Mbt' has an unknown unit; known are"),
     ("rate: 10 Mbit", "rate: -10 Mbit", '5:9: parameters.rate: the value "-10 Mbit" is negative'),
     ("length: {default: 4 s,", "length: {", "6:3: parameters.length: needs 'default'"),
-    ('rate: "${rate}"', 'rate: "${rat}"', "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?"),
+    (
+        'rate: "${rate}"',
+        'rate: "${rat}"',
+        "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?",
+    ),
     ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: must be less than or equal to 65535"),
     ("app: tcp", "app: tpc", "19:23: traffic[0].app: must be 'udp', 'tcp', 'http' or 'ping'"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
@@ -80,8 +86,16 @@ MISTAKES = [
     (", interval: 500 ms", "", "measurements.throughput: throughput needs 'interval'"),
     ("repetitions: 3", "repetitions: 0", "22:14: repetitions: must be greater than or equal to 1"),
     ("repetitions: 3", "repetitions: 2.5", "22:14: repetitions: must be a valid integer"),
-    ("fast: {set: {rate: 20 Mbit}}", "fast: {set: {speed: 1 s}}", "17:20: factors.speed.levels.fast.set.speed: unknown"),
-    ("fast: {set: {rate: 20 Mbit}}", "fast: {set: {rate: 1 s}}", "rate is a rate such as '10 Mbit'; '1 s' is a duration"),
+    (
+        "fast: {set: {rate: 20 Mbit}}",
+        "fast: {set: {speed: 1 s}}",
+        "17:20: factors.speed.levels.fast.set.speed: unknown",
+    ),
+    (
+        "fast: {set: {rate: 20 Mbit}}",
+        "fast: {set: {rate: 1 s}}",
+        "rate is a rate such as '10 Mbit'; '1 s' is a duration",
+    ),
     ("speed=slow", "speed=slw", "26:12: statements[0].check: column 60 of"),
     ("mean(", "median(", "unknown function 'median'; did you mean 'mean'?"),
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
@@ -89,9 +103,17 @@ MISTAKES = [
     ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, found the end"),
     ("template: single:2", "template: singel:2", "11:3: network: 'singel:2': there is no topology template"),
     ("from: [h1]", "from: [h9]", "traffic[0].from[0]: the network has no host 'h9'"),
-    ("slow: {}", "slow: {queues: {s1-eth9: {kind: fifo}}}", "16:23: factors.speed.levels.slow.queues.s1-eth9: the network"),
+    (
+        "slow: {}",
+        "slow: {queues: {s1-eth9: {kind: fifo}}}",
+        "16:23: factors.speed.levels.slow.queues.s1-eth9: the network",
+    ),
     ("slow: {}", "slow: {queues: {s1-eth1: {kind: fifi}}}", "factors.speed.levels.slow.queues.s1-eth1"),
-    ("slow: {}", "slow: {flows: {h1: [actions=drop]}}", "16:22: factors.speed.levels.slow.flows.h1: the network has no switch"),
+    (
+        "slow: {}",
+        "slow: {flows: {h1: [actions=drop]}}",
+        "16:22: factors.speed.levels.slow.flows.h1: the network has no switch",
+    ),
     ("slow: {}", "slow: {links: {h1-h2: {delay: 1 ms}}}", "slow.links.h1-h2: h1 and h2 are not linked"),
     (", interval: 500 ms", ", interval: 500 ms, only: [bulky]", "names the traffic 'bulky'; did you mean 'bulk'?"),
     ("study: small", "study: Small Study", "1:8: study: "),

@@ -70,7 +70,8 @@ class Lab:
         self._name, self._connection = self._process.name, self._process.connection
         try:
             started = dict(self._connection.request("start", network=spec, options=self._options))
-            started["realtime"] = bool(started.get("realtime")) or self._process.promote()
+            if not started.get("realtime") and self._options.get("realtime", "auto") == "auto":
+                started["realtime"] = self._process.promote()
             self.started = started
         except BaseException:
             self._process.end(_STOP_PATIENCE_S)

@@ -44,12 +44,14 @@ class LabProcess:
         self.name: str = handle.name
         self.pid: int = handle.pid
         self._pidfd: int = handle.pidfd
-        self._promote = _core.promote_lab
         self.connection = LabConnection(socket.socket(fileno=handle.socket))
 
     def promote(self) -> bool:
-        """Give the lab's fabric real-time scheduling where we may and the lab itself may not; tell whether it did."""
-        return self._promote(self.pid)
+        """Ask for real-time scheduling of the fabric, which only somebody outside of the lab's user namespace may have;
+        return whether it was granted."""
+        from twinnet import _core
+
+        return _core.promote_lab(self.pid)
 
     def end(self, patience_s: float) -> None:
         """Close the connection, wait up to `patience_s` seconds for the process to end by itself, then kill and reap

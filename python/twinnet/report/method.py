@@ -54,7 +54,8 @@ def _network(analysis: Analysis) -> str:
 def _plan(analysis: Analysis) -> str:
     specification = analysis.specification
     factors = "; ".join(
-        f"{name}: " + ", ".join(f"{level} ({one.text.rstrip('.')})" if one.text else level for level, one in factor.levels.items())
+        f"{name}: "
+        + ", ".join(f"{level} ({one.text.rstrip('.')})" if one.text else level for level, one in factor.levels.items())
         for name, factor in specification.factors.items()
     )
     order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
@@ -127,7 +128,9 @@ def _sent(entry: Traffic) -> str:
 
 def _when(entry: Traffic) -> str:
     begin = f"from {format_duration(entry.start_ps)}"
-    return f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
+    return (
+        f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
+    )
 
 
 def parameter_rows(analysis: Analysis) -> list[tuple[str, str, str]]:

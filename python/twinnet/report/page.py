@@ -141,7 +141,11 @@ def _means(analysis: Analysis) -> str:
             rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
         layer = f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
         body = [
-            [escape(levels), escape(phase), *(_estimate(cells[label], scale) if label in cells else "" for label in labels)]
+            [
+                escape(levels),
+                escape(phase),
+                *(_estimate(cells[label], scale) if label in cells else "" for label in labels),
+            ]
             for (levels, phase), cells in rows.items()
         ]
         head = ["Levels", "Time", *(f"{escape(label)} ({escape(scale[1])})" for label in labels)]
@@ -159,7 +163,14 @@ def _published(analysis: Analysis) -> str:
     for one in analysis.published:
         scale = common_scale([one.value, one.measured.estimate if one.measured else 0.0], one.unit)
         seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
-        rows.append([escape(one.published.text), worded_value(one.value, one.unit, scale), escape(seen), escape(one.published.source)])
+        rows.append(
+            [
+                escape(one.published.text),
+                worded_value(one.value, one.unit, scale),
+                escape(seen),
+                escape(one.published.source),
+            ]
+        )
     return (
         "<section><h2>Published figures beside these</h2>"
         + _table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
@@ -211,7 +222,9 @@ def _runs(analysis: Analysis) -> str:
     for run in analysis.stored.values():
         record = run.record["fidelity"]["record"]
         late = record.get("lateness_ns", {})
-        worst = [worded_value(late[key] / 1e9, "s") if late.get(key) is not None else "" for key in ("p50", "p99", "max")]
+        worst = [
+            worded_value(late[key] / 1e9, "s") if late.get(key) is not None else "" for key in ("p50", "p99", "max")
+        ]
         lost = record.get("overload_drops", 0) + record.get("ingress_drops", 0)
         reasons = "; ".join(run.record["fidelity"]["reasons"])
         rows.append(
@@ -220,7 +233,9 @@ def _runs(analysis: Analysis) -> str:
         )
     for run in analysis.failed:
         message = escape(str(run.record["error"]["message"]))
-        rows.append([f"<code>{escape(run.id)}</code>", "<span class='invalid'>failed</span>", "", "", "", "", "", message])
+        rows.append(
+            [f"<code>{escape(run.id)}</code>", "<span class='invalid'>failed</span>", "", "", "", "", "", message]
+        )
     head = ["Run", "Fidelity", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
     missing = len(analysis.planned) - len(analysis.stored) - len(analysis.failed)
     note = f"<p class='soft'>{missing} planned runs are not made yet.</p>" if missing else ""
@@ -235,14 +250,21 @@ def _machine(analysis: Analysis) -> str:
     loads = [run.record["machine"][when]["load_1min"] for run in runs for when in ("before", "after")]
     facts = [
         ("Kernel", f"{machine['system']} {machine['kernel']} ({machine['architecture']})"),
-        ("Processor", f"{machine['cpu_model']}, {machine['cores']} cores{', virtual' if machine['virtualised'] else ''}"),
+        (
+            "Processor",
+            f"{machine['cpu_model']}, {machine['cores']} cores{', virtual' if machine['virtualised'] else ''}",
+        ),
         ("Governor", str(machine["governor"] or "not told by the kernel")),
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
     ]
-    different = {(run.record["machine"]["before"]["kernel"], run.record["machine"]["before"]["cpu_model"]) for run in runs}
+    different = {
+        (run.record["machine"]["before"]["kernel"], run.record["machine"]["before"]["cpu_model"]) for run in runs
+    }
     if len(different) > 1:
-        facts.append(("Note", f"The runs were made on {len(different)} different machines; run.json of each tells which."))
+        facts.append(
+            ("Note", f"The runs were made on {len(different)} different machines; run.json of each tells which.")
+        )
     sysctls = [[f"<code>{escape(k)}</code>", escape(str(v))] for k, v in machine["sysctls"].items() if v is not None]
     return (
         "<section><h2>Machine and software</h2>"

@@ -21,7 +21,15 @@ from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.comparison import Comparison
 from twinnet.study.verdict import ComparisonResult, StatementResult
 
-__all__ = ["answer", "compared_record", "compared_rows", "fidelity_sentences", "print_summary", "statement_numbers", "summary_record"]
+__all__ = [
+    "answer",
+    "compared_record",
+    "compared_rows",
+    "fidelity_sentences",
+    "print_summary",
+    "statement_numbers",
+    "summary_record",
+]
 
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
@@ -59,12 +67,12 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     sentences += [f"  {reason}" for reason in reasons[:5]]
     if len(reasons) > 5:
         sentences.append(f"  and {len(reasons) - 5} more reasons in the table of runs")
-    lateness = [
-        run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()
-    ]
+    lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
     known = [value for value in lateness if value is not None]
     if known:
-        sentences.append(f"99 % of frames were handed over within {max(known) / 1000:.3g} µs of their time in the worst run.")
+        sentences.append(
+            f"99 % of frames were handed over within {max(known) / 1000:.3g} µs of their time in the worst run."
+        )
     return sentences
 
 
@@ -122,7 +130,9 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     for run in analysis.failed:
         console.print(Text(f"The run {run.id} failed: {run.record['error']['message']}", style="red"))
     if analysis.others:
-        console.print(Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here."))
+        console.print(
+            Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here.")
+        )
 
 
 def _statements(analysis: Analysis) -> Table:
@@ -156,7 +166,9 @@ def _means(analysis: Analysis, name: str) -> Group | None:
         rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
     for (levels, phase), cells in rows.items():
         shown = [
-            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False) if label in cells else ""
+            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
+            if label in cells
+            else ""
             for label in labels
         ]
         table.add_row(levels, phase, *shown)

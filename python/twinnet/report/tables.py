@@ -100,7 +100,9 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
     ]
     for key, cells in rows.items():
         shown = [
-            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False) if label in cells else ""
+            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
+            if label in cells
+            else ""
             for label in labels
         ]
         lines.append(rf"{' & '.join(map(_tex, [*key, *shown]))} \\")

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from twinnet.stats import Interval
 
-__all__ = ["common_scale", "value_with_interval", "worded_levels", "worded_p", "worded_phase", "worded_span", "worded_value"]
+__all__ = [
+    "common_scale",
+    "value_with_interval",
+    "worded_levels",
+    "worded_p",
+    "worded_phase",
+    "worded_span",
+    "worded_value",
+]
 
 _RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))

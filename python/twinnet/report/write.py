@@ -36,5 +36,7 @@ def write_report(analysis: Analysis, folder: Path) -> Path:
         partial.write_text(html_page(analysis, [path.name for path in written]), encoding="utf-8")
         os.replace(partial, page)
     except OSError as error:
-        raise StoreError(f"the report cannot be written to {folder}: {error.strerror or error}", "choose --out") from error
+        raise StoreError(
+            f"the report cannot be written to {folder}: {error.strerror or error}", "choose --out"
+        ) from error
     return page

@@ -91,13 +91,20 @@ def collect(
         if (flow.entry.name, flow.source) not in received and flow.entry.app != "ping":
             # A flow of which nothing arrived has a throughput all the same: zero.
             intervals.append(_empty_interval(flow, end_ps))
-    return Tables(table("flows", flows), table("intervals", intervals), table("port_samples", _port_rows(samples, zero_ps)))
+    return Tables(
+        table("flows", flows), table("intervals", intervals), table("port_samples", _port_rows(samples, zero_ps))
+    )
 
 
 def _owner(report: FlowReport, planned: Sequence[PlannedFlow]) -> PlannedFlow | None:
     """The planned flow that `report` is about: by its number, else by protocol and sender."""
     for flow in planned:
-        if not flow.reports and flow.number is not None and flow.number == report.flow and flow.protocol == report.protocol:
+        if (
+            not flow.reports
+            and flow.number is not None
+            and flow.number == report.flow
+            and flow.protocol == report.protocol
+        ):
             return flow
     for flow in planned:
         same = flow.protocol == report.protocol and report.source is not None
@@ -153,6 +160,9 @@ def _since(moment_ps: int | None, zero_ps: int) -> float | None:
 def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Iterable[dict[str, Any]]:
     counts = report.intervals
     if counts is None:
+        if report.bytes is not None and report.start_ps is not None and report.end_ps is not None:
+            # A program that tells only its total: spread over the time that it took.
+            yield _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
         return
     for place, size in enumerate(counts.bytes):
         start_ps = (counts.first + place) * counts.interval_ps - zero_ps
@@ -170,16 +180,20 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
+    return _whole_interval(flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps)
+
+
+def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:
     return {
         "flow": flow.number,
         "name": flow.entry.name,
         "protocol": flow.protocol,
-        "role": "client" if flow.entry.app == "http" else "sink",
+        "role": role,
         "from_host": flow.source,
-        "start_s": 0.0,
-        "length_s": max(1, end_ps) / _PS_PER_SECOND,
-        "payload_bytes": 0,
-        "packets": 0,
+        "start_s": start_ps / _PS_PER_SECOND,
+        "length_s": max(1, end_ps - start_ps) / _PS_PER_SECOND,
+        "payload_bytes": size,
+        "packets": None,
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.judgement import judged_record
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import PlannedRun
+from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
@@ -46,12 +46,7 @@ class LabExecutor:
                 "the study asks for the virtual clock, which this version does not have",
                 "use the wall clock: --set clock=wall",
             )
-        for entry in specification.traffic:
-            if entry.using == "programs":
-                raise NotAvailable(
-                    f"the traffic {entry.name} asks for real programs, which this version cannot start in a study",
-                    "use the built-in apps: --set tools=apps",
-                )
+        check_programs(specification.traffic)
 
     def expected_s(self, run: PlannedRun) -> float:
         """About how long `run` takes, in seconds."""
@@ -77,14 +72,19 @@ class _Run:
     def make(self) -> Measured:
         ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
         sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
+        programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
+        programs.serve()
         zero_ps = self._zero_ps()
         for entry in self.specification.traffic:
-            self._start_app(entry, zero_ps)
+            if entry.using == "apps":
+                self._start_app(entry, zero_ps)
         self._until(zero_ps)
         self.lab.fidelity(reset=True)
-        self._watch(zero_ps)
+        programs.start(zero_ps, self._until)
+        self._watch(zero_ps, programs)
         self._drain()
         record = dict(self.lab.fidelity().raw)
+        self.flows += programs.flows()
         reports = self.lab.reports()
         tables = collect(
             reports,
@@ -113,23 +113,29 @@ class _Run:
             address = self.lab.layout.address(source)
             self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle))
 
-    def _watch(self, zero_ps: int) -> None:
+    def _watch(self, zero_ps: int, programs: ProgramTraffic) -> None:
         """Wait until all traffic has ended, at most until the study's time limit; end what goes on after that."""
         limit_ps = zero_ps + self.specification.time_limit_ps
         expected_ps = max(1, _known_end_ps(self.specification))
-        handles = [flow.handle for flow in self.flows if flow.handle is not None]
+        handles = [flow.handle for flow in self.flows]
         self.progress.doing = "traffic"
         while True:
             now_ps = self.lab.now_ps()
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
-            if self.lab.wait(handles, until=f"{until_ps} ps"):
+            if handles and not self.lab.wait(handles, until=f"{until_ps} ps"):
+                ended = False
+            else:
+                ended = programs.ended()
+            if ended:
                 return
             if now_ps >= limit_ps:
                 for handle in handles:
                     handle.stop()
+                programs.stop()
                 return
-            self._check_stop(0.0)
+            # The lab's wait has passed the time already, unless there are only programs to wait for.
+            self._check_stop(0.0 if self.lab.now_ps() >= until_ps else _SLICE_PS / _PS_PER_SECOND)
 
     def _drain(self) -> None:
         """Let what is on its way arrive."""
@@ -147,7 +153,7 @@ class _Run:
 
 
 def sample_interval_ps(specification: StudySpecification) -> int:
-    """How finely bytes are counted: a quarter of the shortest interval of the study, so that statements can look closer."""
+    """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
     intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
     shortest = min(intervals, default=_PS_PER_SECOND)
     return shortest // 4 if shortest // 4 >= _FINEST_SAMPLE_PS else shortest
@@ -178,5 +184,5 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
             return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload)
 
 
-def _given(**settings: Any) -> Mapping[str, Any]:
+def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}

@@ -5,7 +5,7 @@ Every quantity is a text with a unit in the file and an integer in the smallest 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -35,16 +35,11 @@ def _text_schema(example: str) -> dict[str, Any]:
     return {"type": "string", "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'"}
 
 
-def _number_schema(minimum: int, maximum: int) -> dict[str, Any]:
-    reference = {"type": "string", "pattern": REFERENCE_PATTERN}
-    return {"anyOf": [{"type": "integer", "minimum": minimum, "maximum": maximum}, reference]}
-
-
 DurationPs = Annotated[int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))]
 RateBps = Annotated[int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))]
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))]
-Port = Annotated[int, Field(ge=1, le=65535, strict=True), WithJsonSchema(_number_schema(1, 65535))]
-Count = Annotated[int, Field(ge=1, le=100_000, strict=True), WithJsonSchema(_number_schema(1, 100_000))]
+Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Scalar = str | int | float
@@ -103,9 +98,7 @@ class Traffic(_Strict):
 
     name: Name
     app: Literal["udp", "tcp", "http", "ping"]
-    using: Annotated[
-        Literal["apps", "programs"], WithJsonSchema({"type": "string", "description": "apps, programs or a reference"})
-    ] = "apps"
+    using: Literal["apps", "programs"] = "apps"
     text: str = ""
     sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
     to: str
@@ -293,13 +286,31 @@ class StudySpecification(_Strict):
         for name, measurement in self.measurements.items():
             unknown = sorted(set(measurement.only or ()) - traffic)
             if unknown:
-                raise ValueError(f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}")
+                raise ValueError(
+                    f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}"
+                )
         return self
 
 
 def study_json_schema() -> dict[str, Any]:
-    """The JSON schema of a study file."""
-    schema = StudySpecification.model_json_schema(by_alias=True)
+    """The JSON schema of a study file; wherever a value stands, a reference such as `${link_rate}` may stand too."""
+    schema = cast(dict[str, Any], _with_references(StudySpecification.model_json_schema(by_alias=True)))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "twinnet study"
     return schema
+
+
+def _with_references(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_with_references(one) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    entries = cast(dict[str, Any], schema)
+    constrained = entries.get("type") in ("integer", "number", "boolean") or (
+        entries.get("type") == "string" and ("pattern" in entries or "enum" in entries)
+    )
+    if constrained:
+        return {"anyOf": [entries, {"type": "string", "pattern": REFERENCE_PATTERN}]}
+    # Property names are matched as they are written, and examples are no schemas.
+    kept = ("propertyNames", "patternProperties", "examples", "default", "required")
+    return {key: value if key in kept else _with_references(value) for key, value in entries.items()}

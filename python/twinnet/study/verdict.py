@@ -146,5 +146,9 @@ def _chosen(runs: Sequence[RunTables], levels: Mapping[str, str]) -> list[RunTab
     return chosen
 
 
-def _sums(terms: Sequence[tuple[float, Aggregate]], runs: Sequence[RunTables]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([sum(factor * run.value(aggregate) for factor, aggregate in terms) for run in runs], dtype=np.float64)
+def _sums(
+    terms: Sequence[tuple[float, Aggregate]], runs: Sequence[RunTables]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array(
+        [sum(factor * run.value(aggregate) for factor, aggregate in terms) for run in runs], dtype=np.float64
+    )

@@ -52,7 +52,7 @@ struct Running {
 
 enum Stage {
     /// No network yet.
-    Waiting(OwnedFd),
+    Waiting,
     /// The network is being built.
     Building,
     /// It runs.
@@ -65,6 +65,8 @@ struct Lab {
     stage: Mutex<Stage>,
     /// What the agent had used when the record of fidelity began.
     agent_before: Mutex<ThreadUsage>,
+    /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
+    zygote: Arc<OwnedFd>,
     factories: Factories,
 }
 
@@ -98,8 +100,10 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
         Some(Duration::from_secs(1)),
     )?;
     let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
-    let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting(zygote.socket));
-    let lab = Arc::new(Lab { stage: Mutex::new(stage), agent_before: Mutex::default(), factories });
+    let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting);
+    let zygote_socket = Arc::new(zygote.socket);
+    let lab =
+        Arc::new(Lab { stage: Mutex::new(stage), agent_before: Mutex::default(), zygote: zygote_socket, factories });
     Control::new(control, listener)?.serve(&signals, |incident| match incident {
         Incident::OwnerGone => Next::End,
         Incident::Signal => {
@@ -147,7 +151,7 @@ impl Lab {
         let running = match &mut *stage {
             Stage::Running(running) => running,
             Stage::Failed(error) => return request.reply.send(Err(error.clone())),
-            Stage::Waiting(_) | Stage::Building => {
+            Stage::Waiting | Stage::Building => {
                 let message = format!("{what:?} needs a network, and none has been started");
                 return request.reply.send(Err(LabError::new(
                     "NotStarted",
@@ -194,29 +198,27 @@ impl Lab {
 
     fn start(self: &Arc<Self>, request: Request) {
         let mut stage = self.lock();
-        let zygote = match std::mem::replace(&mut *stage, Stage::Building) {
-            Stage::Waiting(zygote) => zygote,
-            other => {
-                let error = match &other {
-                    Stage::Failed(error) => error.clone(),
-                    _ => LabError::new("AlreadyStarted", "this lab has a network already", "start another lab"),
-                };
-                *stage = other;
-                return request.reply.send(Err(error));
-            }
+        let refusal = match &*stage {
+            Stage::Waiting => None,
+            Stage::Failed(error) => Some(error.clone()),
+            _ => Some(LabError::new("AlreadyStarted", "this lab has a network already", "start another lab")),
         };
+        if let Some(error) = refusal {
+            return request.reply.send(Err(error));
+        }
+        *stage = Stage::Building;
         drop(stage);
         let lab = Arc::clone(self);
         let Request { body, reply, .. } = request;
         let builder = std::thread::Builder::new().name("builder".to_owned());
         // A reply that cannot be moved into a thread is dropped with it, which answers with an error.
-        let _ = builder.spawn(move || lab.build(&body, zygote, reply));
+        let _ = builder.spawn(move || lab.build(&body, reply));
     }
 
     /// Builds the network; the lab's clock starts when all namespaces stand.
-    fn build(&self, body: &Value, zygote: OwnedFd, reply: Reply) {
+    fn build(&self, body: &Value, reply: Reply) {
         let began = Instant::now();
-        match self.assemble(body, zygote) {
+        match self.assemble(body) {
             Ok((running, hosts, kind)) => {
                 let setup_ms = began.elapsed().as_secs_f64() * 1e3;
                 let fabric = Arc::clone(&running.fabric);
@@ -236,7 +238,7 @@ impl Lab {
         }
     }
 
-    fn assemble(&self, body: &Value, zygote: OwnedFd) -> Result<(Running, usize, InterfaceKind), LabError> {
+    fn assemble(&self, body: &Value) -> Result<(Running, usize, InterfaceKind), LabError> {
         let spec =
             body.get("network").ok_or_else(|| LabError::new("MalformedRequest", "`start` has no \"network\"", ""))?;
         let network = NetworkSpec::from_json(spec)?;
@@ -251,7 +253,7 @@ impl Lab {
             for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
         }
         let clock = LabClock::start();
-        let programs = Arc::new(Keeper::new(&network, built.hosts, zygote).map_err(lacking)?);
+        let programs = Arc::new(Keeper::new(&network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
         let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock, body.get("options"))?);
         let mut description =
