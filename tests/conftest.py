@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake_lab import FakeLab
-
 import twinnet as tn
+from fake_lab import FakeLab
 
 
 @pytest.fixture

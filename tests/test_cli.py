@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 import twinnet
 from twinnet.cli.registry import COMMANDS
 

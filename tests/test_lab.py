@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_lab import FakeLab
-
 import twinnet as tn
+from fake_lab import FakeLab
 from twinnet import errors
 from twinnet.fidelity import Limit, Thresholds
 from twinnet.job import command_argv

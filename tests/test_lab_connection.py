@@ -7,7 +7,6 @@ import threading
 
 import pytest
 from fake_lab import FakeLab, Refusal
-
 from twinnet.errors import LabClosed, LabError, NotAvailable
 from twinnet.lab_connection import connect
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from twinnet import programs
 from twinnet.app_report import FlowReport
 from twinnet.errors import ProgramFailed, ProgramMissing, ReportUnreadable

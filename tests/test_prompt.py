@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from fake_lab import FakeLab, Refusal
-
 from twinnet.cli.prompt.changing import link_settings
 from twinnet.cli.prompt.loop import candidates, run_lines
 from twinnet.cli.prompt.session import COMMANDS, Session
@@ -30,9 +29,27 @@ def test_nodes_net_and_dump_show_the_network(fake: FakeLab, capfd: pytest.Captur
 
 
 def test_links_show_rate_and_state(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
-    fake.answers["links"] = lambda _: [{**link, "up": index > 0} for index, link in enumerate(fake.spec["links"])]
+    def links(_: object) -> list[dict[str, Any]]:
+        way = fake.spec["links"][0]["ab"]
+        return [{way_name: {"up": index > 0, "config": way} for way_name in ("ab", "ba")} for index in range(4)]
+
+    fake.answers["links"] = links
     lines = typed(fake, "links", capfd)[1].splitlines()
     assert lines[:2] == ["h1-eth0<->s1-eth1 DOWN: 1 Gbit/s", "h2-eth0<->s1-eth2 up: 1 Gbit/s"]
+
+
+def test_ports_show_the_drops_that_happened(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    counters = {"frames": 5, "link_bytes": 500, "lost": 0, "dropped_overlimit": 0}
+    fake.answers["ports"] = lambda _: [
+        {"port": "h1-eth0", "counters": counters},
+        {"port": "s1-eth1", "counters": counters | {"dropped_overlimit": 7}},
+    ]
+    assert typed(fake, "ports", capfd)[1].splitlines() == [
+        "port     frames  link_bytes  dropped_overlimit",
+        "h1-eth0       5         500                  0",
+        "s1-eth1       5         500                  7",
+    ]
+    assert len(typed(fake, "ports s1", capfd)[1].splitlines()) == 2
 
 
 def test_a_program_writes_to_the_user_and_its_status_counts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 import twinnet as tn
 from twinnet.errors import BadTemplate
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Network files: good ones become networks, bad ones give one precise message for each mistake."""
 
 from __future__ import annotations
@@ -7,7 +8,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-
 import twinnet as tn
 from twinnet.topology_file import json_schema, parse_network
 from twinnet.yaml_source import SourceError, parse_yaml

@@ -187,7 +187,8 @@ class AppReport:
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> AppReport:
         """Return the report in the form of the lab protocol."""
-        flows = tuple(FlowReport.from_spec(one) for one in (spec.get("report") or {}).get("flows") or ())
+        report: Mapping[str, Any] = spec.get("report") or {}
+        flows = tuple(FlowReport.from_spec(one) for one in report.get("flows") or ())
         host, kind = str(spec.get("host", "")), str(spec.get("kind", ""))
         return cls(int(spec["app"]), host, kind, bool(spec.get("finished")), flows)
 

@@ -4,6 +4,9 @@ Each returns an :class:`App`, or a :class:`Flow` that has a sending and a receiv
 nothing happens before.
 """
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping

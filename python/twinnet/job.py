@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import shlex
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from twinnet.errors import BadValue, LabClosed, ProgramFailed, TimeLimit
+from twinnet.errors import BadValue, LabError, ProgramFailed, TimeLimit
 from twinnet.lab_connection import LabConnection, PendingReply
 from twinnet.units import duration_ps, format_duration
 
@@ -148,11 +149,9 @@ class Job:
         """Close our ends of the program's pipes."""
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
-                try:
+                # A program may close its stdin before it has read all; that is its right.
+                with contextlib.suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    # The program closed its stdin before it had read all; that is its right.
-                    pass
 
 
 def _exchange(job: Job, given: bytes | None, wake: int) -> tuple[bytes, bytes]:
@@ -324,11 +323,9 @@ def run_job(job: Job, given: str | bytes | None, limit_ps: int | None, check: bo
     try:
         out, err = job.communicate(given.encode() if isinstance(given, str) else given)
     except BaseException:
-        try:
+        # The job may have ended, or its lab; the first error is the one to tell.
+        with contextlib.suppress(LabError, OSError):
             job.kill()
-        except (LabClosed, OSError, ValueError, TimeoutError):
-            # The job died with its lab; the first error is the one to tell.
-            pass
         raise
     end = job.wait()
     texts = (out.decode(errors="replace"), err.decode(errors="replace"))

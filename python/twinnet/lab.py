@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,12 +69,13 @@ class Lab:
         self._process = LabProcess(self._name)
         self._name, self._connection = self._process.name, self._process.connection
         try:
-            self.started = self._connection.request("start", network=spec, options=self._options)
+            started = dict(self._connection.request("start", network=spec, options=self._options))
+            if not started.get("realtime") and self._options.get("realtime", "auto") == "auto":
+                started["realtime"] = self._process.promote()
+            self.started = started
         except BaseException:
             self._process.end(_STOP_PATIENCE_S)
             raise
-        if not self.started["realtime"] and self._options.get("realtime", "auto") == "auto":
-            self._process.promote()
         return self
 
     def adopt(self, connection: LabConnection) -> None:
@@ -85,11 +87,9 @@ class Lab:
         if self._connection is None:
             return
         if self._owner and not self._connection.closed:
-            try:
+            # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
+            with contextlib.suppress(LabError, TimeoutError):
                 self._connection.submit("stop").result(_STOP_PATIENCE_S)
-            except (LabError, TimeoutError):
-                # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
-                pass
         if self._process is not None:
             self._process.end(_STOP_PATIENCE_S)
         else:

@@ -8,6 +8,7 @@ waits.
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import socket
@@ -181,11 +182,9 @@ class LabConnection:
 
     def close(self) -> None:
         """End the connection; whoever still waits for an answer is told that the lab has ended."""
-        try:
+        # The lab may have closed its end first.
+        with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            # The lab closed its end first.
-            pass
         if threading.current_thread() is not self._reader:
             self._reader.join()
         self._socket.close()

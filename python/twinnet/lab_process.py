@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -60,10 +61,8 @@ class LabProcess:
             return
         if not select.select([self._pidfd], [], [], patience_s)[0]:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        try:
+        # A caller that ignores SIGCHLD has its children reaped by the kernel.
+        with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
-        except ChildProcessError:
-            # The caller's program reaps all children by itself (SIGCHLD ignored).
-            pass
         os.close(self._pidfd)
         self._pidfd = -1

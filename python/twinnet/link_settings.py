@@ -3,9 +3,9 @@ reordering."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.units import duration_ps, format_duration, probability, rate_bps
@@ -115,9 +115,10 @@ def jitter_spec(value: object) -> dict[str, Any] | None:
     if isinstance(value, (Jitter, JitterTable)):
         return value.to_spec()
     if isinstance(value, Mapping):
-        if "values" in value:
-            return JitterTable(**_known(value, ("values",), "jitter")).to_spec()
-        return Jitter(**_known(value, ("scale", "distribution"), "jitter", required=("scale",))).to_spec()
+        given = cast("Mapping[Any, Any]", value)
+        if "values" in given:
+            return JitterTable(**_known(given, ("values",), "jitter")).to_spec()
+        return Jitter(**_known(given, ("scale", "distribution"), "jitter", required=("scale",))).to_spec()
     if isinstance(value, str):
         scale, _, distribution = value.strip().rpartition(" ")
         if distribution.replace("-", "_") in DISTRIBUTIONS and scale:
@@ -134,7 +135,8 @@ def loss_spec(value: object) -> dict[str, Any] | None:
         return value.to_spec()
     if isinstance(value, Mapping):
         names = ("to_bad", "to_good", "loss_good", "loss_bad")
-        return GilbertElliott(**_known(value, names, "loss", required=names[:2])).to_spec()
+        given = cast("Mapping[Any, Any]", value)
+        return GilbertElliott(**_known(given, names, "loss", required=names[:2])).to_spec()
     number = probability(value, "loss")
     return {"model": "bernoulli", "probability": number} if number else None
 
@@ -161,7 +163,7 @@ def _flag(value: object, what: str) -> bool:
     return value
 
 
-_READERS = {
+_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "rate": ("rate_bps", lambda value: None if value is None else rate_bps(value, "rate")),
     "framing": ("framing", _framing),
     "delay": ("delay_ps", lambda value: duration_ps(value, "delay")),

@@ -1,6 +1,9 @@
 """The description of a network. Pure data: building one touches nothing, and every mistake is raised where it is
 made."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 import re

@@ -50,7 +50,7 @@ RateText = Annotated[str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?
 """Text such as ``10 Mbit``."""
 SizeText = Annotated[str, _checked(size_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
-_PROBABILITY_SCHEMA = {
+_PROBABILITY_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "number", "minimum": 0, "maximum": 1},
         {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?$", "examples": ["1 %"]},
@@ -68,7 +68,7 @@ def _setting(name: str) -> BeforeValidator:
 
 ProbabilityValue = Annotated[Any, _setting("loss"), WithJsonSchema(_PROBABILITY_SCHEMA)]
 """A number from 0 to 1, or text such as ``1 %``."""
-_JITTER_SCHEMA = {
+_JITTER_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "string", "examples": ["1 ms", "1 ms normal"]},
         {
@@ -88,7 +88,7 @@ _JITTER_SCHEMA = {
         },
     ]
 }
-_LOSS_SCHEMA = {
+_LOSS_SCHEMA: dict[str, Any] = {
     "anyOf": [
         *_PROBABILITY_SCHEMA["anyOf"],
         {

@@ -9,11 +9,11 @@ so that a small file cannot stand for a large one; size and depth are bounded. K
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 import yaml
 
@@ -146,7 +146,7 @@ def load_yaml(path: str | Path) -> Document:
     """
     file = str(path)
     try:
-        with open(path, "rb") as stream:
+        with Path(path).open("rb") as stream:
             raw = stream.read(SIZE_LIMIT_BYTES + 1)
     except OSError as error:
         raise SourceError(file, [Problem(1, 1, "", f"cannot be read: {error.strerror}")]) from None
@@ -167,11 +167,16 @@ def parse_yaml(raw: bytes | str, file: str = "<text>") -> Document:
         raise SourceError(file, [Problem(line, column, "", "the file is not text in UTF-8")]) from None
     builder = _Builder(file)
     try:
-        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        for event in _events(text):
             builder.take(event)
     except yaml.YAMLError as error:
         raise SourceError(file, [_syntax_problem(error, text)]) from None
     return builder.finish()
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    parse = cast("Callable[..., Iterator[yaml.Event]]", getattr(yaml, "parse"))  # noqa: B009 - its stub has no types
+    return parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
@@ -229,7 +234,7 @@ class _Builder:
         if event.tag not in (None, "!"):
             raise self._error(position, f"the tag {event.tag} is not allowed: plain YAML only")
         top = self.stack[-1] if self.stack else None
-        if top is not None and isinstance(top.data, dict) and top.key is None:
+        if top is not None and not top.is_list and top.key is None:
             self._key(top, event, position)
             return
         path = top.next_path() if top is not None else ()
@@ -265,7 +270,7 @@ class _Builder:
             self.root = value
             return
         top = self.stack[-1]
-        if isinstance(top.data, list):
+        if top.is_list:
             top.data.append(value)
         else:
             if not top.duplicate:
@@ -286,9 +291,14 @@ class _Open:
     key: str | None = None
     duplicate: bool = False
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list rather than a mapping."""
+        return isinstance(self.data, list)
+
     def next_path(self) -> Path_:
         """Return the path of the value that comes next."""
-        return (*self.path, len(self.data) if isinstance(self.data, list) else str(self.key))
+        return (*self.path, len(self.data) if self.is_list else str(self.key))
 
 
 def _scalar(event: yaml.ScalarEvent) -> Any:
@@ -345,8 +355,9 @@ def _message(details: ErrorDetails) -> str:
     message = details["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if details["type"] in ("value_error", "assertion_error"):
         return message
-    given = details["input"]
-    shown = {dict: "a mapping", list: "a list", NoneType: "nothing"}.get(type(given)) or repr(given)
+    given: Any = details["input"]
+    kinds: dict[Any, str] = {dict: "a mapping", list: "a list", NoneType: "nothing"}
+    shown = kinds.get(type(given)) or repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     said = message.replace("Input should be", "must be", 1)
     said = said.replace("valid dictionary or instance of", "mapping for").replace("valid dictionary", "valid mapping")

@@ -11,7 +11,8 @@ from twinnet.cli.output import json_option, print_json
 
 __all__ = ["doctor"]
 
-_SIGNS = {"ok": "ok", "warning": "!!", "missing": "NO"}
+_NEEDED = ("user namespaces", "network namespaces", "/proc and /sys of one's own")
+_ONE_OF = ("TAP interfaces", "virtual Ethernet pairs with packet sockets")
 
 
 @click.command(short_help="Tell what this machine can and cannot do, and the remedy.")
@@ -35,14 +36,16 @@ def doctor(as_json: bool) -> int:
     else:
         for finding in findings:
             click.echo(_told(finding))
-    return 1 if any(finding.get("state") == "missing" for finding in findings) else 0
+    return 0 if can_run_labs({str(finding["ability"]): bool(finding["ok"]) for finding in findings}) else 1
 
 
 def _told(finding: dict[str, Any]) -> str:
-    lines = [f"{_SIGNS.get(str(finding.get('state')), '??')}  {finding.get('name', '')}: {finding.get('found', '')}"]
-    lines += [
-        f"    {label}: {finding[key]}"
-        for key, label in (("follows", "follows"), ("remedy", "remedy"))
-        if finding.get(key)
-    ]
+    lines = [f"{'ok' if finding['ok'] else 'NO'}  {finding['ability']}: {finding['found']}"]
+    lines += [f"      {key}: {finding[key]}" for key in ("follows", "remedy") if finding.get(key)]
     return "\n".join(lines)
+
+
+def can_run_labs(abilities: dict[str, bool]) -> bool:
+    """Return whether a machine with these `abilities` can run labs at all; the others only make them slower or less
+    exact."""
+    return all(abilities.get(one, True) for one in _NEEDED) and any(abilities.get(one, True) for one in _ONE_OF)

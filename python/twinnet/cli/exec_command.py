@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
 import click
 
@@ -40,7 +41,7 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
         where = lab[host]
         try:
             if as_json:
-                done = where.run(argv, env=dict(os.environ), cwd=os.getcwd())
+                done = where.run(argv, env=dict(os.environ), cwd=str(Path.cwd()))
                 print_json(
                     {
                         "stdout": done.stdout,
@@ -51,9 +52,11 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
                 )
                 return done.shell_status
             if on_terminal():
-                return run_on_terminal(lab, host, argv, os.getcwd()).shell_status
-            streams = {"stdin": sys.stdin.fileno(), "stdout": sys.stdout.fileno(), "stderr": sys.stderr.fileno()}
-            job = where.popen(argv, env=dict(os.environ), cwd=os.getcwd(), **streams)
+                return run_on_terminal(lab, host, argv, str(Path.cwd())).shell_status
+            stdin, stdout, stderr = sys.stdin.fileno(), sys.stdout.fileno(), sys.stderr.fileno()
+            job = where.popen(
+                argv, env=dict(os.environ), cwd=str(Path.cwd()), stdin=stdin, stdout=stdout, stderr=stderr
+            )
         except LabError as error:
             if error.name in ("ProgramMissing", "ProgramNotFound", "UnknownProgram"):
                 click.echo(f"twinnet: {error}", err=True)

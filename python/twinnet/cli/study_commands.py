@@ -14,6 +14,7 @@ from twinnet.cli.output import json_option, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console
+
     from twinnet.study.analysis import Analysis
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Observer, Outcome
@@ -87,7 +88,8 @@ def run(
 ) -> int:
     """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
 
-    Finished runs of the same specification are kept and not made again, so the same command resumes what was interrupted.
+    Finished runs of the same specification are kept and not made again, so the same command resumes what was
+    interrupted.
     Exit status 1 when a run failed.
     """
     from twinnet.study.execute import LabExecutor

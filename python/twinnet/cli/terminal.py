@@ -10,7 +10,7 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from twinnet.job import Ending, Job
@@ -83,7 +83,7 @@ def _show(master: int, screen: int) -> bool:
 
 
 @contextlib.contextmanager
-def _raw(terminal: int) -> Iterator[None]:
+def _raw(terminal: int) -> Generator[None]:
     before = termios.tcgetattr(terminal)
     tty.setraw(terminal)
     try:
@@ -93,8 +93,8 @@ def _raw(terminal: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _resizing(resized: Callable[[], None]) -> Iterator[None]:
-    before = signal.signal(signal.SIGWINCH, lambda *_: resized())
+def _resizing(resized: Callable[[], None]) -> Generator[None]:
+    before = signal.signal(signal.SIGWINCH, lambda number, frame: resized())
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinnet.app_report import FlowReport, Intervals
 from twinnet.errors import BadValue, ReportUnreadable
@@ -73,9 +73,11 @@ def read_rows(text: str) -> list[Row]:
             continue
         try:
             begin, _, end = cells[6].partition("-")
-            udp = (float(cells[9]), int(cells[10]), int(cells[11]), int(cells[13])) if len(cells) == 14 else ()
-            connection = (cells[1], cells[2], cells[3], cells[4])
-            rows.append(Row(connection, float(begin), float(end), int(cells[7]), *udp))
+            row = Row((cells[1], cells[2], cells[3], cells[4]), float(begin), float(end), int(cells[7]))
+            if len(cells) == 14:
+                jitter, lost, datagrams, late = float(cells[9]), int(cells[10]), int(cells[11]), int(cells[13])
+                row = replace(row, jitter_ms=jitter, lost=lost, datagrams=datagrams, out_of_order=late)
+            rows.append(row)
         except ValueError:
             raise ReportUnreadable(f"iperf 2 wrote a line of an unknown form: {line[:120]!r}") from None
     if not rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from twinnet.app_report import FlowReport, Intervals, Summary
 from twinnet.errors import ProgramFailed, ReportUnreadable
@@ -57,11 +57,12 @@ def read_report(text: str) -> dict[str, Any]:
         When it is not a report.
     """
     try:
-        report = json.loads(text)
+        parsed: Any = json.loads(text)
     except ValueError:
         said = text.strip().splitlines()[-1:] or ["nothing"]
         raise ReportUnreadable(f"iperf3 wrote no JSON: {said[0][:120]!r}") from None
-    if not isinstance(report, dict) or "end" not in report:
+    report = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    if "end" not in report:
         raise ReportUnreadable("iperf3 wrote JSON of an unknown form", "this adapter knows versions 3.1 and later")
     if report.get("error"):
         raise ProgramFailed(f"iperf3: {report['error']}")
@@ -116,7 +117,7 @@ def _report(transfer: Transfer, report: dict[str, Any], role: str, start_ps: int
 def _rtt(streams: list[dict[str, Any]]) -> Summary | None:
     """Return the round-trip times that the sender's kernel saw; iperf3 tells only their mean and bounds, in
     microseconds."""
-    sender = streams[0].get("sender", {}) if streams else {}
+    sender: dict[str, Any] = streams[0].get("sender", {}) if streams else {}
     if not sender.get("mean_rtt"):
         return None
     return Summary(1, sender["mean_rtt"] * 1e6, sender["min_rtt"] * 1e6, sender["max_rtt"] * 1e6)

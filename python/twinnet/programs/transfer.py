@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -128,11 +129,9 @@ class Server:
     def finish(self) -> str:
         """Wait for a server that ends with its client, and return all that it wrote."""
         if self._job is not None:
-            try:
+            # A server that the client never reached would wait for ever.
+            with contextlib.suppress(TimeoutError):
                 self._job.wait(_GRACE)
-            except TimeoutError:
-                # The client never reached it; it would wait for ever.
-                pass
         return self.end()
 
 
@@ -144,7 +143,7 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
     if transfer.server_argv is None:
         return Server(None, None)
     require(transfer.program)
-    output = tempfile.TemporaryFile()
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
     job = lab[transfer.target].popen(list(transfer.server_argv), stdout=output, stderr=output, env=_environment())
     server = Server(job, output)
     deadline = time.monotonic() + _LISTEN_PATIENCE_S
@@ -169,8 +168,8 @@ class RunningTransfer:
     def __init__(self, lab: Lab, transfer: Transfer, server: Server) -> None:
         self.transfer = transfer
         self._server = server
-        self._out = tempfile.TemporaryFile()
-        self._err = tempfile.TemporaryFile()
+        self._out = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
+        self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._start_ps = lab.now_ps()
         to = lab.layout.address(transfer.target)
         argv = [word.replace("{to}", to) for word in transfer.argv]

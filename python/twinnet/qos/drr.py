@@ -1,5 +1,8 @@
 """Deficit round robin (Shreedhar and Varghese 1996): classes share by their quanta."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

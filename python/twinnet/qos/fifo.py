@@ -1,5 +1,8 @@
 """First in, first out; what does not fit is dropped at the tail."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

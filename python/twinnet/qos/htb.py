@@ -3,6 +3,9 @@
 A queue's minimum rate is guaranteed, its maximum rate a ceiling; spare capacity is shared. Queue 0 is the default.
 """
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,8 @@
 """Strict priority: the first band that has a frame sends."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

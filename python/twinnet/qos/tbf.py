@@ -1,5 +1,8 @@
 """Token bucket: a long-run rate and the burst that may exceed it."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -75,7 +75,7 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
             if one.flow == handle.flow:
                 ends[one.role] = one.throughput_bps
                 errors += one.errors
-    told = [f"{role} {format_rate(round(bps))}" for role, bps in ends.items()]
+    told = [f"{role} {_rounded(bps)}" for role, bps in ends.items()]
     data = {
         "from": source,
         "to": target,
@@ -101,3 +101,9 @@ def fidelity(lab: Lab, arguments: Sequence[str]) -> Answer:
         f"{record.overload_drops + record.ingress_drops}; stolen CPU: {record.steal_s:.2f} s",
     ]  # fmt: skip
     return Answer({"verdict": verdict.state, "reasons": list(verdict.reasons), **record.raw}, "\n".join(lines))
+
+
+def _rounded(bps: float) -> str:
+    """Return a measured rate with four digits: more would pretend to be known."""
+    digits = max(len(str(round(bps))) - 4, 0)
+    return format_rate(round(bps, -digits).__trunc__())

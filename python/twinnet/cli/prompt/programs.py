@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.terminal import on_terminal, run_on_terminal
@@ -22,10 +22,12 @@ def run_program(lab: Lab, host: str, command: str, capture_output: bool = False)
     where = lab[host]
     if background:
         command = command.rstrip()[:-1].strip()
-        job = where.popen(command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=os.getcwd())
+        job = where.popen(
+            command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=str(Path.cwd())
+        )
         return Answer({"job": job.number, "pid": job.pid}, f"[{job.number}] {job.pid}")
     if capture_output:
-        done = where.run(command, shell=True, cwd=os.getcwd())
+        done = where.run(command, shell=True, cwd=str(Path.cwd()))
         data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}
         return Answer(data, ok=done.returncode == 0)
     sys.stdout.flush()
@@ -35,9 +37,9 @@ def run_program(lab: Lab, host: str, command: str, capture_output: bool = False)
 
 def _foreground(lab: Lab, host: str, command: str) -> Ending:
     if on_terminal():
-        return run_on_terminal(lab, host, ["/bin/sh", "-c", command], os.getcwd())
+        return run_on_terminal(lab, host, ["/bin/sh", "-c", command], str(Path.cwd()))
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=os.getcwd())
+    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=str(Path.cwd()))
     while True:
         try:
             return job.wait()

@@ -15,6 +15,9 @@ from twinnet.link_settings import describe_direction
 __all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports"]
 
 
+_ALWAYS = ("frames", "link_bytes", "received_frames", "received_bytes", "backlog_frames")
+
+
 def nodes(lab: Lab, arguments: Sequence[str]) -> Answer:
     """List the nodes."""
     del arguments
@@ -59,42 +62,31 @@ def links(lab: Lab, arguments: Sequence[str]) -> Answer:
     for index, link in enumerate(now):
         told = lab.layout.links[index]
         a, b = _interface(lab, told["a"]), _interface(lab, told["b"])
-        state = "up" if link.get("up", True) else "DOWN"
-        ab, ba = _direction(link.get("ab")), _direction(link.get("ba"))
+        state = "up" if link["ab"].get("up") and link["ba"].get("up") else "DOWN"
+        ab, ba = (describe_direction(link[way].get("config") or {}) for way in ("ab", "ba"))
         both = ab if ab == ba else f"-> {ab}, <- {ba}"
         lines.append(f"{a}<->{b} {state}: {both}")
     return Answer(now, "\n".join(lines))
-
-
-def _direction(spec: Mapping[str, Any] | None) -> str:
-    spec = spec or {}
-    return describe_direction(spec.get("configuration") or spec.get("config") or spec)
 
 
 def ports(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Show the counters of the ports, of all or of the nodes and interfaces named."""
     wanted = set(arguments)
     rows = [
-        one
-        for one in lab.ports()
-        if not wanted or wanted & {str(one.get("name")), str(one.get("port")), str(one.get("node"))}
+        one for one in lab.ports() if not wanted or wanted & {str(one["port"]), lab.layout.port(str(one["port"]))[0]}
     ]
     if wanted and not rows:
         raise BadValue(f"no port or node is called {' '.join(sorted(wanted))}", "see the names with: net")
-    flat = [dict(_flattened(one)) for one in rows]
-    heads = list(dict.fromkeys(key for one in flat for key in one))
-    text = table(heads, [[one.get(key, 0) for key in heads] for one in flat]) if flat else "no ports"
+    counters = [dict(one.get("counters") or {}) for one in rows]
+    # Of the many reasons for a drop, those that happened are shown.
+    happened = {key for one in counters for key, value in one.items() if isinstance(value, int) and value}
+    heads = [key for key in (counters[0] if counters else {}) if key in happened or key in _ALWAYS]
+    heads.sort(key=lambda key: _ALWAYS.index(key) if key in _ALWAYS else len(_ALWAYS))
+    text = table(
+        ["port", *heads],
+        [[one["port"], *(c.get(key, 0) for key in heads)] for one, c in zip(rows, counters, strict=True)],
+    )
     return Answer(rows, text)
-
-
-def _flattened(spec: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    flat: list[tuple[str, Any]] = []
-    for key, value in spec.items():
-        if isinstance(value, Mapping):
-            flat += _flattened(value, f"{before}{key}.")
-        elif not isinstance(value, list):
-            flat.append((before + key, "-" if value is None else value))
-    return flat
 
 
 def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
