@@ -50,6 +50,9 @@ def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathL
 def lab_main(control: int, listener: int, name: str) -> None:
     """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
 
+def promote_lab(pid: int) -> bool:
+    """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it was granted."""
+
 def list_labs() -> list[str]:
     """Names of the caller's running labs in this network namespace, sorted."""
 

@@ -14,6 +14,7 @@ use serde_json::{json, Value};
 
 use crate::clock::LabClock;
 use crate::control::{Control, Incident, Next};
+use crate::fidelity::ThreadUsage;
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::namespace;
 use crate::network::NetworkSpec;
@@ -22,9 +23,10 @@ use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 
-/// Makes the fabric's loop of a network: its interfaces and its clock are given.
-pub type FabricFactory =
-    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+/// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
+pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
+    + Send
+    + Sync;
 /// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
 pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> Result<Box<dyn Service>, LabError> + Send + Sync;
 
@@ -61,6 +63,8 @@ enum Stage {
 
 struct Lab {
     stage: Mutex<Stage>,
+    /// What the agent had used when the record of fidelity began.
+    agent_before: Mutex<ThreadUsage>,
     /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
     zygote: Arc<OwnedFd>,
     factories: Factories,
@@ -97,7 +101,9 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
     )?;
     let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
     let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting);
-    let lab = Arc::new(Lab { stage: Mutex::new(stage), zygote: Arc::new(zygote.socket), factories });
+    let zygote_socket = Arc::new(zygote.socket);
+    let lab =
+        Arc::new(Lab { stage: Mutex::new(stage), agent_before: Mutex::default(), zygote: zygote_socket, factories });
     Control::new(control, listener)?.serve(&signals, |incident| match incident {
         Incident::OwnerGone => Next::End,
         Incident::Signal => {
@@ -154,6 +160,11 @@ impl Lab {
                 )));
             }
         };
+        if what.starts_with("fidelity") {
+            let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
+            drop(stage);
+            return self.fidelity(&what, request, &*fabric, &*agent);
+        }
         let service: Arc<dyn Service> = match what.as_str() {
             "now" => return request.reply.send(Ok(json!({"now_ps": running.clock.now().as_ps()}))),
             "describe" => return request.reply.send(Ok((*running.description).clone())),
@@ -163,6 +174,26 @@ impl Lab {
         };
         drop(stage);
         service.submit(request);
+    }
+
+    /// Asks the fabric for its record and adds the agent's share to it.
+    fn fidelity(&self, what: &str, request: Request, fabric: &dyn Service, agent: &dyn Service) {
+        let now = agent.usage().unwrap_or_default();
+        let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
+        if what == "fidelity.reset" {
+            *before = now;
+        }
+        let used = ThreadUsage {
+            cpu_s: now.cpu_s - before.cpu_s,
+            user_s: now.user_s - before.user_s,
+            involuntary_switches: now.involuntary_switches - before.involuntary_switches,
+        };
+        drop(before);
+        let Request { body, descriptors, reply } = request;
+        let answer = Reply::new(move |record: Result<Value, LabError>| {
+            reply.send(record.map(|record| with_agent(record, used)));
+        });
+        fabric.submit(Request { body, descriptors, reply: answer });
     }
 
     fn start(self: &Arc<Self>, request: Request) {
@@ -224,7 +255,7 @@ impl Lab {
         let clock = LabClock::start();
         let programs = Arc::new(Keeper::new(&network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
-        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock)?);
+        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock, body.get("options"))?);
         let mut description =
             serde_json::to_value(&network).map_err(|error| LabError::new("Internal", error.to_string(), ""))?;
         description["interface"] = if built.kind == InterfaceKind::Tap { "tap".into() } else { "veth".into() };
@@ -251,6 +282,23 @@ impl Lab {
             let _ = is_done.recv_timeout(TIDY_TIME);
         }
     }
+}
+
+/// Adds what the agent used to the fabric's record; the times in user and kernel mode are of both.
+fn with_agent(mut record: Value, agent: ThreadUsage) -> Value {
+    let mut add = |part: &str, key: &str, amount: f64| {
+        if let Some(fields) = record.get_mut(part).and_then(Value::as_object_mut) {
+            let sum = fields.get(key).and_then(Value::as_f64).unwrap_or(0.0) + amount;
+            fields.insert(key.to_owned(), sum.into());
+        }
+    };
+    add("cpu_s", "agent", agent.cpu_s);
+    add("cpu_s", "user", agent.user_s);
+    add("cpu_s", "system", agent.cpu_s - agent.user_s);
+    if let Some(switches) = record.get_mut("involuntary_switches").and_then(Value::as_object_mut) {
+        switches.insert("agent".to_owned(), agent.involuntary_switches.into());
+    }
+    record
 }
 
 fn wanted_interface(options: Option<&Value>) -> Result<Option<InterfaceKind>, LabError> {

@@ -1,0 +1,196 @@
+"""What apps and programs measured, in one form: the columns of the lab protocol as typed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["AppReport", "FlowReport", "Intervals", "Summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The distribution of a time, in picoseconds; ``None`` where a program does not tell.
+
+    Parameters
+    ----------
+    count
+        How many values.
+    mean, min, max, std, p50, p90, p99
+        What is said of them.
+    """
+
+    count: int
+    mean: float
+    min: float
+    max: float
+    std: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Summary | None:
+        """Return the summary in the form of the lab protocol, ``None`` when nothing was measured."""
+        if not spec or not spec.get("count"):
+            return None
+        return cls(**{name: spec.get(name) for name in cls.__dataclass_fields__})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Counts per interval of the lab's clock: number `i` covers [first + i, first + i + 1) times the length.
+
+    Parameters
+    ----------
+    interval_ps
+        The length of an interval.
+    first
+        The number of the first one.
+    bytes
+        Payload in each.
+    packets
+        Packets in each; empty where they are not counted.
+    """
+
+    interval_ps: int
+    first: int
+    bytes: tuple[int, ...]
+    packets: tuple[int, ...] = ()
+
+    @property
+    def rates_bps(self) -> tuple[float, ...]:
+        """Payload bits per second in each interval."""
+        return tuple(count * 8e12 / self.interval_ps for count in self.bytes)
+
+    @property
+    def starts_s(self) -> tuple[float, ...]:
+        """When each interval begins, in seconds of the lab's clock."""
+        return tuple((self.first + i) * self.interval_ps / 1e12 for i in range(len(self.bytes)))
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """One flow as one of its ends saw it.
+
+    Parameters
+    ----------
+    flow
+        Its number.
+    protocol
+        ``udp``, ``tcp``, ``http`` or ``icmp``.
+    role
+        ``source``, ``sink``, ``client`` or ``server``.
+    source, target
+        Addresses.
+    start_ps, end_ps
+        First and last activity on the lab's clock; ``None`` before.
+    packets, bytes
+        Sent or received; bytes of payload.
+    lost, reordered, duplicates
+        Counted by receivers; ``None`` where that has no meaning.
+    errors
+        What went wrong.
+    rtt, delay
+        Round-trip and one-way times.
+    jitter_rfc3550_ps
+        Smoothed interarrival jitter.
+    intervals
+        Counts over time.
+    raw
+        The report as it came.
+    """
+
+    flow: int | None
+    protocol: str
+    role: str
+    source: str | None = None
+    target: str | None = None
+    start_ps: int | None = None
+    end_ps: int | None = None
+    packets: int | None = None
+    bytes: int | None = None
+    lost: int | None = None
+    reordered: int | None = None
+    duplicates: int | None = None
+    errors: tuple[str, ...] = ()
+    rtt: Summary | None = None
+    delay: Summary | None = None
+    jitter_rfc3550_ps: float | None = None
+    intervals: Intervals | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> FlowReport:
+        """Return the report in the form of the lab protocol."""
+        plain = (
+            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "jitter_rfc3550_ps"
+        )  # fmt: skip
+        counts = spec.get("intervals")
+        return cls(
+            flow=spec.get("flow"),
+            protocol=str(spec.get("protocol", "")),
+            role=str(spec.get("role", "")),
+            source=spec.get("from"),
+            target=spec.get("to"),
+            errors=tuple(spec.get("errors") or ()),
+            rtt=Summary.from_spec(spec.get("rtt_ps")),
+            delay=Summary.from_spec(spec.get("delay_ps")),
+            intervals=Intervals(
+                int(counts["interval_ps"]),
+                int(counts.get("first", 0)),
+                tuple(counts.get("bytes") or ()),
+                tuple(counts.get("packets") or ()),
+            )
+            if counts
+            else None,
+            raw=dict(spec),
+            **{name: spec.get(name) for name in plain},
+        )
+
+    @property
+    def duration_s(self) -> float:
+        """From first to last activity, in seconds."""
+        if self.start_ps is None or self.end_ps is None:
+            return 0.0
+        return max(self.end_ps - self.start_ps, 0) / 1e12
+
+    @property
+    def throughput_bps(self) -> float:
+        """Payload bits per second, from first to last activity."""
+        return (self.bytes or 0) * 8 / self.duration_s if self.duration_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class AppReport:
+    """What one app measured so far.
+
+    Parameters
+    ----------
+    app
+        Its number in the lab.
+    host, kind
+        Where it runs, and what it is.
+    finished
+        Whether it has nothing more to do.
+    flows
+        One report for each flow that it saw.
+    """
+
+    app: int
+    host: str
+    kind: str
+    finished: bool
+    flows: Sequence[FlowReport]
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> AppReport:
+        """Return the report in the form of the lab protocol."""
+        flows = tuple(FlowReport.from_spec(one) for one in (spec.get("report") or {}).get("flows") or ())
+        host, kind = str(spec.get("host", "")), str(spec.get("kind", ""))
+        return cls(int(spec["app"]), host, kind, bool(spec.get("finished")), flows)
+
+    def flow(self, number: int) -> FlowReport | None:
+        """Return the report of the flow `number`, ``None`` when it was not seen yet."""
+        return next((one for one in self.flows if one.flow == number), None)

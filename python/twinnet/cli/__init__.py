@@ -1,0 +1,53 @@
+"""The command line. Exit status: 0 done, 1 the work failed, 2 wrong usage.
+
+Nothing is imported here but what `--help` needs; each command's module is loaded when the command is called.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run ``twinnet`` with `arguments` (those of the process when nothing is given) and end the process."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run ``twinnet`` with `arguments` and return its exit status; every error is one line on stderr."""
+    import click
+
+    from twinnet.cli.group import cli
+    from twinnet.errors import TwinnetError, UsageError
+
+    try:
+        given = list(arguments) if arguments is not None else None
+        status = cli.main(args=given, prog_name="twinnet", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context is not None else ""
+        return _tell(error.format_message() + hint, error.exit_code)
+    except UsageError as error:
+        return _tell(str(error), 2)
+    except TwinnetError as error:
+        return _tell(str(error), 1)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has left (`twinnet labs | head`): nobody is there to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _tell(message: str, status: int) -> int:
+    for line in message.splitlines() or [""]:
+        sys.stderr.write(f"twinnet: {line}\n")
+    return status

@@ -1,0 +1,118 @@
+"""What the prompt changes: links, flows, captures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twinnet.cli.prompt.answer import Answer
+from twinnet.errors import BadValue, did_you_mean
+from twinnet.lab import Capture, Lab
+from twinnet.link_settings import SETTINGS
+
+__all__ = ["Captures", "flow", "link", "link_settings"]
+
+_LINK_USAGE = "write: link s1 h1 up|down, or link s1 h1 delay 10ms rate 5Mbit loss 1%"
+
+
+def link(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Change a link while it runs; all settings of one line take effect together."""
+    if len(arguments) < 3:
+        raise BadValue("link needs two nodes and what to set", _LINK_USAGE)
+    a, b, *words = arguments
+    settings = link_settings(words)
+    direction = settings.pop("direction", "both")
+    lab.link(a, b).set(direction, **settings)
+    return Answer({"link": [a, b], "direction": direction, "set": settings})
+
+
+def link_settings(words: Sequence[str]) -> dict[str, Any]:
+    """Return the settings in `words`: ``up``, ``down``, or names each followed by a value, which may have a space in
+    it.
+
+    Examples
+    --------
+    >>> link_settings(["delay", "10", "ms", "rate", "5Mbit", "up"])
+    {'delay': '10 ms', 'rate': '5Mbit', 'up': True}
+    """
+    known = (*SETTINGS, "direction")
+    settings: dict[str, Any] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word in ("up", "down"):
+            settings["up"] = word == "up"
+            continue
+        if word not in known:
+            raise BadValue(f"a link has no setting {word!r}: {did_you_mean(word, known)}", _LINK_USAGE)
+        value: list[str] = []
+        while at < len(words) and words[at] not in (*known, "up", "down"):
+            value.append(words[at])
+            at += 1
+        if not value:
+            raise BadValue(f"{word} has no value", _LINK_USAGE)
+        settings[word] = _value(word, " ".join(value))
+    return settings
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "reorder":
+        return {"on": True, "true": True, "off": False, "false": False}.get(text, text)
+    if text in ("none", "unlimited") and name in ("rate", "jitter", "loss", "duplicate", "corrupt"):
+        return None
+    return text
+
+
+def flow(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Add or delete flows of a switch, in ``ovs-ofctl`` syntax."""
+    usage = "write: flow s1 add priority=10,ip,actions=flood, or: flow s1 del [MATCH]"
+    if len(arguments) < 2:
+        raise BadValue("flow needs a switch and add or del", usage)
+    switch, action, *words = arguments
+    line = " ".join(words)
+    if action == "add" and line:
+        lab.switch(switch).add_flow(line)
+        return Answer({"added": 1})
+    if action == "del":
+        deleted = lab.switch(switch).delete_flows(line)
+        return Answer({"deleted": deleted}, f"{deleted} deleted")
+    raise BadValue(f"flow {switch} {action!r} is not understood", usage)
+
+
+class Captures:
+    """The captures that run, by interface."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Capture] = {}
+
+    def command(self, lab: Lab, arguments: Sequence[str]) -> Answer:
+        """Begin or stop a capture: ``capture s1-eth1 out.pcapng``, ``capture stop [s1-eth1]``."""
+        usage = "write: capture s1-eth1 out.pcapng, or: capture stop [s1-eth1]"
+        if list(arguments[:1]) == ["stop"]:
+            names = list(arguments[1:]) or list(self.running)
+            return self.stop(names)
+        if not arguments:
+            names = {name: one.path for name, one in self.running.items()}
+            return Answer(names, "\n".join(f"{name} -> {path}" for name, path in names.items()) or "no capture runs")
+        if len(arguments) != 2:
+            raise BadValue("capture needs an interface and a file", usage)
+        interface, path = arguments
+        if interface in self.running:
+            raise BadValue(f"{interface} is captured already, to {self.running[interface].path}", "capture stop first")
+        self.running[interface] = lab.capture(interface, path)
+        return Answer({"capture": interface, "path": path})
+
+    def stop(self, names: Sequence[str] | None = None) -> Answer:
+        """Stop the captures of `names` (all when nothing is said) and tell what they hold."""
+        data: dict[str, Any] = {}
+        lines: list[str] = []
+        for name in list(self.running) if names is None else names:
+            if name not in self.running:
+                raise BadValue(f"{name} is not captured", did_you_mean(name, self.running))
+            one = self.running.pop(name).stop()
+            data[name] = {"path": one.path, "frames": one.frames, "dropped": one.dropped}
+            lines.append(
+                f"{name}: {one.frames} frames in {one.path}" + (f", {one.dropped} dropped" if one.dropped else "")
+            )
+        return Answer(data, "\n".join(lines))

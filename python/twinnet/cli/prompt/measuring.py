@@ -1,0 +1,103 @@
+"""Measurements of the prompt: ``pingall``, ``iperf`` and ``fidelity``, all with the built-in apps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twinnet import apps
+from twinnet.cli.prompt.answer import Answer
+from twinnet.errors import BadValue
+from twinnet.lab import Lab
+from twinnet.units import format_duration, format_rate, rate_bps
+
+__all__ = ["fidelity", "iperf", "pingall"]
+
+_PINGALL_HOSTS = 100
+_PATIENCE_S = 5
+
+
+def pingall(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Ping from every host to every other; ``X`` stands for no answer."""
+    hosts = list(arguments) or lab.layout.names("host")
+    for name in hosts:
+        lab.layout.node(name, "host")
+    if len(hosts) > _PINGALL_HOSTS:
+        raise BadValue(
+            f"{len(hosts)} hosts are too many for pingall; at most {_PINGALL_HOSTS}", "name some: pingall h1 h2 h3"
+        )
+    lines = ["*** Ping: testing ping reachability"]
+    pairs: list[dict[str, Any]] = []
+    for source in hosts:
+        others = [name for name in hosts if name != source]
+        started = [lab.start(apps.ping(source, other, count=1)) for other in others]
+        lab.wait(started, f"{lab.now() + _PATIENCE_S:.6f} s")
+        words: list[str] = []
+        for other, handle in zip(others, started, strict=True):
+            rtt = handle.report().rtt
+            words.append(other if rtt is not None else "X")
+            pairs.append({"from": source, "to": other, "rtt_ms": rtt.mean / 1e9 if rtt is not None else None})
+        lines.append(f"{source} -> {' '.join(words)}")
+    received = sum(pair["rtt_ms"] is not None for pair in pairs)
+    loss = 100 * (1 - received / len(pairs)) if pairs else 0.0
+    lines.append(f"*** Results: {loss:.0f}% dropped ({received}/{len(pairs)} received)")
+    return Answer({"pairs": pairs, "loss_percent": loss}, "\n".join(lines), received == len(pairs))
+
+
+def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Send TCP (or, with a rate, UDP) between two hosts for five seconds and print what both ends saw."""
+    usage = "write: iperf h1 h4 [SECONDS s] [udp RATE], for example: iperf h1 h4 2s udp 100Mbit"
+    words = list(arguments)
+    rate = None
+    if "udp" in words:
+        at = words.index("udp")
+        rate = " ".join(words[at + 1 :]) or "10 Mbit"
+        rate_bps(rate)
+        words = words[:at]
+    if len(words) < 2:
+        raise BadValue("iperf needs two hosts", usage)
+    source, target, *rest = words
+    duration = " ".join(rest) or "5 s"
+    for name in (source, target):
+        lab.layout.node(name, "host")
+    flow = (
+        apps.udp(source, target, rate=rate, duration=duration)
+        if rate
+        else apps.tcp_bulk(source, target, duration=duration)
+    )
+    handle = lab.start(flow)
+    span = flow.sender.fields["duration_ps"] / 1e12
+    finished = lab.wait([handle], f"{lab.now() + span + _PATIENCE_S:.6f} s")
+    ends: dict[str, float] = {}
+    errors: list[str] = []
+    for report in handle.reports():
+        for one in report.flows:
+            if one.flow == handle.flow:
+                ends[one.role] = one.throughput_bps
+                errors += one.errors
+    told = [f"{role} {format_rate(round(bps))}" for role, bps in ends.items()]
+    data = {
+        "from": source,
+        "to": target,
+        "protocol": "udp" if rate else "tcp",
+        "throughput_bps": ends,
+        "errors": errors,
+    }
+    text = f"*** {source} -> {target}: {', '.join(told) or 'nothing arrived'}" + "".join(f"\n{e}" for e in errors)
+    return Answer(data, text, finished and ends.get("sink", 0) > 0)
+
+
+def fidelity(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Tell how well the lab kept its schedule; ``fidelity reset`` begins the record anew."""
+    record = lab.fidelity(reset=list(arguments) == ["reset"])
+    verdict = record.verdict()
+    late = record.lateness_ns
+    lines = [
+        f"verdict: {verdict}",
+        f"frames handed over: {record.handed_over} in {format_duration(record.elapsed_ps // 10**9 * 10**9)}",
+        "lateness: " + ", ".join(f"{name} {getattr(late, field) / 1000:.1f} us" for name, field in (
+            ("median", "p50"), ("99 %", "p99"), ("99.9 %", "p999"), ("largest", "max"))),
+        f"slipped: {record.slips} times, {record.slipped_ps / 1e9:.3f} ms in all; dropped by overload: "
+        f"{record.overload_drops + record.ingress_drops}; stolen CPU: {record.steal_s:.2f} s",
+    ]  # fmt: skip
+    return Answer({"verdict": verdict.state, "reasons": list(verdict.reasons), **record.raw}, "\n".join(lines))

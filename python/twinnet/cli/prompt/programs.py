@@ -1,0 +1,45 @@
+"""Programs that are typed at the prompt: ``h1 ping -c3 h4``, ``h1 iperf3 -s &``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from twinnet.cli.prompt.answer import Answer
+from twinnet.cli.terminal import on_terminal, run_on_terminal
+from twinnet.job import DEVNULL, Ending
+from twinnet.lab import Lab
+
+__all__ = ["run_program"]
+
+
+def run_program(lab: Lab, host: str, command: str, capture_output: bool = False) -> Answer:
+    """Run the shell command `command` in `host`; one that ends with ``&`` goes on in the background.
+
+    Its output goes to the user as it comes; with `capture_output` it is in the answer instead.
+    """
+    background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
+    where = lab[host]
+    if background:
+        command = command.rstrip()[:-1].strip()
+        job = where.popen(command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=os.getcwd())
+        return Answer({"job": job.number, "pid": job.pid}, f"[{job.number}] {job.pid}")
+    if capture_output:
+        done = where.run(command, shell=True, cwd=os.getcwd())
+        data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}
+        return Answer(data, ok=done.returncode == 0)
+    sys.stdout.flush()
+    ended = _foreground(lab, host, command)
+    return Answer({"status": ended.shell_status, "elapsed_s": ended.elapsed_s}, ok=ended.returncode == 0)
+
+
+def _foreground(lab: Lab, host: str, command: str) -> Ending:
+    if on_terminal():
+        return run_on_terminal(lab, host, ["/bin/sh", "-c", command], os.getcwd())
+    out, err = sys.stdout.fileno(), sys.stderr.fileno()
+    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=os.getcwd())
+    while True:
+        try:
+            return job.wait()
+        except KeyboardInterrupt:
+            job.signal(2)

@@ -1,0 +1,118 @@
+"""What the prompt shows: nodes, links, ports, flows, jobs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinnet.cli.output import table
+from twinnet.cli.prompt.answer import Answer
+from twinnet.errors import BadValue
+from twinnet.lab import Lab
+from twinnet.link_settings import describe_direction
+
+__all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports"]
+
+
+def nodes(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """List the nodes."""
+    del arguments
+    names = list(lab.layout.nodes)
+    return Answer(names, "available nodes are:\n" + " ".join(names))
+
+
+def net(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show which interface leads to which."""
+    del arguments
+    wires: dict[str, list[str]] = {name: [] for name in lab.layout.nodes}
+    for link in lab.layout.links:
+        a, b = _interface(lab, link["a"]), _interface(lab, link["b"])
+        wires[link["a"]["node"]].append(f"{a}:{b}")
+        wires[link["b"]["node"]].append(f"{b}:{a}")
+    return Answer(wires, "\n".join(f"{name} {' '.join(ends)}" for name, ends in wires.items()))
+
+
+def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show every node with its interfaces and addresses."""
+    del arguments
+    lines: list[str] = []
+    for name, node in lab.layout.nodes.items():
+        if node["kind"] == "switch":
+            ports = ", ".join(f"{port['number']}:{port['name']}" for port in node["ports"])
+            lines.append(f"{name}: switch dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+        else:
+            kind = "router" if node.get("forwarding") else "host"
+            ports = "; ".join(
+                f"{port['name']} {' '.join(port.get('addresses') or ())} {port.get('mac') or ''}".rstrip()
+                for port in node["ports"]
+            )
+            lines.append(f"{name}: {kind}; {ports}")
+    return Answer(list(lab.layout.nodes.values()), "\n".join(lines))
+
+
+def links(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the links as they are now, each direction."""
+    del arguments
+    now = lab.links()
+    lines: list[str] = []
+    for index, link in enumerate(now):
+        told = lab.layout.links[index]
+        a, b = _interface(lab, told["a"]), _interface(lab, told["b"])
+        state = "up" if link.get("up", True) else "DOWN"
+        ab, ba = _direction(link.get("ab")), _direction(link.get("ba"))
+        both = ab if ab == ba else f"-> {ab}, <- {ba}"
+        lines.append(f"{a}<->{b} {state}: {both}")
+    return Answer(now, "\n".join(lines))
+
+
+def _direction(spec: Mapping[str, Any] | None) -> str:
+    spec = spec or {}
+    return describe_direction(spec.get("configuration") or spec.get("config") or spec)
+
+
+def ports(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the counters of the ports, of all or of the nodes and interfaces named."""
+    wanted = set(arguments)
+    rows = [
+        one
+        for one in lab.ports()
+        if not wanted or wanted & {str(one.get("name")), str(one.get("port")), str(one.get("node"))}
+    ]
+    if wanted and not rows:
+        raise BadValue(f"no port or node is called {' '.join(sorted(wanted))}", "see the names with: net")
+    flat = [dict(_flattened(one)) for one in rows]
+    heads = list(dict.fromkeys(key for one in flat for key in one))
+    text = table(heads, [[one.get(key, 0) for key in heads] for one in flat]) if flat else "no ports"
+    return Answer(rows, text)
+
+
+def _flattened(spec: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            flat += _flattened(value, f"{before}{key}.")
+        elif not isinstance(value, list):
+            flat.append((before + key, "-" if value is None else value))
+    return flat
+
+
+def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the flows of one switch, or of all."""
+    names = list(arguments) or lab.layout.names("switch")
+    found = {name: lab.switch(name).dump_flows() for name in names}
+    if len(names) == 1:
+        return Answer(found, "\n".join(found[names[0]]))
+    return Answer(found, "\n".join(f"*** {name}\n" + "\n".join(f" {line}" for line in found[name]) for name in names))
+
+
+def jobs(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the programs that run."""
+    del arguments
+    found = [one for one in lab.jobs() if one.get("state") not in ("ended", "exited", "done", "finished")]
+    lines = [f"[{one['job']}] {one['host']} {shlex.join(one['argv'])} (pid {one['pid']})" for one in found]
+    return Answer(found, "\n".join(lines))
+
+
+def _interface(lab: Lab, end: Mapping[str, Any]) -> str:
+    return lab.layout.nodes[end["node"]]["ports"][end["port"]]["name"]

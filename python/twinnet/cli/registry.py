@@ -1,0 +1,31 @@
+"""All commands: where each is, and what ``--help`` says of it. Adding a command is adding its line here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["COMMANDS", "Entry"]
+
+
+class Entry(NamedTuple):
+    """A command's module, its click command in that module, and one line of help."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": Entry("twinnet.cli.study_commands", "run", "Make the runs of a study and tell its answer."),
+    "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
+    "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
+    "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
+    "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
+    "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
+    "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
+    "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
+    "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
+    "doctor": Entry(
+        "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
+    ),
+}

@@ -1,0 +1,263 @@
+"""``twinnet run``, ``report``, ``compare``, ``studies`` and ``schema``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from twinnet.study.analysis import Analysis
+    from twinnet.study.resolution import Study
+    from twinnet.study.runner import Executor, Observer, Outcome
+
+__all__ = ["compare", "report", "run", "schema", "studies"]
+
+INTERRUPTED = 130
+ASK_ABOVE_S = 600
+
+
+def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{one!r} is not NAME=VALUE; write for example --set link_rate='100 Mbit'")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+@click.command(short_help="Make the runs of a study and tell its answer.")
+@click.argument("study")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="Set a parameter or a path such as time_limit.",
+)
+@click.option("--preset", metavar="NAME", help="A size that the study names, such as demo.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Results go to DIR/STUDY.",
+    metavar="DIR",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side."
+)
+@click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
+@click.option(
+    "--interface",
+    type=click.Choice(["auto", "tap", "veth"]),
+    default="auto",
+    show_default=True,
+    help="The hosts' interfaces.",
+)
+@click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
+@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
+@click.option("--yes", is_flag=True, help="Do not ask before a long study.")
+@json_option
+def run(
+    study: str,
+    settings: dict[str, str],
+    preset: str | None,
+    repeat: int | None,
+    out: Path,
+    jobs: int,
+    order: str | None,
+    interface: str,
+    no_report: bool,
+    with_invalid: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
+
+    Finished runs of the same specification are kept and not made again, so the same command resumes what was interrupted.
+    Exit status 1 when a run failed.
+    """
+    from twinnet.study.execute import LabExecutor
+    from twinnet.study.resolution import load_study
+
+    if repeat is not None:
+        settings = {**settings, "repetitions": str(repeat)}
+    if order is not None:
+        settings = {**settings, "order": order}
+    loaded = load_study(study, settings, preset)
+    executor = LabExecutor(interface)
+    executor.check(loaded.specification)
+    return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
+
+
+def run_study(
+    study: Study,
+    executor: Executor,
+    folder: Path,
+    jobs: int = 1,
+    with_report: bool = True,
+    with_invalid: bool = False,
+    yes: bool = True,
+    as_json: bool = False,
+) -> int:
+    """Make the runs of `study` by `executor` and tell the answer; return the exit status."""
+    from rich.console import Console
+
+    from twinnet.study.analysis import Analysis
+    from twinnet.study.plan import plan_study
+    from twinnet.study.runner import run_plan
+    from twinnet.study.store import ResultStore
+
+    plan = plan_study(study)
+    told = Console(stderr=True, highlight=False)
+    expected_s = sum(executor.expected_s(one) for one in plan) / min(jobs, len(plan))
+    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
+        from twinnet.report.wording import worded_span
+
+        click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
+    store = ResultStore(folder)
+    store.write_study(study)
+    with _observer(told) as observer:
+        outcome = run_plan(plan, store, executor, observer, jobs)
+    analysis = Analysis(study, store, with_invalid)
+    page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
+    _tell(analysis, outcome, page, as_json)
+    if outcome.interrupted:
+        told.print(f"interrupted: {len(analysis.stored)} of {len(plan)} runs are finished; the same command goes on")
+        return INTERRUPTED
+    return 1 if outcome.failed else 0
+
+
+@contextlib.contextmanager
+def _observer(console: Console) -> Iterator[Observer]:
+    from twinnet.report.progress import LiveObserver, PlainObserver
+
+    if console.is_terminal:
+        with LiveObserver(console) as live:
+            yield live
+    else:
+        yield PlainObserver(console)
+
+
+def _write_report(analysis: Analysis, folder: Path) -> Path:
+    from twinnet.report.write import write_report
+
+    return write_report(analysis, folder)
+
+
+def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
+    from rich.console import Console
+
+    from twinnet.report.summary import print_summary, summary_record
+
+    if as_json:
+        record: dict[str, Any] = {**summary_record(analysis), "page": None if page is None else str(page)}
+        if outcome is not None:
+            record["interrupted"] = outcome.interrupted
+        print_json(record)
+        return
+    width = None if sys.stdout.isatty() else 120
+    print_summary(analysis, Console(highlight=False, width=width))
+    if page is not None:
+        click.echo(f"\nReport: {page}")
+
+
+def _load(results: Path, with_invalid: bool = False) -> Analysis:
+    from twinnet.study.analysis import analyse
+    from twinnet.study.store import ResultStore
+
+    return analyse(ResultStore(results), with_invalid)
+
+
+_results = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(short_help="Write the report of results: a page, figures, tables.")
+@click.argument("results", type=_results)
+@click.option("--out", type=_results, metavar="DIR", help="Where to write it; RESULTS/report when nothing is said.")
+@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
+@json_option
+def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
+    """Write one self-contained HTML page, figures (SVG, PDF, PNG) and tables (CSV, LaTeX) of RESULTS.
+
+    RESULTS is the folder that `twinnet run` wrote, such as results/tcp-udp-queues.
+    """
+    analysis = _load(results, with_invalid)
+    _tell(analysis, None, _write_report(analysis, out or results / "report"), as_json)
+
+
+@click.command(short_help="Compare two folders of results, with tests.")
+@click.argument("first", type=_results)
+@click.argument("second", type=_results)
+@json_option
+def compare(first: Path, second: Path, as_json: bool) -> int:
+    """Compare the results in SECOND with those in FIRST: every mean that both have.
+
+    Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
+    Exit status 1 when the two have nothing in common.
+    """
+    from twinnet.report.summary import compared_record, compared_rows
+    from twinnet.study.comparison import compare_results
+
+    found = compare_results(_load(first), _load(second))
+    if as_json:
+        print_json(compared_record(found))
+    elif found.compared:
+        head = ["quantity", "levels", "time", str(first), str(second), "difference", "p", "effect (g)"]
+        click.echo(table(head, compared_rows(found)))
+    if not as_json and (found.only_first or found.only_second):
+        click.echo(
+            f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
+        )
+    return 0 if found.compared else 1
+
+
+@click.command(short_help="List the built-in studies.")
+@json_option
+def studies(as_json: bool) -> None:
+    """List the studies that come with twinnet, each with its question and its presets."""
+    from twinnet.study.resolution import built_in_studies, load_study
+
+    loaded = [load_study(name).specification for name in built_in_studies()]
+    if as_json:
+        print_json(
+            [
+                {"name": one.study, "title": one.title, "question": one.question, "presets": list(one.presets)}
+                for one in loaded
+            ]
+        )
+        return
+    click.echo(
+        table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded])
+    )
+
+
+@click.command(short_help="Print the JSON schema of a kind of file.")
+@click.argument("kind", type=click.Choice(["study", "network"]))
+@json_option
+def schema(kind: str, as_json: bool) -> None:
+    """Print the JSON schema of study files or of network files, for editors that complete and check them."""
+    import json
+
+    if kind == "study":
+        from twinnet.study.specification import study_json_schema
+
+        found = study_json_schema()
+    else:
+        from twinnet.topology_file import json_schema
+
+        found = json_schema()
+    click.echo(json.dumps(found, indent=None if as_json else 2, ensure_ascii=False))

@@ -1,0 +1,187 @@
+"""Every error that twinnet raises: a stable name, what was given and what is allowed, and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twinnet.job import Completed
+
+__all__ = [
+    "AddressInUse",
+    "BadAddress",
+    "BadFile",
+    "BadName",
+    "BadProbability",
+    "BadQuantity",
+    "BadQueue",
+    "BadTemplate",
+    "BadTopology",
+    "BadValue",
+    "DuplicateLink",
+    "DuplicateName",
+    "InterfaceNameTooLong",
+    "LabClosed",
+    "LabError",
+    "NotAvailable",
+    "PortInUse",
+    "ProgramFailed",
+    "ProgramMissing",
+    "ReportUnreadable",
+    "TimeLimit",
+    "TwinnetError",
+    "UnknownNode",
+    "UsageError",
+]
+
+
+class TwinnetError(Exception):
+    """The root of all errors of this package.
+
+    Parameters
+    ----------
+    message
+        What was given and what is allowed.
+    remedy
+        What to do about it; empty when the message says all.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    @property
+    def name(self) -> str:
+        """The stable name of the error, to be told apart by programs."""
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class UsageError(TwinnetError, ValueError):
+    """What was asked for cannot be meant: found before anything is built. The command line exits with 2."""
+
+
+class BadValue(UsageError):
+    """A value of the wrong kind, or outside its range."""
+
+
+class BadQuantity(BadValue):
+    """A duration, rate or size that cannot be read, has no unit, or is out of range."""
+
+
+class BadProbability(BadValue):
+    """A probability that is not between 0 and 1 (or 0 % and 100 %)."""
+
+
+class BadName(BadValue):
+    """A node name that cannot be a host name and the stem of an interface name."""
+
+
+class InterfaceNameTooLong(BadName):
+    """The interface's name would not fit into Linux' 15 bytes."""
+
+
+class BadAddress(BadValue):
+    """An IP or MAC address that cannot be read or used."""
+
+
+class BadQueue(BadValue):
+    """A queue configuration that contradicts itself."""
+
+
+class BadTemplate(BadValue):
+    """A topology template that does not exist, or whose numbers are out of range."""
+
+
+class BadTopology(UsageError):
+    """A network that contradicts itself."""
+
+
+class DuplicateName(BadTopology):
+    """Two nodes with one name, or one datapath number."""
+
+
+class UnknownNode(BadTopology):
+    """A name that no node of the network has."""
+
+
+class DuplicateLink(BadTopology):
+    """Two nodes are linked already and a second link was not asked for by port number."""
+
+
+class PortInUse(BadTopology):
+    """A switch's port number that is taken."""
+
+
+class AddressInUse(BadTopology):
+    """An address that another interface of the network has."""
+
+
+class BadFile(UsageError):
+    """A file that cannot be read."""
+
+
+class NotAvailable(TwinnetError):
+    """Something that this version or this machine cannot do."""
+
+
+class LabError(TwinnetError):
+    """A refusal of the lab process; :attr:`name` is the name that the lab gave it, such as ``UnknownHost``."""
+
+    def __init__(self, message: str, remedy: str = "", name: str = "LabError") -> None:
+        super().__init__(message, remedy)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name that the lab gave the refusal."""
+        return self._name
+
+
+class LabClosed(LabError):
+    """The lab has ended."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message, remedy, "LabClosed")
+
+
+class ProgramFailed(TwinnetError):
+    """A program ended with a status other than 0 where ``check=True`` was asked for, or could not do its work."""
+
+
+class ProgramMissing(TwinnetError):
+    """A program that is not installed on this machine."""
+
+
+class ReportUnreadable(TwinnetError):
+    """A program's report that does not have the form that its adapter knows."""
+
+
+class TimeLimit(TwinnetError):
+    """A program was ended because its time was up; `completed` is what it wrote until then."""
+
+    completed: Completed | None = None
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` for the nearest of `known`, or their list when none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("dely", ["delay", "rate"])
+    "did you mean 'delay'?"
+    """
+    names = sorted(known)
+    # Of names as short as h1, one letter in two may be wrong.
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5 if len(given) <= 3 else 0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    if not names:
+        return "there is none"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known: {shown}"

@@ -1,0 +1,210 @@
+"""The client's end of the lab protocol (docs/reference/lab-protocol.md): JSON packets over ``SOCK_SEQPACKET``,
+descriptors beside.
+
+A connection may be used by any number of threads: one thread of its own reads the replies and hands each to whoever
+waits.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+
+__all__ = ["LabConnection", "PendingReply", "connect"]
+
+PACKET_LIMIT_BYTES = 128 * 1024
+"""A larger message travels as a memfd."""
+_DESCRIPTOR_LIMIT = 16
+
+
+class PendingReply:
+    """The answer to one request, when it comes."""
+
+    def __init__(self) -> None:
+        self._come = threading.Event()
+        self._reply: dict[str, Any] | None = None
+        self._notify: int | None = None
+        self._lock = threading.Lock()
+
+    def result(self, timeout_s: float | None = None) -> Any:
+        """Wait for the answer and return its value.
+
+        Raises
+        ------
+        LabError
+            When the lab refused.
+        LabClosed
+            When the lab ended before it answered.
+        TimeoutError
+            When `timeout_s` seconds have passed without an answer.
+        """
+        if not self._come.wait(timeout_s):
+            raise TimeoutError(f"no answer from the lab within {timeout_s} s")
+        reply = self._reply
+        if reply is None:
+            raise LabClosed("the lab has ended", "its last words are on its standard error")
+        if "error" in reply:
+            error = reply["error"]
+            raise LabError(
+                str(error.get("message", "")), str(error.get("remedy", "")), str(error.get("name", "LabError"))
+            )
+        return reply.get("ok")
+
+    def done(self) -> bool:
+        """Return whether the answer is here."""
+        return self._come.is_set()
+
+    def notify(self, eventfd: int) -> None:
+        """Add 1 to `eventfd` when the answer comes (at once when it is here)."""
+        with self._lock:
+            self._notify = eventfd
+            if self._come.is_set():
+                os.eventfd_write(eventfd, 1)
+
+    def forget(self) -> None:
+        """Undo :meth:`notify`; afterwards its descriptor may be closed."""
+        with self._lock:
+            self._notify = None
+
+    def _settle(self, reply: dict[str, Any] | None) -> None:
+        with self._lock:
+            self._reply = reply
+            self._come.set()
+            if self._notify is not None:
+                os.eventfd_write(self._notify, 1)
+
+
+class LabConnection:
+    """A connection to a lab process over the connected socket `sock`, which it owns from now on."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._pending: dict[int, PendingReply] = {}
+        self._lock = threading.Lock()
+        self._next_id = 1
+        self._closed = False
+        self._gone = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="twinnet-lab-replies", daemon=True)
+        self._reader.start()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the lab has ended or the connection was closed."""
+        return self._closed
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
+        return self._gone.wait(min(timeout_s, threading.TIMEOUT_MAX))
+
+    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
+        """Send the request `do` with `fields` and return the value of its answer; raises as
+        :meth:`PendingReply.result`."""
+        return self.submit(do, descriptors, **fields).result()
+
+    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
+        """Send a request and return at once; `descriptors` are duplicated, so the caller keeps its own."""
+        pending = PendingReply()
+        with self._lock:
+            if self._closed:
+                raise LabClosed("the lab has ended", "start a new one")
+            number, self._next_id = self._next_id, self._next_id + 1
+            self._pending[number] = pending
+            try:
+                self._send({"id": number, "do": do, **fields}, descriptors)
+            except OSError as error:
+                del self._pending[number]
+                raise LabClosed(f"the lab has ended ({error.strerror})", "start a new one") from None
+            except BaseException:
+                self._pending.pop(number, None)
+                raise
+        return pending
+
+    def _send(self, message: dict[str, Any], descriptors: Sequence[int]) -> None:
+        packet = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(packet) <= PACKET_LIMIT_BYTES:
+            socket.send_fds(self._socket, [packet], list(descriptors))
+            return
+        if descriptors:
+            raise BadValue(f"a request of {len(packet)} bytes cannot carry descriptors", "shorten the command")
+        memory = os.memfd_create("twinnet-request", os.MFD_CLOEXEC)
+        with os.fdopen(memory, "wb") as file:
+            file.write(packet)
+            file.flush()
+            file.seek(0)
+            socket.send_fds(self._socket, [b'{"memfd":true}'], [memory])
+
+    def _read(self) -> None:
+        try:
+            while (reply := self._receive()) is not None:
+                with self._lock:
+                    pending = self._pending.pop(reply.get("id", 0), None)
+                if pending is not None:
+                    pending._settle(reply)  # pyright: ignore[reportPrivateUsage]
+        except (OSError, ValueError):
+            # A lab that breaks off or talks nonsense has ended as far as we are concerned; every waiter is told below.
+            pass
+        with self._lock:
+            self._closed = True
+            left = list(self._pending.values())
+            self._pending.clear()
+        self._gone.set()
+        for pending in left:
+            pending._settle(None)  # pyright: ignore[reportPrivateUsage]
+
+    def _receive(self) -> dict[str, Any] | None:
+        size = array.array("i").itemsize
+        packet, ancillary, _, _ = self._socket.recvmsg(
+            2 * PACKET_LIMIT_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_LIMIT * size)
+        )
+        descriptors = array.array("i")
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.frombytes(data[: len(data) - len(data) % size])
+        try:
+            if not packet:
+                return None
+            reply = json.loads(packet)
+            if reply.get("memfd") and descriptors:
+                length = os.fstat(descriptors[0]).st_size
+                reply = json.loads(os.pread(descriptors[0], length, 0))
+            return reply
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """End the connection; whoever still waits for an answer is told that the lab has ended."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            # The lab closed its end first.
+            pass
+        if threading.current_thread() is not self._reader:
+            self._reader.join()
+        self._socket.close()
+
+
+def connect(name: str) -> LabConnection:
+    """Connect to the running lab `name` of this user.
+
+    Raises
+    ------
+    NotAvailable
+        When there is no such lab.
+    """
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        sock.connect(f"\0twinnet/{os.geteuid()}/{name}")
+    except OSError as error:
+        sock.close()
+        raise NotAvailable(
+            f"no lab {name!r} of this user is running ({error.strerror})", "see the running ones with: twinnet labs"
+        ) from None
+    return LabConnection(sock)

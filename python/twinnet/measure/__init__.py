@@ -1,0 +1,1 @@
+"""What was seen: series and layer conversions from the tables of a run."""

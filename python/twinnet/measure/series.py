@@ -1,0 +1,147 @@
+"""Throughput over time from the tables of intervals: sums over flows, any interval, any layer, bands over repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from twinnet.measure.layers import Layer, carried_bytes
+
+__all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "receivers"]
+
+Vector = npt.NDArray[np.float64]
+
+RECEIVING_ROLES = ("sink", "client")
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """Bytes that had arrived at a time: piecewise linear between the bounds of the intervals that were counted.
+
+    Attributes
+    ----------
+    times_s, bytes
+        Corners of the line, in seconds from the start of traffic and in bytes; times rise.
+    """
+
+    times_s: Vector
+    bytes: Vector
+
+    def at(self, time_s: Vector | float) -> Vector:
+        """Bytes that had arrived at `time_s`."""
+        return np.interp(time_s, self.times_s, self.bytes)
+
+    def mean_bps(self, begin_s: float, end_s: float) -> float:
+        """Mean rate between two times, in bit/s."""
+        first, last = self.at(np.array([begin_s, end_s]))
+        return float(last - first) * 8 / (end_s - begin_s)
+
+    def rates_bps(self, interval_s: float, end_s: float, begin_s: float = 0.0) -> tuple[Vector, Vector]:
+        """Starts in seconds and rates in bit/s of the whole intervals between two times."""
+        # A millionth of an interval: bounds that differ only by floating point count as equal.
+        count = int((end_s - begin_s) / interval_s + 1e-6)
+        edges = begin_s + np.arange(count + 1) * interval_s
+        return edges[:-1], np.diff(self.at(edges)) * 8 / interval_s
+
+
+def _cumulative(starts: Vector, lengths: Vector, sizes: Vector) -> Cumulative:
+    """Add up intervals that may overlap: each spreads its bytes evenly."""
+    ends = starts + lengths
+    corners = np.unique(np.concatenate([[0.0], starts, ends]))
+    slope_change = np.zeros(corners.size)
+    slopes = np.divide(sizes, lengths, out=np.zeros_like(sizes), where=lengths > 0)
+    np.add.at(slope_change, np.searchsorted(corners, starts), slopes)
+    np.add.at(slope_change, np.searchsorted(corners, ends), -slopes)
+    steps = np.cumsum(slope_change)[:-1] * np.diff(corners)
+    return Cumulative(corners, np.concatenate([[0.0], np.cumsum(steps)]))
+
+
+def receivers(intervals: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `intervals` that were counted where data arrived."""
+    return intervals.filter(pl.col("role").is_in(RECEIVING_ROLES))
+
+
+_FILTER_COLUMNS = {"protocol": "protocol", "flow": "name", "from": "from_host"}
+
+
+def flow_bytes(
+    intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload", mtu_bytes: int = 1500
+) -> Cumulative:
+    """What the receivers of the flows that `filters` select had got, at `layer`.
+
+    Parameters
+    ----------
+    intervals
+        The table `intervals` of a run.
+    filters
+        Values of `protocol`, `flow` (the name in the study) and `from` (the sending host).
+
+    Raises
+    ------
+    LookupError
+        No flow is selected.
+    """
+    rows = receivers(intervals)
+    for key, value in filters.items():
+        rows = rows.filter(pl.col(_FILTER_COLUMNS[key]) == value)
+    if rows.is_empty():
+        chosen = ", ".join(f"{key}={value}" for key, value in filters.items()) or "any"
+        raise LookupError(f"no flow with {chosen} was received")
+    sizes = np.zeros(rows.height)
+    counted = rows["packets"].is_not_null().to_numpy()
+    protocols = rows["protocol"].to_numpy()
+    payload = rows["payload_bytes"].to_numpy().astype(np.float64)
+    packets = rows["packets"].fill_null(0).to_numpy().astype(np.float64)
+    for protocol in np.unique(protocols):
+        for with_packets in (True, False):
+            here = (protocols == protocol) & (counted == with_packets)
+            if here.any():
+                number = packets[here] if with_packets and protocol in ("udp", "icmp") else None
+                sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
+    return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
+
+
+def port_bytes(samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire") -> Cumulative:
+    """What `ports` together had sent, at layer `link` or `wire`; raises `LookupError` when none was sampled."""
+    rows = samples.filter(pl.col("port").is_in(list(ports)))
+    if rows.is_empty():
+        raise LookupError(f"the port {', '.join(ports)} was not sampled")
+    sizes = rows["link_bytes" if layer == "link" else "wire_bytes"].to_numpy().astype(np.float64)
+    return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
+
+
+@dataclass(frozen=True)
+class Band:
+    """A series over repetitions: mean and confidence band at each interval.
+
+    Attributes
+    ----------
+    start_s, mean, low, high
+        One value an interval; `low` and `high` are NaN for a single repetition.
+    count
+        How many repetitions.
+    """
+
+    start_s: Vector
+    mean: Vector
+    low: Vector
+    high: Vector
+    count: int
+
+
+def band(start_s: Vector, repetitions: Sequence[Vector], level: float = 0.95) -> Band:
+    """Mean over `repetitions` and the confidence interval of the mean by Student's t, at each interval."""
+    matrix = np.vstack(list(repetitions))
+    mean = matrix.mean(axis=0)
+    count = matrix.shape[0]
+    if count < 2:
+        nothing = np.full(mean.shape, np.nan)
+        return Band(start_s, mean, nothing, nothing, count)
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * matrix.std(axis=0, ddof=1) / np.sqrt(count)
+    return Band(start_s, mean, mean - half, mean + half, count)

@@ -1,0 +1,535 @@
+"""The description of a network. Pure data: building one touches nothing, and every mistake is raised where it is
+made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from twinnet import addressing
+from twinnet.errors import (
+    AddressInUse,
+    BadQueue,
+    BadTopology,
+    BadValue,
+    DuplicateLink,
+    DuplicateName,
+    NotAvailable,
+    PortInUse,
+    UnknownNode,
+    did_you_mean,
+)
+from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec
+from twinnet.nodes import Host, Link, Node, Port, Router, Switch
+from twinnet.qos.queue import Queue
+from twinnet.units import duration_ps
+
+if TYPE_CHECKING:
+    from twinnet.lab import Lab
+
+__all__ = ["Network", "NetworkMoment", "Side"]
+
+Side = Literal["both", "ab", "ba"]
+"""Which directions of a link are meant: from the first node named to the second is ``ab``."""
+
+_SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+\Z")
+_MTU_RANGE = (68, 65_535)
+_PORT_LIMIT = 0xFF00 - 1
+_SEED_LIMIT = (1 << 64) - 1
+
+
+class Network:
+    """Hosts, routers and switches, joined by links.
+
+    Parameters
+    ----------
+    seed
+        The seed of all randomness in the network (loss, jitter, ties).
+
+    Examples
+    --------
+    >>> net = Network()
+    >>> s1 = net.switch("s1")
+    >>> for n in range(1, 3):
+    ...     _ = net.link(net.host(f"h{n}"), s1, rate="1 Gbit", delay="50 us")
+    >>> net["h2"].ip
+    '10.0.0.2'
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
+            raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
+        self.seed = seed
+        self._nodes: dict[str, Node] = {}
+        self._links: list[Link] = []
+        self._pairs: dict[tuple[str, str], Link] = {}
+        self._addresses: dict[str, str] = {}
+        self._macs: dict[str, str] = {}
+        self._dpids: dict[int, str] = {}
+        self._schedule: list[dict[str, Any]] = []
+        self._hosts = 0
+        self._routers = 0
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes by name, in the order of creation."""
+        return self._nodes
+
+    @property
+    def hosts(self) -> list[Host]:
+        """The hosts, routers among them, in the order of creation."""
+        return [node for node in self._nodes.values() if isinstance(node, Host)]
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are, routers not among them."""
+        return self._hosts
+
+    @property
+    def switches(self) -> list[Switch]:
+        """The switches in the order of creation."""
+        return [node for node in self._nodes.values() if isinstance(node, Switch)]
+
+    @property
+    def links(self) -> Sequence[Link]:
+        """All links in the order of creation."""
+        return self._links
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the node called `name`; raises `UnknownNode`."""
+        return self.node(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def node(self, node: Node | str) -> Node:
+        """Return `node`, or the node called so; raises `UnknownNode` when it is not of this network."""
+        name = node.name if isinstance(node, Node) else node
+        found = self._nodes.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownNode(f"the network has no node {name!r}", did_you_mean(str(name), self._nodes))
+        if isinstance(node, Node) and node is not found:
+            raise UnknownNode(f"the node {name!r} belongs to another network", "use the node that this network made")
+        return found
+
+    def host(
+        self,
+        name: str,
+        ip: str | Literal[False] | None = None,
+        ip6: str | Literal[False] | None = None,
+        mac: str | None = None,
+        gateway: str | None = None,
+        routes: Sequence[tuple[str, str]] = (),
+        sysctls: Mapping[str, str | int] | None = None,
+    ) -> Host:
+        """Add a host.
+
+        Parameters
+        ----------
+        name
+            A letter, then letters, digits, ``-``, ``_``; at most 10 characters.
+        ip, ip6
+            The addresses of its first interface with prefix length; ``False`` for none. Otherwise host number N gets
+            10.0.0.N/8 and fd00::N/64.
+        mac
+            The MAC of its first interface; otherwise 00:00:00:00:00:0N.
+        gateway
+            The next hop of its default route.
+        routes
+            Further routes: destination prefix and next hop.
+        sysctls
+            Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``.
+        """
+        self._free_name(name)
+        number = self._hosts + 1
+        addresses: list[str] = []
+        if ip is not False:
+            addresses.append(addressing.host_ip(number) if ip is None else addressing.interface_address(ip, 4))
+        if ip6 is not False:
+            addresses.append(addressing.host_ip6(number) if ip6 is None else addressing.interface_address(ip6, 6))
+        every_route = [*([("::/0" if ":" in gateway else "default", gateway)] if gateway is not None else []), *routes]
+        host = Host(
+            self,
+            name,
+            number=number,
+            addresses=tuple(addresses),
+            mac=addressing.checked_mac(mac) if mac is not None else None,
+            routes=_checked_routes(every_route),
+            sysctls=_checked_sysctls(sysctls),
+        )
+        self._claim(name, addresses, host.mac)
+        self._hosts += 1
+        self._nodes[name] = host
+        return host
+
+    def router(
+        self,
+        name: str,
+        routes: Sequence[tuple[str, str]] = (),
+        sysctls: Mapping[str, str | int] | None = None,
+    ) -> Router:
+        """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
+
+        Parameters
+        ----------
+        name, routes, sysctls
+            As for :meth:`host`.
+        """
+        self._free_name(name)
+        checked = _checked_routes(routes)
+        router = Router(
+            self, name, number=self._routers + 1, routes=checked, sysctls=_checked_sysctls(sysctls), forwarding=True
+        )
+        self._routers += 1
+        self._nodes[name] = router
+        return router
+
+    def switch(
+        self,
+        name: str,
+        dpid: int | str | None = None,
+        fail_mode: str = "standalone",
+        flows: Sequence[str] = (),
+        delay: str = "0 s",
+    ) -> Switch:
+        """Add a switch.
+
+        Parameters
+        ----------
+        name
+            As for :meth:`host`.
+        dpid
+            The datapath number (text is hexadecimal); otherwise the number at the end of the name, or the lowest
+            that is free.
+        fail_mode
+            ``standalone``: without flows it learns and forwards. ``secure``: only flows.
+        flows
+            Flows that it starts with, in ``ovs-ofctl`` syntax.
+        delay
+            Processing delay of each frame.
+        """
+        self._free_name(name)
+        if fail_mode not in ("standalone", "secure"):
+            raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
+        if isinstance(flows, str) or not all(isinstance(flow, str) for flow in flows):
+            raise BadValue(f"the flows of {name} are not a list of lines", 'write for example flows=["actions=flood"]')
+        number = self._dpid(name, dpid)
+        switch = Switch(
+            self,
+            name,
+            dpid=number,
+            fail_mode=fail_mode,
+            flows=tuple(flows),
+            delay_ps=duration_ps(delay, "delay"),
+        )
+        self._dpids[number] = name
+        self._nodes[name] = switch
+        return switch
+
+    def link(
+        self,
+        a: Node | str,
+        b: Node | str,
+        rate: str | None = None,
+        delay: str = "0 s",
+        jitter: object = None,
+        loss: object = None,
+        duplicate: float | str | None = None,
+        corrupt: float | str | None = None,
+        reorder: bool = False,
+        framing: str = "ethernet",
+        mtu: int = 1500,
+        up: bool = True,
+        queue: Queue | None = None,
+        queue_a: Queue | None = None,
+        queue_b: Queue | None = None,
+        a_to_b: Mapping[str, Any] | None = None,
+        b_to_a: Mapping[str, Any] | None = None,
+        port_a: int | None = None,
+        port_b: int | None = None,
+        address_a: str | Sequence[str] | None = None,
+        address_b: str | Sequence[str] | None = None,
+        parallel: bool = False,
+    ) -> Link:
+        """Join two nodes.
+
+        Parameters
+        ----------
+        a, b
+            The nodes, or their names.
+        rate
+            The line rate with unit; no limit when nothing is said.
+        delay
+            Propagation delay.
+        jitter
+            ``"1 ms"`` (uniform), ``"1 ms normal"``, :class:`twinnet.Jitter` or :class:`twinnet.JitterTable`.
+        loss
+            A probability (0.01 or ``"1 %"``) or :class:`twinnet.GilbertElliott`.
+        duplicate, corrupt
+            Probabilities.
+        reorder
+            Whether jitter may change the order of frames.
+        framing
+            ``ethernet``, ``hdlc`` or ``none``: what a frame costs beyond its bytes.
+        mtu
+            The largest packet, 68 to 65535 bytes.
+        up
+            Whether it carries frames when the lab starts.
+        queue, queue_a, queue_b
+            What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
+        a_to_b, b_to_a
+            Settings of one direction that differ: a mapping of ``rate``, ``delay``, ``jitter``, ``loss``, ...
+        port_a, port_b
+            OpenFlow port numbers at a switch; the next free one when nothing is said.
+        address_a, address_b
+            Addresses with prefix length of the new interface; needed at a router (``()`` for none).
+        parallel
+            Allow a second link between the same nodes.
+        """
+        node_a, node_b = self.node(a), self.node(b)
+        if node_a is node_b:
+            raise BadTopology(f"a link joins {node_a.name} to itself", "a link needs two different nodes")
+        pair = (min(node_a.name, node_b.name), max(node_a.name, node_b.name))
+        if pair in self._pairs and not parallel:
+            raise DuplicateLink(
+                f"{node_a.name} and {node_b.name} are linked already",
+                "remove the second link, or give parallel=True (parallel: true) for two lines side by side",
+            )
+        if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
+            raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
+        if not isinstance(up, bool):
+            raise BadValue(f"up is {up!r}; allowed are True and False")
+        for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
+            if given is not None and not isinstance(given, Queue):
+                raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
+        common = {
+            "rate": rate,
+            "delay": delay,
+            "jitter": jitter,
+            "loss": loss,
+            "duplicate": duplicate,
+            "corrupt": corrupt,
+            "reorder": reorder,
+            "framing": framing,
+        }
+        both = DEFAULT_DIRECTION | direction_spec(common)
+        ab, ba = both | _one_way(a_to_b, "a_to_b"), both | _one_way(b_to_a, "b_to_a")
+        new_a = self._new_port(node_a, port_a, address_a, queue_a or queue, "a")
+        new_b = self._new_port(node_b, port_b, address_b, queue_b or queue, "b")
+        overlap = set(new_a.addresses) & set(new_b.addresses)
+        if overlap:
+            raise AddressInUse(f"both ends of the link have the address {min(overlap)}", "give each its own address")
+        for node, port in ((node_a, new_a), (node_b, new_b)):
+            later = [one for one in port.addresses if not (isinstance(node, Host) and one in node.addresses)]
+            self._claim(node.name, later, port.mac)
+        for node, port in ((node_a, new_a), (node_b, new_b)):
+            node.ports.append(port)
+            if isinstance(node, Switch) and port.number is not None:
+                node.port_numbers.add(port.number)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba)
+        self._links.append(link)
+        self._pairs.setdefault(pair, link)
+        return link
+
+    def find_link(self, a: Node | str, b: Node | str) -> Link:
+        """Return the (first) link between two nodes; raises `BadTopology` when there is none."""
+        name_a, name_b = self.node(a).name, self.node(b).name
+        link = self._pairs.get((min(name_a, name_b), max(name_a, name_b)))
+        if link is None:
+            neighbours = [
+                one.b.node if one.a.node == name_a else one.a.node
+                for one in self._links
+                if name_a in (one.a.node, one.b.node)
+            ]
+            said = f"{name_a} is linked to {', '.join(neighbours)}" if neighbours else f"{name_a} has no link"
+            raise BadTopology(f"{name_a} and {name_b} are not linked", said)
+        return link
+
+    def at(self, when: str) -> NetworkMoment:
+        """Return the moment `when` after the start, to schedule changes: ``net.at("2 s").link("h1",
+        "s1").set(up=False)``."""
+        return NetworkMoment(self, duration_ps(when, "time"))
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
+        return {
+            "seed": self.seed,
+            "nodes": [node.to_spec() for node in self._nodes.values()],
+            "links": [link.to_spec() for link in self._links],
+            "schedule": sorted(self._schedule, key=lambda change: change["at_ps"]),
+        }
+
+    def emulate(self, name: str | None = None, interface: str = "auto", **options: Any) -> Lab:
+        """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.
+
+        Parameters
+        ----------
+        name
+            The name under which other terminals find the lab; chosen when nothing is said.
+        interface
+            ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
+        options
+            Further options of the lab, as :class:`twinnet.lab.Lab` documents them.
+        """
+        from twinnet.lab import Lab
+
+        return Lab(self, name=name, interface=interface, **options)
+
+    def simulate(self, seed: int | None = None) -> Lab:
+        """Raise `NotAvailable`: the virtual clock is not part of this version."""
+        del seed
+        raise NotAvailable("the virtual clock is not part of this version", "use net.emulate() for the wall clock")
+
+    def _free_name(self, name: object) -> None:
+        checked = addressing.checked_name(name)
+        if checked in self._nodes:
+            raise DuplicateName(f"the network has a node {checked!r} already", "give each node its own name")
+
+    def _dpid(self, name: str, dpid: int | str | None) -> int:
+        if dpid is None:
+            digits = re.search(r"[0-9]{1,9}\Z", name)
+            wanted = int(digits.group()) if digits else 0
+            if wanted and wanted not in self._dpids:
+                return wanted
+            return next(n for n in range(1, len(self._dpids) + 2) if n not in self._dpids)
+        try:
+            number = int(dpid, 16) if isinstance(dpid, str) else dpid
+        except ValueError:
+            raise BadValue(f"the dpid {dpid!r} is not hexadecimal", 'write for example "00000000000000a1"') from None
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < 1 << 64:
+            raise BadValue(f"the dpid is {dpid!r}; allowed are whole numbers from 1 to 2^64 - 1")
+        if number in self._dpids:
+            raise DuplicateName(f"{self._dpids[number]} has the dpid {number} already", "give each switch its own dpid")
+        return number
+
+    def _new_port(
+        self, node: Node, number: int | None, address: str | Sequence[str] | None, queue: Queue | None, end: str
+    ) -> Port:
+        if isinstance(node, Switch):
+            if address is not None:
+                raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
+            chosen = _switch_port_number(node, number, end)
+            return Port(
+                node.name, len(node.ports), addressing.checked_interface(node.name, chosen), chosen, queue=queue
+            )
+        if number is not None:
+            raise BadTopology(f"{node.name} is not a switch: its ports have no numbers", f"remove port_{end}")
+        if not isinstance(node, Host):
+            raise BadTopology(f"{node.name} cannot be linked")
+        index = len(node.ports)
+        name = addressing.checked_interface(node.name, index)
+        predictable = addressing.router_mac if isinstance(node, Router) else addressing.host_mac
+        mac = node.mac if node.mac is not None and index == 0 else predictable(node.number, index)
+        if address is not None:
+            given = (address,) if isinstance(address, str) else tuple(address)
+            addresses = tuple(addressing.interface_address(one) for one in given)
+            for one in addresses:
+                self._unclaimed(node.name, one, may_own=index == 0)
+        elif isinstance(node, Router):
+            raise BadTopology(
+                f"the new interface {name} of the router {node.name} has no address",
+                f'give address_{end}="10.1.0.1/24", or address_{end}=() for none',
+            )
+        else:
+            addresses = node.addresses if index == 0 else ()
+        return Port(node.name, index, name, None, mac, addresses, queue)
+
+    def _unclaimed(self, node: str, address: str, may_own: bool) -> None:
+        owner = self._addresses.get(address.split("/")[0])
+        if owner is not None and not (may_own and owner == node):
+            raise AddressInUse(f"{owner} has the address {address.split('/')[0]} already", f"give {node} another one")
+
+    def _claim(self, name: str, addresses: Sequence[str], mac: str | None) -> None:
+        for address in addresses:
+            self._unclaimed(name, address, may_own=False)
+        if mac is not None and self._macs.get(mac, name) != name:
+            raise AddressInUse(f"{self._macs[mac]} has the MAC {mac} already", f"give {name} another one")
+        self._addresses.update({address.split("/")[0]: name for address in addresses})
+        if mac is not None:
+            self._macs[mac] = name
+
+
+class NetworkMoment:
+    """A moment after the lab's start at which links change; made by :meth:`Network.at`."""
+
+    def __init__(self, network: Network, at_ps: int) -> None:
+        self._network = network
+        self._at_ps = at_ps
+
+    def link(self, a: Node | str, b: Node | str) -> NetworkMomentLink:
+        """Return the link between `a` and `b` at this moment."""
+        return NetworkMomentLink(self._network, self._at_ps, self._network.find_link(a, b), self._network.node(a).name)
+
+
+class NetworkMomentLink:
+    """A link at a moment; made by :meth:`NetworkMoment.link`."""
+
+    def __init__(self, network: Network, at_ps: int, link: Link, first: str) -> None:
+        self._network = network
+        self._at_ps = at_ps
+        self._link = link
+        self._turned = link.a.node != first
+
+    def set(self, direction: Side = "both", **settings: Any) -> NetworkMomentLink:
+        """Schedule that `settings` (``rate``, ``delay``, ``loss``, ``up``, ...) take effect together at this moment."""
+        change = {"link": self._link.index, "direction": turned(direction, self._turned), "set": _some(settings)}
+        self._network._schedule.append({"at_ps": self._at_ps, "set": change})  # pyright: ignore[reportPrivateUsage]
+        return self
+
+
+def turned(direction: str, is_turned: bool) -> str:
+    """Return `direction` as the link has it, when it was said from its other end."""
+    if direction not in ("both", "ab", "ba"):
+        raise BadValue(f"the direction {direction!r} is not known; allowed are 'both', 'ab' and 'ba'")
+    return {"ab": "ba", "ba": "ab", "both": "both"}[direction] if is_turned else direction
+
+
+def _some(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if not settings:
+        raise BadValue("nothing to set was given", 'give for example rate="10 Mbit"')
+    return direction_spec(settings)
+
+
+def _one_way(settings: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise BadValue(f"{what} is {settings!r}", f'give a mapping, for example {what}={{"rate": "1 Mbit"}}')
+    if "up" in settings:
+        raise BadValue(f"{what} cannot be up or down: a link is up or down as a whole", "give up to the link")
+    return direction_spec(settings)
+
+
+def _switch_port_number(switch: Switch, number: int | None, end: str) -> int:
+    taken = switch.port_numbers
+    if number is None:
+        # The search begins past the ports that exist: a switch without chosen numbers finds its next one at once.
+        free = (n for n in range(len(taken) + 1, len(taken) * 2 + 2) if n not in taken)
+        number = next(free)
+        if number > _PORT_LIMIT:
+            raise BadTopology(f"{switch.name} has {len(taken)} ports; OpenFlow allows {_PORT_LIMIT}")
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _PORT_LIMIT:
+        raise BadValue(f"port_{end} is {number!r}; allowed are whole numbers from 1 to {_PORT_LIMIT}")
+    if number in taken:
+        raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
+    return number
+
+
+def _checked_routes(routes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    checked: list[tuple[str, str]] = []
+    for route in routes:
+        if isinstance(route, str) or len(route) != 2:
+            raise BadValue(f"the route {route!r} is not destination and next hop", 'write ("10.2.0.0/16", "10.1.0.1")')
+        destination = addressing.network_prefix(route[0])
+        checked.append((destination, addressing.next_hop(route[1], destination)))
+    return checked
+
+
+def _checked_sysctls(sysctls: Mapping[str, str | int] | None) -> dict[str, str]:
+    checked: dict[str, str] = {}
+    for key, value in (sysctls or {}).items():
+        if not isinstance(key, str) or not _SYSCTL.match(key):
+            raise BadValue(f"the sysctl {key!r} is not under net.", "only a host's own network settings can be given")
+        checked[key] = str(int(value)) if isinstance(value, bool) else str(value)
+    return checked

@@ -1,0 +1,14 @@
+"""Adapters of real programs: they run in the hosts of a lab and report in the columns of the built-in apps.
+
+Each function returns a :class:`Transfer`; ``programs.start(lab, transfer)`` starts it, ``.wait()`` gives its reports.
+"""
+
+from __future__ import annotations
+
+from twinnet.programs.iperf2 import iperf2
+from twinnet.programs.iperf3 import iperf3
+from twinnet.programs.ping import ping
+from twinnet.programs.transfer import Output, RunningTransfer, Transfer, installed, serve, start
+from twinnet.programs.wget import wget
+
+__all__ = ["Output", "RunningTransfer", "Transfer", "installed", "iperf2", "iperf3", "ping", "serve", "start", "wget"]

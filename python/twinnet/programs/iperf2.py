@@ -1,0 +1,122 @@
+"""iperf 2: TCP and UDP traffic, reported as comma-separated values (``-y C``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinnet.app_report import FlowReport, Intervals
+from twinnet.errors import BadValue, ReportUnreadable
+from twinnet.programs.transfer import Output, Transfer, interval_index
+from twinnet.units import duration_ps, rate_bps, size_bytes
+
+__all__ = ["Row", "iperf2", "read_rows"]
+
+
+def iperf2(
+    client: str,
+    server: str,
+    *,
+    duration: str = "10 s",
+    rate: str | None = None,
+    payload: str = "1470 B",
+    port: int = 5001,
+    interval: str = "1 s",
+    flow: int = 0,
+) -> Transfer:
+    """Return a transfer by iperf 2 from host `client` to host `server`: TCP, or UDP when a `rate` is given."""
+    seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
+    if every < 0.1:
+        raise BadValue(f"the interval is {interval!r}; iperf 2 allows 100 ms or more")
+    protocol = "udp" if rate is not None else "tcp"
+    extra = ["-u"] if rate is not None else []
+    report = ["-i", f"{every:g}", "-y", "C"]
+    sending = ["-b", str(rate_bps(rate, "rate")), "-l", str(size_bytes(payload, "payload"))] if rate is not None else []
+    return Transfer(
+        "iperf",
+        client,
+        server,
+        ("iperf", "-c", "{to}", *extra, "-p", str(port), "-t", f"{seconds:g}", *sending, *report),
+        _reports,
+        server_argv=("iperf", "-s", *extra, "-p", str(port), *report),
+        protocol=protocol,
+        port=port,
+        flow=flow,
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a report: what passed from `begin_s` to `end_s`; the UDP counters are ``None`` for TCP."""
+
+    connection: tuple[str, str, str, str]
+    begin_s: float
+    end_s: float
+    bytes: int
+    jitter_ms: float | None = None
+    lost: int | None = None
+    datagrams: int | None = None
+    out_of_order: int | None = None
+
+
+def read_rows(text: str) -> list[Row]:
+    """Return the lines of a ``-y C`` report; lines of another form (warnings) are passed over.
+
+    Raises
+    ------
+    ReportUnreadable
+        When there is no line of the known form.
+    """
+    rows: list[Row] = []
+    for line in text.splitlines():
+        cells = line.split(",")
+        if len(cells) not in (9, 14):
+            continue
+        try:
+            begin, _, end = cells[6].partition("-")
+            udp = (float(cells[9]), int(cells[10]), int(cells[11]), int(cells[13])) if len(cells) == 14 else ()
+            connection = (cells[1], cells[2], cells[3], cells[4])
+            rows.append(Row(connection, float(begin), float(end), int(cells[7]), *udp))
+        except ValueError:
+            raise ReportUnreadable(f"iperf 2 wrote a line of an unknown form: {line[:120]!r}") from None
+    if not rows:
+        raise ReportUnreadable("iperf 2 wrote no report", "see whether this version knows: iperf -y C")
+    return rows
+
+
+def _reports(transfer: Transfer, output: Output) -> list[FlowReport]:
+    client = read_rows(output.client)
+    connection = client[0].connection
+    reports = [_report(transfer, client, "source", connection, output.start_ps)]
+    if output.server.strip():
+        # The server's lines name the connection from its own side: source and destination as the client's, or turned.
+        ends = {connection[:2], connection[2:]}
+        mine = [row for row in read_rows(output.server) if {row.connection[:2], row.connection[2:]} == ends]
+        if mine:
+            reports.append(_report(transfer, mine, "sink", connection, output.start_ps))
+    return reports
+
+
+def _report(
+    transfer: Transfer, rows: list[Row], role: str, connection: tuple[str, str, str, str], start_ps: int
+) -> FlowReport:
+    total = max(rows, key=lambda row: (row.end_s - row.begin_s, rows.index(row)))
+    parts = [row for row in rows if row is not total] or [total]
+    length_ps = round((parts[0].end_s - parts[0].begin_s) * 1e12)
+    packets = total.datagrams if total.datagrams is not None and total.datagrams >= 0 else None
+    counted = tuple(max(row.datagrams or 0, 0) for row in parts) if total.datagrams is not None else ()
+    is_sink = role == "sink" and transfer.protocol == "udp"
+    return FlowReport(
+        flow=transfer.flow,
+        protocol=transfer.protocol,
+        role=role,
+        source=connection[0],
+        target=connection[2],
+        start_ps=start_ps,
+        end_ps=start_ps + round((total.end_s - total.begin_s) * 1e12),
+        packets=packets - (total.lost or 0) if packets is not None and is_sink else packets or (sum(counted) or None),
+        bytes=total.bytes,
+        lost=total.lost if is_sink else None,
+        reordered=total.out_of_order if is_sink else None,
+        jitter_rfc3550_ps=total.jitter_ms * 1e9 if is_sink and total.jitter_ms is not None else None,
+        intervals=Intervals(length_ps, interval_index(start_ps, length_ps), tuple(row.bytes for row in parts), counted),
+    )

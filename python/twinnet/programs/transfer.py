@@ -1,0 +1,239 @@
+"""How an adapted program is run: its server in one host, its client in another, its reports at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import IO
+
+from twinnet.app_report import FlowReport
+from twinnet.apps import App
+from twinnet.errors import ProgramFailed, ProgramMissing
+from twinnet.job import Ending, Job
+from twinnet.lab import Lab
+
+__all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "serve", "start"]
+
+_LISTEN_PATIENCE_S = 10.0
+_LISTEN_POLL_S = 0.02
+_GRACE = "5 s"
+_LISTENING_STATES = {"tcp": "0A", "udp": "07"}
+_PACKAGES = {"iperf": "iperf", "iperf3": "iperf3", "wget": "wget", "ping": "iputils-ping"}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a transfer left behind, for its parser.
+
+    Parameters
+    ----------
+    client, server
+        Standard output of both; ``""`` where there is none.
+    errors
+        Standard error of the client.
+    client_end
+        How the client ended.
+    start_ps
+        The lab's time when the client was started.
+    """
+
+    client: str
+    server: str
+    errors: str
+    client_end: Ending
+    start_ps: int
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A program's traffic between two hosts, not yet started.
+
+    Parameters
+    ----------
+    program
+        The executable.
+    client, target
+        The host that it runs in and the host that it talks to.
+    argv
+        The client's program and arguments; ``{to}`` stands for the target's address.
+    parse
+        Makes the reports of what was written.
+    server_argv
+        The server's; ``None`` when it has none.
+    server_app
+        A built-in server that the client talks to instead.
+    protocol, port
+        Where the server listens.
+    flow
+        The flow's number in reports.
+    may_fail
+        Whether the client's exit status other than 0 is left to the parser.
+    """
+
+    program: str
+    client: str
+    target: str
+    argv: tuple[str, ...]
+    parse: Callable[[Transfer, Output], list[FlowReport]]
+    server_argv: tuple[str, ...] | None = None
+    server_app: App | None = None
+    protocol: str = "tcp"
+    port: int = 0
+    flow: int = 0
+    may_fail: bool = False
+
+    def without_server(self) -> Transfer:
+        """Return the transfer without its server: another one, started by :func:`serve`, is used."""
+        return replace(self, server_argv=None, server_app=None)
+
+
+def installed(program: str) -> bool:
+    """Return whether `program` is installed on this machine (hosts see the machine's files)."""
+    return shutil.which(program) is not None
+
+
+def require(program: str) -> None:
+    """Raise `ProgramMissing` unless `program` is installed."""
+    if not installed(program):
+        package = _PACKAGES.get(program, program)
+        raise ProgramMissing(f"{program} is not installed on this machine", f"install it: apt install {package}")
+
+
+class Server:
+    """A server that runs; end it with :meth:`end`."""
+
+    def __init__(self, job: Job | None, output: IO[bytes] | None) -> None:
+        self._job = job
+        self._output = output
+        self.text = ""
+
+    def end(self) -> str:
+        """End the server and return all that it wrote."""
+        if self._job is not None and self._output is not None:
+            if self._job.poll() is None:
+                self._job.terminate()
+            try:
+                self._job.wait(_GRACE)
+            except TimeoutError:
+                self._job.kill()
+                self._job.wait(_GRACE)
+            self.text = _text(self._output)
+            self._job = None
+        return self.text
+
+    def finish(self) -> str:
+        """Wait for a server that ends with its client, and return all that it wrote."""
+        if self._job is not None:
+            try:
+                self._job.wait(_GRACE)
+            except TimeoutError:
+                # The client never reached it; it would wait for ever.
+                pass
+        return self.end()
+
+
+def serve(lab: Lab, transfer: Transfer) -> Server:
+    """Start the server of `transfer` alone and wait until it listens, so that several clients can share it."""
+    if transfer.server_app is not None:
+        lab.start_receiver(transfer.server_app)
+        return Server(None, None)
+    if transfer.server_argv is None:
+        return Server(None, None)
+    require(transfer.program)
+    output = tempfile.TemporaryFile()
+    job = lab[transfer.target].popen(list(transfer.server_argv), stdout=output, stderr=output, env=_environment())
+    server = Server(job, output)
+    deadline = time.monotonic() + _LISTEN_PATIENCE_S
+    while not _listens(lab, transfer):
+        if job.poll() is not None or time.monotonic() > deadline:
+            said = server.end().strip().splitlines()[-1:]
+            why = said[0] if said else f"it did not listen on port {transfer.port} within {_LISTEN_PATIENCE_S:.0f} s"
+            raise ProgramFailed(f"the server of {transfer.program} in {transfer.target} failed: {why}")
+        time.sleep(_LISTEN_POLL_S)
+    return server
+
+
+def start(lab: Lab, transfer: Transfer) -> RunningTransfer:
+    """Start `transfer`: its server, when it has one, and its client once the server listens."""
+    require(transfer.program)
+    return RunningTransfer(lab, transfer, serve(lab, transfer))
+
+
+class RunningTransfer:
+    """A transfer that runs; made by :func:`start`."""
+
+    def __init__(self, lab: Lab, transfer: Transfer, server: Server) -> None:
+        self.transfer = transfer
+        self._server = server
+        self._out = tempfile.TemporaryFile()
+        self._err = tempfile.TemporaryFile()
+        self._start_ps = lab.now_ps()
+        to = lab.layout.address(transfer.target)
+        argv = [word.replace("{to}", to) for word in transfer.argv]
+        try:
+            self._job = lab[transfer.client].popen(argv, stdout=self._out, stderr=self._err, env=_environment())
+        except BaseException:
+            server.end()
+            raise
+
+    def wait(self, timeout: str | None = None) -> list[FlowReport]:
+        """Wait for the client, end the server, and return what they measured.
+
+        Raises
+        ------
+        ProgramFailed
+            When the client failed.
+        ReportUnreadable
+            When its report does not have the form that the adapter knows.
+        """
+        try:
+            ended = self._job.wait(timeout)
+        except BaseException:
+            self.stop()
+            raise
+        written = self._server.finish() if self.transfer.program == "iperf3" else self._server.end()
+        output = Output(_text(self._out), written, _text(self._err), ended, self._start_ps)
+        if ended.returncode != 0 and not self.transfer.may_fail:
+            said = (output.errors.strip() or output.client.strip()).splitlines()[-1:]
+            why = said[0] if said else f"status {ended.shell_status}"
+            raise ProgramFailed(f"{self.transfer.program} in {self.transfer.client} failed: {why}")
+        return self.transfer.parse(self.transfer, output)
+
+    def stop(self) -> None:
+        """End the client and the server now."""
+        if self._job.poll() is None:
+            self._job.kill()
+        self._server.end()
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment in which reports are in English, with points in numbers."""
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+
+
+def _listens(lab: Lab, transfer: Transfer) -> bool:
+    tables = [f"/proc/net/{transfer.protocol}", f"/proc/net/{transfer.protocol}6"]
+    rows = lab[transfer.target].run(["cat", *tables]).stdout.splitlines()
+    state = _LISTENING_STATES[transfer.protocol]
+    for row in rows:
+        columns = row.split()
+        if len(columns) > 3 and columns[3] == state and columns[1].endswith(f":{transfer.port:04X}"):
+            return True
+    return False
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    text = file.read().decode(errors="replace")
+    file.close()
+    return text
+
+
+def interval_index(start_ps: int, interval_ps: int) -> int:
+    """Return the number of the lab's interval in which a program's first one mostly lies: programs count from their
+    own start."""
+    return round(start_ps / interval_ps)

@@ -1,0 +1,64 @@
+"""wget: one HTTP fetch, from the built-in HTTP server."""
+
+from __future__ import annotations
+
+import re
+
+from twinnet.app_report import FlowReport
+from twinnet.apps import http_server
+from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.programs.transfer import Output, Transfer
+from twinnet.units import size_bytes
+
+__all__ = ["read_bytes", "wget"]
+
+_SAVED = re.compile(r" URL:\S+ \[([0-9]+)(?:/[0-9]+)?\] -> ")
+
+
+def wget(client: str, server: str, *, size: str, port: int = 8080, flow: int = 0) -> Transfer:
+    """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`."""
+    url = f"http://{{to}}:{port}/bytes/{size_bytes(size, 'size')}"
+    return Transfer(
+        "wget",
+        client,
+        server,
+        ("wget", "-nv", "--tries=1", "--no-proxy", "-O", "/dev/null", url),
+        _reports,
+        server_app=http_server(server, port=port),
+        port=port,
+        flow=flow,
+        may_fail=True,
+    )
+
+
+def read_bytes(text: str) -> int:
+    """Return how many bytes the report ``-nv`` on standard error says were fetched.
+
+    Raises
+    ------
+    ProgramFailed
+        When it tells of an error.
+    ReportUnreadable
+        When it says neither.
+    """
+    saved = _SAVED.search(text)
+    if saved is not None:
+        return int(saved.group(1))
+    lines = [line for line in text.strip().splitlines() if line]
+    if lines:
+        raise ProgramFailed(f"wget: {lines[-1]}")
+    raise ReportUnreadable("wget wrote no report")
+
+
+def _reports(transfer: Transfer, output: Output) -> list[FlowReport]:
+    return [
+        FlowReport(
+            flow=transfer.flow,
+            protocol="http",
+            role="client",
+            start_ps=output.start_ps,
+            end_ps=output.start_ps + round(output.client_end.elapsed_s * 1e12),
+            bytes=read_bytes(output.errors),
+            packets=1,
+        )
+    ]

@@ -1,0 +1,125 @@
+"""What a figure shows, before it is drawn: one panel for each combination of levels, lines with bands, moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from twinnet.measure.run_quantities import unit_of
+from twinnet.report.wording import common_scale, worded_levels
+from twinnet.study.analysis import Analysis
+
+__all__ = ["Figure", "Line", "Panel", "figures_of"]
+
+Vector = npt.NDArray[np.float64]
+_PS_PER_SECOND = 1e12
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: at the middle of each interval the mean, and its band where there is one; in the figure's unit."""
+
+    label: str
+    time_s: Vector
+    mean: Vector
+    low: Vector
+    high: Vector
+
+    @property
+    def has_band(self) -> bool:
+        """Whether there is a confidence band: more than one repetition."""
+        return bool(np.isfinite(self.low).any())
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The lines under one combination of levels."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of one measurement; all panels share both axes.
+
+    Attributes
+    ----------
+    moments
+        Times in seconds at which traffic of known duration ends, with a few words.
+    """
+
+    name: str
+    title: str
+    caption: str
+    y_title: str
+    y_top: float
+    end_s: float
+    panels: tuple[Panel, ...]
+    moments: tuple[tuple[float, str], ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of all lines, in their order."""
+        return tuple(dict.fromkeys(line.label for panel in self.panels for line in panel.lines))
+
+
+def figures_of(analysis: Analysis) -> list[Figure]:
+    """The figures of a study: every throughput over time."""
+    found: list[Figure] = []
+    for name, measurement in analysis.specification.measurements.items():
+        series = [one for one in analysis.series if one.measurement == name]
+        if unit_of(measurement) != "bit/s" or not series:
+            continue
+        divisor, unit = common_scale((float(one.band.mean.max(initial=0.0)) for one in series), "bit/s")
+        interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
+        panels: list[Panel] = []
+        for levels in analysis.combinations:
+            lines = [
+                Line(
+                    one.label,
+                    one.band.start_s + interval_s / 2,
+                    one.band.mean / divisor,
+                    one.band.low / divisor,
+                    one.band.high / divisor,
+                )
+                for one in series
+                if one.levels == levels
+            ]
+            if lines:
+                panels.append(Panel(worded_levels(levels), tuple(lines)))
+        tops = [float(np.nanmax([line.mean, line.high])) for panel in panels for line in panel.lines if line.mean.size]
+        layer = {"payload": "payload", "link": "link layer", "wire": "on the wire"}[measurement.layer]
+        counts = sorted({one.band.count for one in series})
+        times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+        what = measurement.text or name
+        caption = (
+            f"{what}, in intervals of {interval_s:g} s. Lines: mean of {times} repetitions. Bands: "
+            f"{analysis.specification.confidence * 100:g} % confidence interval of the mean."
+        )
+        title = name.replace("_", " ").capitalize()
+        found.append(
+            Figure(
+                name,
+                title,
+                caption,
+                f"{unit}, {layer}",
+                max(tops, default=1.0) * 1.08,
+                analysis.end_s,
+                tuple(panels),
+                _moments(analysis),
+            )
+        )
+    return found
+
+
+def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:
+    ends: dict[float, list[str]] = {}
+    for entry in analysis.specification.traffic:
+        if entry.duration_ps is not None:
+            end_s = (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
+            if end_s < analysis.end_s:
+                ends.setdefault(end_s, []).append(entry.name)
+    return tuple((end_s, f"{' and '.join(names)} ends") for end_s, names in sorted(ends.items()))

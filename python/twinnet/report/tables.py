@@ -1,0 +1,127 @@
+"""Tables as files: CSV with the unit in the column's name, and LaTeX for papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from twinnet.report.wording import common_scale, value_with_interval, worded_phase
+from twinnet.study.analysis import Analysis, PhaseMean
+
+__all__ = ["means_frame", "means_latex", "runs_frame", "series_frame", "write_tables"]
+
+
+def means_frame(analysis: Analysis) -> pl.DataFrame:
+    """Every mean with its interval and the values of the repetitions."""
+    rows = [
+        {"measurement": one.measurement, **{f"factor_{name}": level for name, level in one.levels.items()}}
+        | {"label": one.label}
+        | {"phase_start_s": one.phase[0] if one.phase else None, "phase_end_s": one.phase[1] if one.phase else None}
+        | {"unit": one.unit, "repetitions": len(one.samples), "mean": one.interval.estimate}
+        | {"low": one.interval.low, "high": one.interval.high, "confidence": one.interval.level}
+        | {"values": " ".join(f"{value:.9g}" for value in one.samples)}
+        for one in analysis.means
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def series_frame(analysis: Analysis) -> pl.DataFrame:
+    """Every series over time with its band, in bit/s."""
+    frames = [
+        pl.DataFrame(
+            {"start_s": one.band.start_s, "mean_bps": one.band.mean, "low_bps": one.band.low, "high_bps": one.band.high}
+        ).select(
+            pl.lit(one.measurement).alias("measurement"),
+            *(pl.lit(level).alias(f"factor_{name}") for name, level in one.levels.items()),
+            pl.lit(one.label).alias("label"),
+            pl.lit(one.band.count).alias("repetitions"),
+            pl.all(),
+        )
+        for one in analysis.series
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def runs_frame(analysis: Analysis) -> pl.DataFrame:
+    """Every finished run with its fidelity."""
+    rows = [
+        {"run": run.id, **{f"factor_{name}": level for name, level in run.levels.items()}}
+        | {"repetition": run.repetition, "seed": run.record["seed"], "started": run.record["started"]}
+        | {"elapsed_s": run.record["elapsed_s"], "fidelity": run.verdict}
+        | {"reasons": "; ".join(run.record["fidelity"]["reasons"])}
+        for run in analysis.stored.values()
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "µ": r"\textmu{}",
+    }
+)
+
+
+def _tex(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+def means_latex(analysis: Analysis, measurement: str) -> str:
+    """The means of one measurement as a LaTeX table (needs the package booktabs)."""
+    means = [one for one in analysis.means if one.measurement == measurement]
+    labels = list(dict.fromkeys(one.label for one in means))
+    factors = list(analysis.specification.factors)
+    scale = common_scale((one.interval.estimate for one in means), means[0].unit)
+    rows: dict[tuple[str, ...], dict[str, PhaseMean]] = {}
+    for one in means:
+        rows.setdefault((*one.levels.values(), worded_phase(one.phase)), {})[one.label] = one
+    percent = f"{analysis.specification.confidence * 100:g}"
+    layer = analysis.specification.measurements[measurement].layer
+    said = f"{measurement}: mean [{percent} % confidence interval] in {scale[1]}"
+    said += f", {layer} layer." if means[0].unit == "bit/s" else "."
+    head = " & ".join(map(_tex, [*factors, "time", *labels]))
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_tex(said)}}}",
+        rf"\begin{{tabular}}{{{'l' * (len(factors) + 1)}{'r' * len(labels)}}}",
+        r"\toprule",
+        rf"{head} \\",
+        r"\midrule",
+    ]
+    for key, cells in rows.items():
+        shown = [
+            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
+            if label in cells
+            else ""
+            for label in labels
+        ]
+        lines.append(rf"{' & '.join(map(_tex, [*key, *shown]))} \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def write_tables(analysis: Analysis, folder: Path) -> list[Path]:
+    """Write `means.csv`, `series.csv`, `runs.csv` and a LaTeX table for each measurement."""
+    written: list[Path] = []
+    for name, frame in (
+        ("means", means_frame(analysis)),
+        ("series", series_frame(analysis)),
+        ("runs", runs_frame(analysis)),
+    ):
+        if not frame.is_empty():
+            frame.write_csv(folder / f"{name}.csv")
+            written.append(folder / f"{name}.csv")
+    for measurement in dict.fromkeys(one.measurement for one in analysis.means):
+        path = folder / f"{measurement}.tex"
+        path.write_text(means_latex(analysis, measurement), encoding="utf-8")
+        written.append(path)
+    return written

@@ -1,0 +1,100 @@
+"""How values are written for readers: units with a prefix, three or four digits, intervals, spans of time, levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from twinnet.stats import Interval
+
+__all__ = [
+    "common_scale",
+    "value_with_interval",
+    "worded_levels",
+    "worded_p",
+    "worded_phase",
+    "worded_span",
+    "worded_value",
+]
+
+_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+Scale = tuple[float, str]
+
+
+def common_scale(values: Iterable[float], unit: str) -> Scale:
+    """One prefix for several values, chosen by the largest: the divisor and the unit's name."""
+    if unit == "1":
+        return 0.01, "%"
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    scales = _RATES if unit == "bit/s" else _TIMES
+    if largest == 0:
+        return scales[1] if unit == "bit/s" else scales[0]
+    return next(((scale, name) for scale, name in scales if largest >= scale), scales[-1])
+
+
+def _digits(number: float) -> str:
+    size = abs(number)
+    if size >= 1000 or number == 0:
+        return f"{number:.0f}"
+    if size >= 100:
+        return f"{number:.1f}" if size < 200 else f"{number:.0f}"
+    return f"{number:.1f}" if size >= 10 else f"{number:.3f}" if size < 1 else f"{number:.2f}"
+
+
+def worded_value(value: float, unit: str, scale: Scale | None = None) -> str:
+    """`value` in `unit` (`bit/s`, `s` or `1`) as people read it.
+
+    Examples
+    --------
+    >>> worded_value(957_200_000, "bit/s")
+    '957 Mbit/s'
+    """
+    if math.isnan(value):
+        return "not measured"
+    divisor, name = scale or common_scale([value], unit)
+    return f"{_digits(value / divisor)} {name}"
+
+
+def value_with_interval(interval: Interval, unit: str, scale: Scale | None = None, with_unit: bool = True) -> str:
+    """An estimate with its confidence interval in one unit.
+
+    Examples
+    --------
+    >>> value_with_interval(Interval(4.8e8, 4.7e8, 4.9e8, 0.95, "t"), "bit/s")
+    '480 [470, 490] Mbit/s'
+    """
+    if math.isnan(interval.estimate):
+        return "not measured"
+    divisor, name = scale or common_scale([interval.estimate], unit)
+    shown = _digits(interval.estimate / divisor)
+    if not math.isnan(interval.low) and interval.method != "constant":
+        shown += f" [{_digits(interval.low / divisor)}, {_digits(interval.high / divisor)}]"
+    return f"{shown} {name}" if with_unit else shown
+
+
+def worded_levels(levels: Mapping[str, str]) -> str:
+    """Levels as `queues: shared`; `all` when the study has no factors."""
+    return ", ".join(f"{name}: {level}" for name, level in levels.items()) or "all"
+
+
+def worded_phase(phase: tuple[float, float] | None) -> str:
+    """A phase as `0 to 80 s`."""
+    return "whole run" if phase is None else f"{phase[0]:g} to {phase[1]:g} s"
+
+
+def worded_span(seconds: float) -> str:
+    """A span of time to wait, rounded: `5 s`, `2 min 10 s`, `1 h 05 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def worded_p(p_value: float) -> str:
+    """A p-value with two digits, not below 0.001."""
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.2g}"

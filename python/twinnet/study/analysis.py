@@ -1,0 +1,293 @@
+"""What the runs of a study say together: series with bands, phases, differences between levels, verdicts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.measure.series import Band, band, receivers
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
+from twinnet.study.judgement import judged_again
+from twinnet.study.plan import PlannedRun, plan_study
+from twinnet.study.predicate import Aggregate
+from twinnet.study.resolution import Study
+from twinnet.study.specification import Measurement, Published, StudySpecification, Traffic
+from twinnet.study.store import ResultStore, StoredRun
+from twinnet.study.verdict import StatementResult, evaluate_side, judge
+
+__all__ = ["Analysis", "Difference", "PhaseMean", "PublishedResult", "SeriesBand", "analyse"]
+
+_PS_PER_SECOND = 1e12
+_USUAL_ORDER = ("udp", "tcp", "http", "icmp")
+
+Levels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SeriesBand:
+    """A throughput over time under one combination of levels, mean over repetitions."""
+
+    measurement: str
+    levels: Levels
+    label: str
+    band: Band
+
+
+@dataclass(frozen=True)
+class PhaseMean:
+    """A mean under one combination of levels, with the confidence interval over repetitions.
+
+    Attributes
+    ----------
+    phase
+        The time it covers in seconds; `None` for a quantity of the whole run.
+    samples
+        The value of each repetition.
+    """
+
+    measurement: str
+    levels: Levels
+    label: str
+    phase: tuple[float, float] | None
+    samples: tuple[float, ...]
+    interval: Interval
+    unit: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two combinations of levels compared in one quantity; the p-value is adjusted for all comparisons of the study."""
+
+    first: PhaseMean
+    second: PhaseMean
+    interval: Interval
+    test: TestResult
+    adjusted_p: float
+    effect: Effect
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """A published figure beside what was measured."""
+
+    published: Published
+    value: float
+    measured: Interval | None
+    unit: str
+    why: str
+
+
+class Analysis:
+    """The finished runs of a study and what follows from them; each part is computed when it is first asked for.
+
+    Attributes
+    ----------
+    study
+        The study.
+    planned
+        Its runs.
+    stored
+        The finished ones, by id.
+    failed
+        The records of those that failed.
+    others
+        How many runs of other specifications stand in the same folder.
+    with_invalid
+        Whether runs with the verdict invalid are used too.
+    """
+
+    def __init__(self, study: Study, store: ResultStore, with_invalid: bool = False) -> None:
+        self.study = study
+        self.store = store
+        self.with_invalid = with_invalid
+        self.planned: list[PlannedRun] = plan_study(study)
+        self.stored: dict[str, StoredRun] = {}
+        for run in self.planned:
+            found = store.find(run)
+            if found is not None:
+                self.stored[run.id] = judged_again(found, study.specification.fidelity)
+        ids = {run.id for run in self.planned}
+        rest = list(store.all_runs())
+        self.failed = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]
+        self.others = sum(run.id not in ids for run in rest)
+
+    @property
+    def specification(self) -> StudySpecification:
+        """The study's specification."""
+        return self.study.specification
+
+    @cached_property
+    def used(self) -> list[RunTables]:
+        """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
+        return [
+            RunTables(run, self.specification.measurements, self.end_s)
+            for run in self.stored.values()
+            if self.with_invalid or run.verdict != "invalid"
+        ]
+
+    @property
+    def left_out(self) -> int:
+        """How many finished runs are not used because they are invalid."""
+        return len(self.stored) - len(self.used)
+
+    @property
+    def verdict_counts(self) -> dict[str, int]:
+        """How many finished runs are valid, doubtful and invalid."""
+        verdicts = [run.verdict for run in self.stored.values()]
+        return {name: verdicts.count(name) for name in ("valid", "doubtful", "invalid")}
+
+    @cached_property
+    def combinations(self) -> list[dict[str, str]]:
+        """The combinations of levels, in the order of the file."""
+        factors = {name: list(factor.levels) for name, factor in self.specification.factors.items()}
+        return [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
+
+    @cached_property
+    def end_s(self) -> float:
+        """When the last traffic of known duration ends, in seconds from the start of traffic."""
+        ends = [end for end in map(_end_s, self.specification.traffic) if end is not None]
+        if ends:
+            return max(ends)
+        return max((float(run.table("flows")["end_s"].max() or 0.0) for run in self.stored.values()), default=0.0)  # pyright: ignore
+
+    @cached_property
+    def phases(self) -> list[tuple[float, float]]:
+        """The spans between the moments at which traffic of known duration begins or ends."""
+        moments = {0.0, self.end_s}
+        for entry in self.specification.traffic:
+            end_s = _end_s(entry)
+            if end_s is not None:
+                moments |= {entry.start_ps / _PS_PER_SECOND, end_s}
+        ordered = sorted(moments)
+        return [(begin, end) for begin, end in itertools.pairwise(ordered) if end > begin]
+
+    def runs_at(self, levels: Levels) -> list[RunTables]:
+        """The used runs under `levels`."""
+        return [run for run in self.used if run.run.levels == levels]
+
+    def labels(self, measurement: Measurement) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+        """What `measurement` is told apart by: label and filter, such as `("udp", (("protocol", "udp"),))`."""
+        if measurement.of == "port_throughput":
+            return [(port, (("port", port),)) for port in measurement.ports or []]
+        key, column = ("flow", "name") if measurement.per == "flow" else ("protocol", "protocol")
+        seen: set[str] = set()
+        for run in self.used:
+            rows = receivers(run.intervals) if measurement.of == "throughput" else run.flows
+            if measurement.only is not None:
+                rows = rows.filter(rows["name"].is_in(measurement.only))
+            seen |= set(rows[column].unique().to_list())
+        places = {name: place for place, name in enumerate(_USUAL_ORDER)}
+        ordered = sorted(seen, key=lambda name: (places.get(name, len(places)), name))
+        return [(label, ((key, label),)) for label in ordered]
+
+    @cached_property
+    def series(self) -> list[SeriesBand]:
+        """Every throughput over time, by measurement, levels and label."""
+        found: list[SeriesBand] = []
+        for name, measurement in self.specification.measurements.items():
+            if unit_of(measurement) != "bit/s":
+                continue
+            interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
+            for levels in self.combinations:
+                for label, filters in self.labels(measurement):
+                    one = self._series(name, levels, filters, interval_s)
+                    if one is not None:
+                        found.append(SeriesBand(name, levels, label, one))
+        return found
+
+    def _series(
+        self, name: str, levels: Levels, filters: tuple[tuple[str, str], ...], interval_s: float
+    ) -> Band | None:
+        rows: list[np.ndarray[tuple[int], np.dtype[np.float64]]] = []
+        starts: np.ndarray[tuple[int], np.dtype[np.float64]] = np.zeros(0)
+        for run in self.runs_at(levels):
+            try:
+                starts, rates = run.line(name, filters).rates_bps(interval_s, self.end_s)
+            except LookupError:
+                continue
+            rows.append(rates)
+        return band(starts, rows, self.specification.confidence) if rows else None
+
+    @cached_property
+    def means(self) -> list[PhaseMean]:
+        """Every measurement's mean under every combination of levels; throughputs by phase."""
+        found: list[PhaseMean] = []
+        for name, measurement in self.specification.measurements.items():
+            unit = unit_of(measurement)
+            phases: Sequence[tuple[float, float] | None] = self.phases if unit == "bit/s" else [None]
+            for levels, phase in itertools.product(self.combinations, phases):
+                for label, filters in self.labels(measurement):
+                    samples = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
+                    if samples:
+                        interval = t_interval(samples, self.specification.confidence)
+                        found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit))
+        return found
+
+    def _samples(self, aggregate: Aggregate, levels: Levels) -> list[float]:
+        samples: list[float] = []
+        for run in self.runs_at(levels):
+            try:
+                samples.append(run.value(aggregate))
+            except LookupError:
+                continue
+        return samples
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Every pair of combinations of levels compared in every mean, the p-values adjusted by Holm's method."""
+        pairs: list[tuple[PhaseMean, PhaseMean]] = []
+        for first, second in itertools.combinations(self.means, 2):
+            same = (first.measurement, first.label, first.phase) == (second.measurement, second.label, second.phase)
+            if same and len(first.samples) > 1 and len(second.samples) > 1:
+                pairs.append((first, second))
+        tests = [welch_t_test(first.samples, second.samples) for first, second in pairs]
+        adjusted = holm([test.p_value for test in tests])
+        level = self.specification.confidence
+        return [
+            Difference(
+                first,
+                second,
+                welch_interval(first.samples, second.samples, level),
+                test,
+                p_value,
+                hedges_g(first.samples, second.samples),
+            )
+            for (first, second), test, p_value in zip(pairs, tests, adjusted, strict=True)
+        ]
+
+    @cached_property
+    def statements(self) -> list[StatementResult]:
+        """Every statement with its verdict."""
+        checks = self.study.checks()
+        confidence = self.specification.confidence
+        return [judge(one, checks[one.id], self.used, confidence) for one in self.specification.statements]
+
+    @cached_property
+    def published(self) -> list[PublishedResult]:
+        """Every published figure beside what was measured."""
+        found: list[PublishedResult] = []
+        sides = self.study.published_sides()
+        for one, (measured, value) in zip(self.specification.published, sides, strict=True):
+            wanted = sum(term.factor for term in value)
+            names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
+            unit = unit_of(self.specification.measurements[names[0]]) if names else "1"
+            try:
+                interval, _ = evaluate_side(measured, self.used, self.specification.confidence)
+                found.append(PublishedResult(one, wanted, interval, unit, ""))
+            except LookupError as error:
+                found.append(PublishedResult(one, wanted, None, unit, str(error.args[0])))
+        return found
+
+
+def _end_s(entry: Traffic) -> float | None:
+    return None if entry.duration_ps is None else (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
+
+
+def analyse(store: ResultStore, with_invalid: bool = False) -> Analysis:
+    """Read the results that `store` holds; raises `BadValue` when there is no study in it."""
+    return Analysis(store.read_study(), store, with_invalid)

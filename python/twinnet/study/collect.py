@@ -1,0 +1,213 @@
+"""From what apps and programs report to the tables of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from twinnet.app_report import AppReport, FlowReport, Summary
+from twinnet.study.specification import Traffic
+from twinnet.study.tables import table
+
+__all__ = ["PlannedFlow", "Tables", "collect"]
+
+_PS_PER_SECOND = 1e12
+_PS_PER_MS = 1e9
+_PROTOCOLS = {"udp": "udp", "tcp": "tcp", "http": "http", "ping": "icmp"}
+_RECEIVING_ROLES = ("sink", "client")
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """A flow that was started.
+
+    Attributes
+    ----------
+    entry
+        The traffic of the study that it belongs to.
+    source
+        The sending host (the client for HTTP).
+    number
+        Its number in reports; `None` where the program tells none.
+    address
+        The sending host's address.
+    handle
+        What ends it early; `None` for a program.
+    reports
+        What a program reported; apps report through the lab.
+    """
+
+    entry: Traffic
+    source: str
+    number: int | None
+    address: str
+    handle: Any = None
+    reports: tuple[FlowReport, ...] = ()
+
+    @property
+    def protocol(self) -> str:
+        """The protocol, as tables name it."""
+        return _PROTOCOLS[self.entry.app]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The three tables of a run."""
+
+    flows: pl.DataFrame
+    intervals: pl.DataFrame
+    port_samples: pl.DataFrame
+
+
+def collect(
+    reports: Iterable[AppReport],
+    planned: Sequence[PlannedFlow],
+    samples: Mapping[str, Any] | None,
+    zero_ps: int,
+    end_ps: int,
+) -> Tables:
+    """Put reports into tables, with times from the start of traffic.
+
+    Parameters
+    ----------
+    reports
+        What the apps of the lab report.
+    planned
+        The flows that were started.
+    samples
+        What the lab's sampler counted at ports, in the form of the lab protocol.
+    zero_ps, end_ps
+        When traffic began on the lab's clock, and how long traffic of known duration lasts.
+    """
+    seen = [(flow, report) for app in reports for report in app.flows if (flow := _owner(report, planned)) is not None]
+    seen += [(flow, report) for flow in planned for report in flow.reports]
+    flows = [_flow_row(flow, report, zero_ps) for flow, report in seen]
+    intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
+    received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
+    for flow in planned:
+        if (flow.entry.name, flow.source) not in received and flow.entry.app != "ping":
+            # A flow of which nothing arrived has a throughput all the same: zero.
+            intervals.append(_empty_interval(flow, end_ps))
+    return Tables(
+        table("flows", flows), table("intervals", intervals), table("port_samples", _port_rows(samples, zero_ps))
+    )
+
+
+def _owner(report: FlowReport, planned: Sequence[PlannedFlow]) -> PlannedFlow | None:
+    """The planned flow that `report` is about: by its number, else by protocol and sender."""
+    for flow in planned:
+        if (
+            not flow.reports
+            and flow.number is not None
+            and flow.number == report.flow
+            and flow.protocol == report.protocol
+        ):
+            return flow
+    for flow in planned:
+        same = flow.protocol == report.protocol and report.source is not None
+        if same and not flow.reports and not report.flow and _host_part(str(report.source)) == flow.address:
+            return flow
+    return None
+
+
+def _host_part(address: str) -> str:
+    """The address without a port: `10.0.0.1:4000` or `[fd00::1]:4000`."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address
+
+
+def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "flow": report.flow or flow.number,
+        "name": flow.entry.name,
+        "tool": flow.entry.using,
+        "protocol": flow.protocol,
+        "role": report.role,
+        "from_host": flow.source,
+        "to_host": flow.entry.to,
+        "port": flow.entry.port,
+        "start_s": _since(report.start_ps, zero_ps),
+        "end_s": _since(report.end_ps, zero_ps),
+        "packets": report.packets,
+        "payload_bytes": report.bytes,
+        "lost_packets": report.lost,
+        "reordered_packets": report.reordered,
+        "duplicate_packets": report.duplicates,
+        "jitter_rfc3550_ms": None if report.jitter_rfc3550_ps is None else report.jitter_rfc3550_ps / _PS_PER_MS,
+        "errors": "; ".join(report.errors) or None,
+    }
+    for name, summary in (("rtt", report.rtt), ("delay", report.delay)):
+        row |= _distribution(name, summary)
+    return row
+
+
+def _distribution(name: str, summary: Summary | None) -> dict[str, Any]:
+    if summary is None:
+        return {}
+    values = {part: getattr(summary, part) for part in ("mean", "min", "max", "std", "p50", "p90", "p99")}
+    known = {f"{name}_{part}_ms": value / _PS_PER_MS for part, value in values.items() if value is not None}
+    return {f"{name}_count": summary.count, **known}
+
+
+def _since(moment_ps: int | None, zero_ps: int) -> float | None:
+    return None if moment_ps is None else (moment_ps - zero_ps) / _PS_PER_SECOND
+
+
+def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Iterable[dict[str, Any]]:
+    counts = report.intervals
+    if counts is None:
+        if report.bytes is not None and report.start_ps is not None and report.end_ps is not None:
+            # A program that tells only its total: spread over the time that it took.
+            yield _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
+        return
+    for place, size in enumerate(counts.bytes):
+        start_ps = (counts.first + place) * counts.interval_ps - zero_ps
+        yield {
+            "flow": report.flow or flow.number,
+            "name": flow.entry.name,
+            "protocol": flow.protocol,
+            "role": report.role,
+            "from_host": flow.source,
+            "start_s": start_ps / _PS_PER_SECOND,
+            "length_s": counts.interval_ps / _PS_PER_SECOND,
+            "payload_bytes": size,
+            "packets": counts.packets[place] if place < len(counts.packets) else None,
+        }
+
+
+def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
+    return _whole_interval(flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps)
+
+
+def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:
+    return {
+        "flow": flow.number,
+        "name": flow.entry.name,
+        "protocol": flow.protocol,
+        "role": role,
+        "from_host": flow.source,
+        "start_s": start_ps / _PS_PER_SECOND,
+        "length_s": max(1, end_ps - start_ps) / _PS_PER_SECOND,
+        "payload_bytes": size,
+        "packets": None,
+    }
+
+
+def _port_rows(samples: Mapping[str, Any] | None, zero_ps: int) -> list[dict[str, Any]]:
+    if samples is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    interval_ps, start_ps = int(samples["interval_ps"]), int(samples["start_ps"])
+    for port, counts in samples["ports"].items():
+        for place, frames in enumerate(counts["frames"]):
+            begin_ps = start_ps + place * interval_ps - zero_ps
+            if begin_ps + interval_ps <= 0:
+                continue
+            row = {"port": port, "start_s": begin_ps / _PS_PER_SECOND, "length_s": interval_ps / _PS_PER_SECOND}
+            columns = ("link_bytes", "wire_bytes", "drops", "backlog_bytes")
+            rows.append(row | {"frames": frames} | {name: counts[name][place] for name in columns})
+    return rows

@@ -1,0 +1,188 @@
+"""Makes one run in a lab: builds the network, starts traffic at one moment, waits, and collects what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from twinnet import apps
+from twinnet.errors import NotAvailable
+from twinnet.study.collect import PlannedFlow, collect
+from twinnet.study.judgement import judged_record
+from twinnet.study.network_of import network_of
+from twinnet.study.plan import PlannedRun
+from twinnet.study.program_traffic import ProgramTraffic, check_programs
+from twinnet.study.runner import Interrupted, Progress
+from twinnet.study.specification import StudySpecification, Traffic
+from twinnet.study.store import Measured
+
+if TYPE_CHECKING:
+    from twinnet.lab import Lab
+
+__all__ = ["LabExecutor"]
+
+_PS_PER_SECOND = 1_000_000_000_000
+_SLICE_PS = _PS_PER_SECOND // 4
+_START_ALLOWANCE_S = 1.5
+_FINEST_SAMPLE_PS = 50_000_000_000
+
+
+@dataclass(frozen=True)
+class LabExecutor:
+    """Makes runs in labs on the wall clock.
+
+    Attributes
+    ----------
+    interface
+        `tap`, `veth` or `auto`, as :meth:`twinnet.Network.emulate` takes it.
+    """
+
+    interface: str = "auto"
+
+    def check(self, specification: StudySpecification) -> None:
+        """Raise `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""
+        if specification.clock == "virtual":
+            raise NotAvailable(
+                "the study asks for the virtual clock, which this version does not have",
+                "use the wall clock: --set clock=wall",
+            )
+        check_programs(specification.traffic)
+
+    def expected_s(self, run: PlannedRun) -> float:
+        """About how long `run` takes, in seconds."""
+        specification = run.specification
+        around = (specification.settle_ps + specification.drain_ps) / _PS_PER_SECOND
+        return _START_ALLOWANCE_S + around + _known_end_ps(specification) / _PS_PER_SECOND
+
+    def __call__(self, run: PlannedRun, progress: Progress) -> Measured:
+        """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
+        progress.doing = "building the network"
+        network = network_of(run.specification, run.levels, run.seed)
+        with network.emulate(interface=self.interface) as lab:
+            return _Run(lab, run, progress).make()
+
+
+class _Run:
+    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress) -> None:
+        self.lab, self.run, self.progress = lab, run, progress
+        self.specification = run.specification
+        self.sample_ps = sample_interval_ps(run.specification)
+        self.flows: list[PlannedFlow] = []
+
+    def make(self) -> Measured:
+        ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
+        sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
+        programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
+        programs.serve()
+        zero_ps = self._zero_ps()
+        for entry in self.specification.traffic:
+            if entry.using == "apps":
+                self._start_app(entry, zero_ps)
+        self._until(zero_ps)
+        self.lab.fidelity(reset=True)
+        programs.start(zero_ps, self._until)
+        self._watch(zero_ps, programs)
+        self._drain()
+        record = dict(self.lab.fidelity().raw)
+        self.flows += programs.flows()
+        reports = self.lab.reports()
+        tables = collect(
+            reports,
+            self.flows,
+            self.lab.samples(sampler) if sampler is not None else None,
+            zero_ps,
+            _known_end_ps(self.specification),
+        )
+        return Measured(
+            tables.flows,
+            tables.intervals,
+            tables.port_samples,
+            judged_record(record, self.specification.fidelity),
+            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
+        )
+
+    def _zero_ps(self) -> int:
+        """The moment at which traffic begins: a bound between intervals, so that no interval mixes before and after."""
+        earliest_ps = self.lab.now_ps() + self.specification.settle_ps
+        return -(-earliest_ps // self.sample_ps) * self.sample_ps
+
+    def _start_app(self, entry: Traffic, zero_ps: int) -> None:
+        for source in entry.sources:
+            traffic = app_traffic(entry, source, self.sample_ps)
+            handle = self.lab.start(traffic, at=f"{zero_ps + entry.start_ps} ps")
+            address = self.lab.layout.address(source)
+            self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle))
+
+    def _watch(self, zero_ps: int, programs: ProgramTraffic) -> None:
+        """Wait until all traffic has ended, at most until the study's time limit; end what goes on after that."""
+        limit_ps = zero_ps + self.specification.time_limit_ps
+        expected_ps = max(1, _known_end_ps(self.specification))
+        handles = [flow.handle for flow in self.flows]
+        self.progress.doing = "traffic"
+        while True:
+            now_ps = self.lab.now_ps()
+            self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
+            until_ps = min(now_ps + _SLICE_PS, limit_ps)
+            if handles and not self.lab.wait(handles, until=f"{until_ps} ps"):
+                ended = False
+            else:
+                ended = programs.ended()
+            if ended:
+                return
+            if now_ps >= limit_ps:
+                for handle in handles:
+                    handle.stop()
+                programs.stop()
+                return
+            # The lab's wait has passed the time already, unless there are only programs to wait for.
+            self._check_stop(0.0 if self.lab.now_ps() >= until_ps else _SLICE_PS / _PS_PER_SECOND)
+
+    def _drain(self) -> None:
+        """Let what is on its way arrive."""
+        self.progress.doing = "draining"
+        self._until(self.lab.now_ps() + self.specification.drain_ps)
+        self.progress.fraction = 0.99
+
+    def _until(self, moment_ps: int) -> None:
+        while (left_ps := moment_ps - self.lab.now_ps()) > 0:
+            self._check_stop(min(left_ps, _SLICE_PS) / _PS_PER_SECOND)
+
+    def _check_stop(self, wait_s: float) -> None:
+        if self.progress.stop.wait(wait_s):
+            raise Interrupted
+
+
+def sample_interval_ps(specification: StudySpecification) -> int:
+    """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
+    intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
+    shortest = min(intervals, default=_PS_PER_SECOND)
+    return shortest // 4 if shortest // 4 >= _FINEST_SAMPLE_PS else shortest
+
+
+def _known_end_ps(specification: StudySpecification) -> int:
+    return max((entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
+
+
+def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | apps.Flow:
+    """The apps of one flow of `entry`."""
+    interval = f"{interval_ps} ps"
+    size = f"{entry.bytes} B" if entry.bytes is not None else None
+    duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
+    port = _given(port=entry.port)
+    payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
+    match entry.app:
+        case "udp":
+            settings = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
+            return apps.udp(source, entry.to, interval=interval, process=entry.process, **settings)
+        case "tcp":
+            return apps.tcp_bulk(source, entry.to, interval=interval, **port, **_given(duration=duration, size=size))
+        case "http":
+            more = port | _given(count=entry.count, connections=entry.connections)
+            return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
+        case "ping":
+            pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
+            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload)
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -1,0 +1,41 @@
+"""The fidelity verdict of a run by the thresholds of its study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from twinnet.fidelity import FidelityRecord, Limit, Thresholds
+from twinnet.study.specification import FidelityThresholds
+from twinnet.study.store import Fidelity, StoredRun
+
+__all__ = ["judged_again", "judged_record", "thresholds_of"]
+
+_PS_PER_NS = 1000
+
+
+def thresholds_of(given: FidelityThresholds) -> Thresholds:
+    """The defaults with what the study changes."""
+    limits: dict[str, Limit] = {}
+    for field, name in (("lateness_p999", "lateness_p999_ns"), ("longest_slip", "longest_slip_ns")):
+        limit = getattr(given, field)
+        if limit is not None:
+            limits[name] = Limit(limit.doubtful_ps / _PS_PER_NS, limit.invalid_ps / _PS_PER_NS)
+    for name in ("slipped_share", "overload_drop_share", "steal_share"):
+        limit = getattr(given, name)
+        if limit is not None:
+            limits[name] = Limit(limit.doubtful, limit.invalid)
+    return Thresholds(**limits)
+
+
+def judged_record(record: Mapping[str, Any], given: FidelityThresholds) -> Fidelity:
+    """The verdict on a fidelity record in the form of the lab protocol."""
+    verdict = FidelityRecord.from_spec(record).verdict(thresholds_of(given))
+    return Fidelity(verdict.state, verdict.reasons, record)
+
+
+def judged_again(run: StoredRun, given: FidelityThresholds) -> StoredRun:
+    """`run` with the verdict by the thresholds that the study has now: they may have been changed since it was made."""
+    fidelity = judged_record(run.record["fidelity"]["record"], given)
+    told = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
+    return StoredRun(run.id, run.folder, {**run.record, "fidelity": told})

@@ -1,0 +1,83 @@
+"""What is written down about the machine and the software: before and after each run, so that a reader can judge it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+__all__ = ["describe_machine", "describe_versions"]
+
+SYSCTLS = (
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.core.default_qdisc",
+    "net.core.netdev_max_backlog",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_limit_output_bytes",
+    "kernel.sched_rt_runtime_us",
+)
+PACKAGES = ("twinnet", "polars", "numpy", "scipy", "pydantic", "plotly", "matplotlib")
+
+
+def _read(path: str) -> str | None:
+    """The first 4 KiB of a file of /proc or /sys; `None` where it does not exist here."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4096).strip()
+    except OSError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
+    return platform.machine() or None
+
+
+def _memory_available_bytes() -> int | None:
+    for line in (_read("/proc/meminfo") or "").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def describe_machine() -> dict[str, Any]:
+    """Kernel, processor, load, memory and the sysctls that bear on network measurements; `None` for what is not known."""
+    return {
+        "kernel": platform.release(),
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cpu_model": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "load_1min": os.getloadavg()[0],
+        "memory_available_bytes": _memory_available_bytes(),
+        "virtualised": "hypervisor" in (_read("/proc/cpuinfo") or ""),
+        "sysctls": {name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS},
+    }
+
+
+def describe_versions() -> dict[str, str | None]:
+    """The versions of Python, of this package and of the packages that results depend on."""
+    versions: dict[str, str | None] = {"python": sys.version.split()[0]}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    if versions["twinnet"] is None and (Path(__file__).parents[3] / "Cargo.toml").is_file():
+        versions["twinnet"] = "source tree"
+    return versions

@@ -1,0 +1,102 @@
+"""The plan of a study: one run for each combination of factor levels and each repetition, each with its own seed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from twinnet.errors import BadValue
+from twinnet.study.resolution import Study
+from twinnet.study.specification import StudySpecification
+
+__all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
+
+MOST_RUNS = 100_000
+_WITHOUT_EFFECT_ON_A_RUN = frozenset(
+    {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "order", "statements"}
+    | {"published", "confidence", "factors", "fidelity"}
+)
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run that is to be made.
+
+    Attributes
+    ----------
+    id
+        Readable and stable: the levels, the repetition, and a hash of all that has an effect on the run. A change of
+        the study that changes what is done changes the id; a change of its wording does not.
+    levels
+        The level of each factor.
+    repetition
+        Counted from 1.
+    seed
+        Derived from the study's seed, the levels and the repetition.
+    digest
+        The hash in full.
+    specification
+        The study with this run's parameters.
+    """
+
+    id: str
+    levels: Mapping[str, str]
+    repetition: int
+    seed: int
+    digest: str
+    specification: StudySpecification
+
+
+def plan_study(study: Study) -> list[PlannedRun]:
+    """The runs of `study`, in the order in which they are to be made.
+
+    In the order `listed`, repetitions are the outer loop, so that an interrupted study has all levels equally often; in
+    the order `random`, all runs are shuffled by the study's seed.
+    """
+    specification = study.specification
+    factors = {name: list(factor.levels) for name, factor in specification.factors.items()}
+    count = specification.repetitions
+    for levels in factors.values():
+        count *= len(levels)
+    if count > MOST_RUNS:
+        raise BadValue(f"the study {study.name} has {count} runs; at most {MOST_RUNS} are planned", "use fewer levels")
+    combinations = [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
+    resolved = [study.at(levels) for levels in combinations]
+    runs = [
+        _planned(study, levels, here, repetition)
+        for repetition in range(1, specification.repetitions + 1)
+        for levels, here in zip(combinations, resolved, strict=True)
+    ]
+    if specification.order == "random":
+        random.Random(f"{specification.seed}/order").shuffle(runs)
+    return runs
+
+
+def _planned(study: Study, levels: dict[str, str], specification: StudySpecification, repetition: int) -> PlannedRun:
+    seed = derived_seed(study.specification.seed, levels, repetition)
+    digest = _digest(specification, levels, seed)
+    words = [*levels.values(), f"{repetition:02d}", digest[:8]]
+    return PlannedRun("-".join(words), levels, repetition, seed, digest, specification)
+
+
+def derived_seed(study_seed: int, levels: Mapping[str, str], repetition: int) -> int:
+    """The seed of one run: 63 bits of a hash, the same on every machine and in every version of Python."""
+    text = json.dumps([study_seed, sorted(levels.items()), repetition])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: int) -> str:
+    content: dict[str, Any] = specification.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN))
+    for entry in [*content["traffic"], *content["measurements"].values()]:
+        entry.pop("text", None)
+    content["levels"] = {
+        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text"})
+        for factor, level in sorted(levels.items())
+    }
+    content["seed"] = seed
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,308 @@
+"""The small language of statements: linear comparisons of measured quantities. It is parsed, never executed.
+
+    check    := side (("<" | ">" | "<=" | ">=") side)+ ("and" check)*
+    side     := term (("+" | "-") term)*
+    term     := factor ("*" factor)*            at most one of the factors is an aggregate
+    factor   := NUMBER UNIT? | parameter | aggregate | "-" factor
+    aggregate:= FUNCTION "(" measurement ("[" key "=" word ("," key "=" word)* "]")? ("," option)* ")"
+    option   := "during" "=" "[" side "," side "]" | factor "=" level
+
+Functions are `mean`, `min` and `max` over the time within one run; what is compared is the mean over repetitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from twinnet.errors import did_you_mean
+from twinnet.study.quantity import Quantity, parse_quantity
+
+__all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side"]
+
+Function = Literal["mean", "min", "max"]
+Operator = Literal["<", ">", "<=", ">="]
+FUNCTIONS = ("mean", "min", "max")
+FILTERS = ("protocol", "flow", "port", "from")
+LONGEST_CHECK = 2000
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?)(?:\s*(?:[A-Za-zµ]+(?:/s)?))?)|(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)"
+    r"|(?P<sign><=|>=|[<>()\[\],=*+]|-))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A measured quantity of one run: a function of a measurement, of the selected flows, in a window of time.
+
+    Attributes
+    ----------
+    during_s
+        The window in seconds from the start of traffic; `None` for the whole run.
+    levels
+        The level of each named factor; factors left out are averaged over.
+    """
+
+    function: Function
+    measurement: str
+    filters: tuple[tuple[str, str], ...]
+    during_s: tuple[float, float] | None
+    levels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number, or a number times a measured quantity."""
+
+    factor: float
+    aggregate: Aggregate | None = None
+
+
+Side = tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Left side, operator, right side."""
+
+    left: Side
+    operator: Operator
+    right: Side
+    text: str
+
+
+Check = tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a check may use."""
+
+    parameters: Mapping[str, Quantity]
+    measurements: Collection[str]
+    factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+
+
+def parse_check(text: str, names: Names) -> Check:
+    """Read `text` as a check.
+
+    Raises
+    ------
+    ValueError
+        With the token, its column, and what was expected.
+    """
+    parser = _Parser(text, names)
+    check = parser.check()
+    parser.end()
+    return check
+
+
+def parse_side(text: str, names: Names) -> Side:
+    """Read `text` as one side of a comparison; raises as :func:`parse_check`."""
+    parser = _Parser(text, names)
+    side = parser.side()
+    parser.end()
+    return side
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class _Parser:
+    """Recursive descent over the tokens; its depth is bounded because a window holds no measured quantity."""
+
+    def __init__(self, text: str, names: Names) -> None:
+        if len(text) > LONGEST_CHECK:
+            raise ValueError(f"a check of {len(text)} characters; at most {LONGEST_CHECK} are read")
+        self.text, self.names, self.place = text, names, 0
+        self.in_window = False
+        self.tokens: list[_Token] = []
+        position = 0
+        while text[position:].strip():
+            found = _TOKEN.match(text, position)
+            if found is None or found.lastgroup is None:
+                position += len(text[position:]) - len(text[position:].lstrip())
+                raise ValueError(f"column {position + 1} of {text!r}: {text[position]!r} has no meaning in a check")
+            kind = found.lastgroup
+            number = found.group(kind).split()
+            # "3 and" is a number and a word, not a quantity with the unit "and".
+            if kind == "number" and len(number) == 2 and number[1] == "and":
+                end = found.start(kind) + len(number[0])
+                self.tokens.append(_Token(kind, number[0], found.start(kind), end))
+                position = end
+                continue
+            self.tokens.append(_Token(kind, found.group(kind), found.start(kind), found.end()))
+            position = found.end()
+
+    def check(self) -> Check:
+        comparisons = self._chain()
+        while self._take("and"):
+            comparisons += self._chain()
+        return tuple(comparisons)
+
+    def _chain(self) -> list[Comparison]:
+        begin = self._position()
+        left = self.side()
+        chain: list[Comparison] = []
+        while (operator := self._peek()) in ("<", ">", "<=", ">="):
+            self.place += 1
+            middle = self._position()
+            right = self.side()
+            shown = self.text[begin : self._end_of_last()].strip()
+            chain.append(Comparison(left, cast(Operator, operator), right, shown))
+            left, begin = right, middle
+        if not chain:
+            raise self._expected("a comparison: <, >, <= or >=")
+        return chain
+
+    def side(self) -> Side:
+        terms = [self._term()]
+        while (sign := self._peek()) in ("+", "-"):
+            self.place += 1
+            term = self._term()
+            terms.append(term if sign == "+" else Term(-term.factor, term.aggregate))
+        return tuple(terms)
+
+    def _term(self) -> Term:
+        term = self._factor()
+        while self._take("*"):
+            column = self._position() + 1
+            other = self._factor()
+            if term.aggregate is not None and other.aggregate is not None:
+                raise ValueError(f"column {column} of {self.text!r}: two measured quantities cannot be multiplied")
+            term = Term(term.factor * other.factor, term.aggregate or other.aggregate)
+        return term
+
+    def _factor(self) -> Term:
+        sign = 1.0
+        while self._take("-"):
+            sign = -sign
+        token = self._next("a number, a parameter or a measured quantity")
+        if token.kind == "number":
+            try:
+                return Term(sign * parse_quantity(token.text).number)
+            except ValueError as error:
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
+        if token.kind == "word" and self._peek() == "(":
+            if self.in_window:
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: a window's bounds are not measured")
+            return Term(sign, self._aggregate(token))
+        if token.kind == "word":
+            value = self.names.parameters.get(token.text)
+            if value is None:
+                raise self._unknown("parameter", token, self.names.parameters)
+            try:
+                return Term(sign * value.number)
+            except ValueError as error:
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
+        self.place -= 1
+        raise self._expected("a number, a parameter or a measured quantity")
+
+    def _aggregate(self, function: _Token) -> Aggregate:
+        if function.text not in FUNCTIONS:
+            raise self._unknown("function", function, FUNCTIONS)
+        self._need("(")
+        measurement = self._word("a measurement")
+        if measurement.text not in self.names.measurements:
+            raise self._unknown("measurement", measurement, self.names.measurements)
+        filters: list[tuple[str, str]] = []
+        if self._take("["):
+            filters.append(self._filter())
+            while self._take(","):
+                filters.append(self._filter())
+            self._need("]")
+        during: tuple[float, float] | None = None
+        levels: list[tuple[str, str]] = []
+        while self._take(","):
+            option = self._word("during or a factor")
+            self._need("=")
+            if option.text == "during":
+                during = self._window()
+            elif option.text in self.names.factors:
+                level = self._next("a level")
+                if level.text not in self.names.factors[option.text]:
+                    raise self._unknown(f"level of {option.text}", level, self.names.factors[option.text])
+                levels.append((option.text, level.text))
+            else:
+                raise self._unknown("option", option, ["during", *self.names.factors])
+        self._need(")")
+        return Aggregate(
+            cast(Function, function.text), measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels))
+        )
+
+    def _filter(self) -> tuple[str, str]:
+        key = self._word("a key to select by")
+        if key.text not in FILTERS:
+            raise self._unknown("key", key, FILTERS)
+        self._need("=")
+        return key.text, self._word("what to select").text
+
+    def _window(self) -> tuple[float, float]:
+        self._need("[")
+        column = self._position() + 1
+        begin = self._constant()
+        self._need(",")
+        end = self._constant()
+        self._need("]")
+        if not 0 <= begin < end:
+            raise ValueError(f"column {column} of {self.text!r}: from {begin:g} s to {end:g} s is no window of time")
+        return begin, end
+
+    def _constant(self) -> float:
+        self.in_window = True
+        side = self.side()
+        self.in_window = False
+        return sum(term.factor for term in side)
+
+    def end(self) -> None:
+        if self.place < len(self.tokens):
+            raise self._expected("the end")
+
+    def _peek(self) -> str | None:
+        return self.tokens[self.place].text if self.place < len(self.tokens) else None
+
+    def _position(self) -> int:
+        return self.tokens[self.place].start if self.place < len(self.tokens) else len(self.text)
+
+    def _end_of_last(self) -> int:
+        return self.tokens[self.place - 1].end if self.place else 0
+
+    def _take(self, text: str) -> bool:
+        if self._peek() != text:
+            return False
+        self.place += 1
+        return True
+
+    def _need(self, text: str) -> None:
+        if not self._take(text):
+            raise self._expected(repr(text))
+
+    def _next(self, what: str) -> _Token:
+        if self.place >= len(self.tokens):
+            raise self._expected(what)
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def _word(self, what: str) -> _Token:
+        token = self._next(what)
+        if token.kind != "word":
+            self.place -= 1
+            raise self._expected(what)
+        return token
+
+    def _expected(self, what: str) -> ValueError:
+        found = self._peek()
+        shown = "the end" if found is None else repr(found)
+        return ValueError(f"column {self._position() + 1} of {self.text!r}: expected {what}, found {shown}")
+
+    def _unknown(self, what: str, token: _Token, known: Collection[str]) -> ValueError:
+        remedy = did_you_mean(token.text, known)
+        return ValueError(f"column {token.start + 1} of {self.text!r}: unknown {what} {token.text!r}; {remedy}")

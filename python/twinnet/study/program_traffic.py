@@ -1,0 +1,126 @@
+"""Traffic of a study by real programs: iperf 2, wget and ping in the hosts of a lab."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from twinnet import programs
+from twinnet.errors import NotAvailable
+from twinnet.lab import Lab
+from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
+from twinnet.study.collect import PlannedFlow
+from twinnet.study.specification import Traffic
+
+__all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
+
+FIRST_FLOW_NUMBER = 1_000_000
+"""Numbers of programs' flows begin here, far from those that the lab gives to apps."""
+_IPERF_FINEST_PS = 100_000_000_000
+
+
+def check_programs(traffic: Sequence[Traffic]) -> None:
+    """Raise `ProgramMissing` or `NotAvailable` when traffic by programs cannot be started on this machine."""
+    for number, entry in enumerate(traffic):
+        if entry.using == "programs":
+            require(program_transfer(entry, entry.sources[0], number, _IPERF_FINEST_PS).program)
+
+
+def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
+    """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do."""
+    interval = f"{max(interval_ps, _IPERF_FINEST_PS)} ps"
+    port = entry.port or 0
+    duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
+    match entry.app:
+        case "udp" if entry.process == "constant" and duration is not None:
+            payload = f"{entry.payload_bytes or 1470} B"
+            settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
+            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)
+        case "tcp" if duration is not None:
+            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, duration=duration)
+        case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
+            return programs.wget(source, entry.to, size=f"{entry.bytes} B", port=port, flow=number)
+        case "ping":
+            pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
+            return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)
+        case _:
+            raise NotAvailable(
+                f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
+                "programs send constant rates for a duration, or fetch once; for the rest use the built-in apps: using: apps",
+            )
+
+
+class ProgramTraffic:
+    """The programs of one run. Senders to the same port of a host share one server, as with the built-in apps.
+
+    Parameters
+    ----------
+    lab
+        Where they run.
+    traffic
+        The study's traffic; what uses apps is passed over.
+    interval_ps
+        How finely programs report, where they can.
+    """
+
+    def __init__(self, lab: Lab, traffic: Sequence[Traffic], interval_ps: int) -> None:
+        self.lab = lab
+        self.planned = [
+            (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps))
+            for place, entry in enumerate(traffic)
+            if entry.using == "programs"
+            for index, source in enumerate(entry.sources)
+        ]
+        self.servers: dict[tuple[str, str, int], Server] = {}
+        self.running: list[tuple[Traffic, str, RunningTransfer]] = []
+        self.jobs: set[int] = set()
+
+    def serve(self) -> None:
+        """Start the servers and wait until they listen."""
+        for _, _, transfer in self.planned:
+            key = _server_of(transfer)
+            if key not in self.servers:
+                self.servers[key] = programs.serve(self.lab, transfer)
+
+    def start(self, zero_ps: int, wait_until: Callable[[int], None]) -> None:
+        """Start the clients, each at its moment after `zero_ps`; `wait_until` waits for a moment of the lab's clock."""
+        if not self.planned:
+            return
+        before = {int(job["job"]) for job in self.lab.jobs()}
+        for entry, source, transfer in sorted(self.planned, key=lambda one: one[0].start_ps):
+            wait_until(zero_ps + entry.start_ps)
+            running = RunningTransfer(self.lab, transfer, self.servers[_server_of(transfer)])
+            self.running.append((entry, source, running))
+        self.jobs = {int(job["job"]) for job in self.lab.jobs()} - before
+
+    def ended(self) -> bool:
+        """Whether all clients have ended."""
+        if not self.running:
+            return True
+        return all(job["state"] not in ("starting", "running") for job in self.lab.jobs() if int(job["job"]) in self.jobs)
+
+    def stop(self) -> None:
+        """End clients and servers now."""
+        for _, _, running in self.running:
+            running.stop()
+
+    def flows(self) -> list[PlannedFlow]:
+        """What the programs measured; call it when all clients have ended, since it ends the servers.
+
+        Raises
+        ------
+        ProgramFailed
+            A program failed.
+        ReportUnreadable
+            A report does not have the form that is known.
+        """
+        found: list[PlannedFlow] = []
+        for entry, source, running in self.running:
+            address = self.lab.layout.address(source)
+            flow = PlannedFlow(entry, source, running.transfer.flow, address)
+            found.append(dataclasses.replace(flow, reports=tuple(running.wait())))
+        return found
+
+
+def _server_of(transfer: Transfer) -> tuple[str, str, int]:
+    return transfer.target, transfer.protocol, transfer.port

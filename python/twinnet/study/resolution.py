@@ -1,0 +1,346 @@
+"""From a study file to specifications: parameters found, references put in, everything checked before anything starts."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from twinnet.errors import BadValue, did_you_mean
+from twinnet.study.network_of import check_networks
+from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
+from twinnet.study.quantity import Quantity, parse_quantity
+from twinnet.study.specification import Parameter, StudySpecification
+from twinnet.yaml_source import Document, load_yaml, validate
+
+__all__ = ["Study", "built_in_studies", "load_study", "read_study"]
+
+STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
+_REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
+_UNRESOLVED = ("parameters", "presets")
+LONGEST_TEXT = 20_000
+
+Location = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study whose file was read and found right.
+
+    Attributes
+    ----------
+    document
+        The file, with the changes that were asked for.
+    parameters
+        The value of every parameter; a level may set some anew (see :meth:`at`).
+    specification
+        The study with these values.
+    changes
+        What was asked for beside the file: preset and settings, as written.
+    text
+        The file as it was.
+    """
+
+    document: Document
+    parameters: Mapping[str, Quantity]
+    specification: StudySpecification
+    changes: Mapping[str, str]
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.specification.study
+
+    def at(self, levels: Mapping[str, str]) -> StudySpecification:
+        """The specification with the parameters that the `levels` of the factors set."""
+        return _resolve(self.document, self.parameters_at(levels))
+
+    def parameters_at(self, levels: Mapping[str, str]) -> dict[str, Quantity]:
+        """The parameters with what the `levels` of the factors set."""
+        parameters = dict(self.parameters)
+        for factor, level in levels.items():
+            chosen = self.specification.factors[factor].levels[level]
+            parameters.update({name: parse_quantity(value) for name, value in chosen.set.items()})
+        return parameters
+
+    def names(self) -> Names:
+        """The names that a check of this study may use."""
+        factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
+        return Names(self.parameters, tuple(self.specification.measurements), factors)
+
+    def checks(self) -> dict[str, Check]:
+        """The check of each statement, by the statement's id."""
+        return {one.id: parse_check(one.check, self.names()) for one in self.specification.statements}
+
+    def published_sides(self) -> list[tuple[Side, Side]]:
+        """Of each published figure, what is measured here and the published value."""
+        names = self.names()
+        return [(parse_side(one.measured, names), parse_side(one.value, names)) for one in self.specification.published]
+
+
+def built_in_studies() -> dict[str, Path]:
+    """The studies that come with the package: name to `study.yaml`."""
+    return {path.parent.name: path for path in sorted(STUDIES_FOLDER.glob("*/study.yaml"))}
+
+
+def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = None, preset: str | None = None) -> Study:
+    """Read a study by its built-in name or by the path of its file (or of the folder that holds `study.yaml`).
+
+    Parameters
+    ----------
+    name_or_path
+        A name that :func:`built_in_studies` knows, or a path.
+    settings
+        New values of parameters, or of paths such as `repetitions` or `traffic.udp.payload`.
+    preset
+        A preset that the file names; `settings` go before it.
+
+    Raises
+    ------
+    BadValue
+        There is no such study, preset or setting.
+    SourceError
+        The file has mistakes, each told with file, line and key.
+    """
+    known = built_in_studies()
+    path = known.get(str(name_or_path), Path(name_or_path))
+    if path.is_dir():
+        path = path / "study.yaml"
+    if not path.is_file():
+        remedy = did_you_mean(str(name_or_path), known)
+        raise BadValue(
+            f"{str(name_or_path)!r} is neither a built-in study nor a study file",
+            f"{remedy}; `twinnet studies` lists them, or give the path of a study.yaml",
+        )
+    document = load_yaml(path)
+    return read_study(document, settings, preset, path.read_text(encoding="utf-8-sig"))
+
+
+def read_study(
+    document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None, text: str = ""
+) -> Study:
+    """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`."""
+    if not isinstance(document.data, dict):
+        raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
+    data = cast(dict[str, Any], copy.deepcopy(document.data))
+    document = dataclasses.replace(document, data=data)
+    declared = _declared(document)
+    values = {name: quantity for name, (quantity, _) in declared.items()}
+    changes: dict[str, str] = {}
+    if preset is not None:
+        presets = data.get("presets")
+        known = cast(dict[str, Any], presets) if isinstance(presets, dict) else {}
+        if preset not in known:
+            raise BadValue(f"the study {document.file} has no preset {preset!r}", did_you_mean(preset, known))
+        chosen = known[preset].get("set") if isinstance(known[preset], dict) else None
+        for key, value in cast(dict[str, Any], chosen if isinstance(chosen, dict) else {}).items():
+            _change(document, declared, values, key, value, f"preset {preset}")
+            changes[key] = str(value)
+    for key, value in (settings or {}).items():
+        _change(document, declared, values, key, value, "--set")
+        changes[key] = value
+    specification = _resolve(document, values)
+    study = Study(document, values, specification, changes, text)
+    _check_levels(study, declared)
+    _check_statements(study)
+    check_networks(study.document, specification, study.at)
+    return study
+
+
+def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]]:
+    """The parameters of the file, with the words that each allows."""
+    section = document.data.get("parameters", {})
+    if not isinstance(section, dict):
+        raise document.error(("parameters",), "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'")
+    declared: dict[str, tuple[Quantity, list[str] | None]] = {}
+    for name, given in cast(dict[str, Any], section).items():
+        value, one_of = given, None
+        path: Location = ("parameters", name)
+        if isinstance(given, dict):
+            entry = cast(dict[str, Any], given)
+            value, one_of = entry.get("default"), entry.get("one_of")
+            if value is None:
+                raise document.error(path, "needs 'default', such as 'default: 1 Gbit'", key=True)
+            path = (*path, "default")
+        try:
+            quantity = parse_quantity(value)
+        except ValueError as error:
+            raise document.error(path, str(error)) from None
+        allowed = cast(list[str], one_of) if isinstance(one_of, list) else None
+        if allowed is not None and quantity.text not in allowed:
+            raise document.error(path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}")
+        declared[name] = (quantity, allowed)
+    return declared
+
+
+def _typed(declared: Mapping[str, tuple[Quantity, list[str] | None]], name: str, value: object) -> Quantity:
+    """`value` as the parameter `name`, of the same kind as its default."""
+    quantity = parse_quantity(value)
+    default, one_of = declared[name]
+    if quantity.kind != default.kind:
+        raise ValueError(f"{name} is a {default.kind} such as {default.text!r}; {quantity.text!r} is a {quantity.kind}")
+    if one_of is not None and quantity.text not in one_of:
+        raise ValueError(f"{name} is one of {', '.join(one_of)}; {quantity.text!r} is not")
+    return quantity
+
+
+def _change(
+    document: Document,
+    declared: Mapping[str, tuple[Quantity, list[str] | None]],
+    values: dict[str, Quantity],
+    key: str,
+    value: object,
+    by: str,
+) -> None:
+    if key in declared:
+        try:
+            values[key] = _typed(declared, key, value)
+        except ValueError as error:
+            raise BadValue(f"{by} {key}={value}: {error}") from None
+        return
+    parts = key.split(".")
+    known = {field.alias or name for name, field in StudySpecification.model_fields.items()}
+    if parts[0] not in known or parts[0] in ("parameters", "presets"):
+        raise BadValue(
+            f"{by} {key}={value}: there is no parameter and no setting {key!r}",
+            did_you_mean(key, [*declared, "repetitions", "seed", "order", "time_limit", "settle", "drain"]),
+        )
+    target: Any = document.data
+    for part in parts[:-1]:
+        target = _child(target, part)
+        if target is None:
+            raise BadValue(f"{by} {key}={value}: the study has nothing at {part!r}")
+    scalar = _scalar(value)
+    last = parts[-1]
+    if isinstance(target, dict):
+        cast(dict[str, Any], target)[last] = scalar
+    elif isinstance(target, list) and last.isdigit() and int(last) < len(cast(list[Any], target)):
+        cast(list[Any], target)[int(last)] = scalar
+    else:
+        raise BadValue(f"{by} {key}={value}: the study has nothing at {last!r}")
+
+
+def _child(target: Any, part: str) -> Any:
+    """What `part` names: a key, an index, or the `name` of a list's entry."""
+    if isinstance(target, dict):
+        return cast(dict[str, Any], target).get(part)
+    if isinstance(target, list):
+        entries = cast(list[Any], target)
+        if part.isdigit() and int(part) < len(entries):
+            return entries[int(part)]
+        for entry in entries:
+            if isinstance(entry, dict) and part in (entry.get("name"), entry.get("id")):
+                return cast(Any, entry)
+    return None
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value):
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}\.\d{1,18}", value):
+        return float(value)
+    return value
+
+
+def _resolve(document: Document, values: Mapping[str, Quantity]) -> StudySpecification:
+    data = {
+        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values)
+        for key, value in document.data.items()
+    }
+    return validate(dataclasses.replace(document, data=data), StudySpecification)
+
+
+def _substitute(document: Document, path: Location, value: Any, values: Mapping[str, Quantity]) -> Any:
+    """`value` with every reference replaced; the shape stays, so that positions in the file stay true."""
+    if isinstance(value, dict):
+        entries = cast(dict[str, Any], value)
+        return {key: _substitute(document, (*path, key), inner, values) for key, inner in entries.items()}
+    if isinstance(value, list):
+        items = cast(list[Any], value)
+        return [_substitute(document, (*path, index), inner, values) for index, inner in enumerate(items)]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+
+    def one(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name is None:
+            raise document.error(path, f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}")
+        if name not in values:
+            raise document.error(path, f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}")
+        return values[name].text
+
+    whole = _REFERENCE.fullmatch(value)
+    text = _REFERENCE.sub(one, value)
+    if len(text) > LONGEST_TEXT:
+        raise document.error(path, f"is longer than {LONGEST_TEXT} characters with its parameters put in")
+    if whole is not None and values[whole.group(1)].kind == "number":
+        return values[whole.group(1)].base
+    return text
+
+
+def _check_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]) -> None:
+    """Every level sets parameters that exist, to values of their kind; and every combination is a right study."""
+    document, specification = study.document, study.specification
+    set_by: dict[str, str] = {}
+    for factor_name, factor in specification.factors.items():
+        for level_name, level in factor.levels.items():
+            for name, value in level.set.items():
+                path = ("factors", factor_name, "levels", level_name, "set", name)
+                if name not in declared:
+                    raise document.error(path, f"unknown parameter; {did_you_mean(name, declared)}", key=True)
+                if set_by.setdefault(name, factor_name) != factor_name:
+                    raise document.error(path, f"the factor {set_by[name]} sets this parameter too", key=True)
+                try:
+                    _typed(declared, name, value)
+                except ValueError as error:
+                    raise document.error(path, str(error)) from None
+    for name in study.changes:
+        if name in set_by:
+            raise BadValue(
+                f"{name} cannot be set: the levels of the factor {set_by[name]} set this parameter",
+                "change the levels in the study file",
+            )
+    for preset_name, preset in specification.presets.items():
+        for name, value in preset.set.items():
+            if name in declared:
+                try:
+                    _typed(declared, name, value)
+                except ValueError as error:
+                    raise document.error(("presets", preset_name, "set", name), str(error)) from None
+
+
+def _check_statements(study: Study) -> None:
+    names = study.names()
+    for index, statement in enumerate(study.specification.statements):
+        try:
+            for comparison in parse_check(statement.check, names):
+                _check_windows(study, (*comparison.left, *comparison.right))
+        except ValueError as error:
+            raise study.document.error(("statements", index, "check"), str(error)) from None
+    for index, published in enumerate(study.specification.published):
+        for key, text in (("measured", published.measured), ("value", published.value)):
+            try:
+                _check_windows(study, parse_side(text, names))
+            except ValueError as error:
+                raise study.document.error(("published", index, key), str(error)) from None
+
+
+def _check_windows(study: Study, side: Side) -> None:
+    """Only a throughput can be taken over a window of time; the other quantities belong to whole flows."""
+    for term in side:
+        if term.aggregate is None or term.aggregate.during_s is None:
+            continue
+        of = study.specification.measurements[term.aggregate.measurement].of
+        if of not in ("throughput", "port_throughput"):
+            raise ValueError(f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'")
+
+
+def declared_texts(specification: StudySpecification) -> Iterable[tuple[str, str]]:
+    """The names of the parameters with the text that explains each."""
+    for name, parameter in specification.parameters.items():
+        yield name, parameter.text if isinstance(parameter, Parameter) else ""

@@ -1,0 +1,316 @@
+"""The models of a study file after its parameters are put in: what a study is made of.
+
+Every quantity is a text with a unit in the file and an integer in the smallest unit here. Unknown keys are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from twinnet.errors import did_you_mean
+from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
+from twinnet.topology_schema import DirectionModel, NetworkModel, QueueModel
+
+__all__ = [
+    "Factor",
+    "FidelityThresholds",
+    "Level",
+    "Measurement",
+    "Parameter",
+    "Preset",
+    "Published",
+    "Statement",
+    "StudySpecification",
+    "Traffic",
+    "study_json_schema",
+]
+
+REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
+NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
+
+
+def _text_schema(example: str) -> dict[str, Any]:
+    return {"type": "string", "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'"}
+
+
+DurationPs = Annotated[int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))]
+RateBps = Annotated[int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))]
+SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))]
+Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Scalar = str | int | float
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Parameter(_Strict):
+    """A named quantity with a default; `--set NAME=VALUE` changes it."""
+
+    default: Scalar
+    text: str = ""
+    one_of: list[str] | None = None
+
+
+class Preset(_Strict):
+    """A size of the study: values for parameters and for paths such as `repetitions`."""
+
+    text: str = ""
+    set: dict[str, Scalar]
+
+
+class Level(_Strict):
+    """One level of a factor: what it changes.
+
+    Attributes
+    ----------
+    set
+        Values of parameters.
+    queues
+        Queue configurations by the name of the port that sends, as in topology files.
+    flows
+        Flow rules by switch, in `ovs-ofctl` syntax, added to those of the network.
+    links
+        Settings of links by the names of their ends, such as `h1-s1`, over those of the network.
+    """
+
+    text: str = ""
+    set: dict[str, Scalar] = {}
+    queues: dict[str, QueueModel | None] = {}
+    flows: dict[str, list[str]] = {}
+    links: dict[str, DirectionModel] = {}
+
+
+class Factor(_Strict):
+    """What is varied on purpose, with its levels in the order of the report."""
+
+    text: str = ""
+    levels: Annotated[dict[Name, Level], Field(min_length=1)]
+
+
+class Traffic(_Strict):
+    """One kind of traffic; every host in `from` is the source of one flow."""
+
+    name: Name
+    app: Literal["udp", "tcp", "http", "ping"]
+    using: Literal["apps", "programs"] = "apps"
+    text: str = ""
+    sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
+    to: str
+    port: Port | None = None
+    start_ps: DurationPs = Field(default=0, alias="start")
+    duration_ps: DurationPs | None = Field(default=None, alias="duration")
+    rate_bps: RateBps | None = Field(default=None, alias="rate")
+    payload_bytes: SizeBytes | None = Field(default=None, alias="payload")
+    process: Literal["constant", "poisson"] = "constant"
+    bytes: SizeBytes | None = Field(default=None, alias="bytes")
+    count: Count | None = None
+    connections: Count | None = None
+    interval_ps: DurationPs | None = Field(default=None, alias="interval")
+
+    _ALLOWED = {
+        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process"},
+        "tcp": {"port", "duration_ps", "bytes"},
+        "http": {"port", "bytes", "count", "connections"},
+        "ping": {"count", "interval_ps", "payload_bytes"},
+    }
+    _NEEDED = {
+        "udp": {"port", "duration_ps", "rate_bps"},
+        "tcp": {"port"},
+        "http": {"port", "bytes"},
+        "ping": {"count"},
+    }
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Traffic:
+        common = {"name", "app", "using", "text", "sources", "to", "start_ps"}
+        allowed = common | self._ALLOWED[self.app]
+        for field in sorted(self.model_fields_set - allowed):
+            keys = sorted(_key(name) for name in allowed)
+            raise ValueError(f"{_key(field)!r} has no meaning for {self.app} traffic; it takes {', '.join(keys)}")
+        for field in sorted(self._NEEDED[self.app]):
+            if getattr(self, field) is None:
+                raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
+        if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
+            raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
+        if self.to in self.sources:
+            raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
+        if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
+            raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
+        return self
+
+
+def _key(field: str) -> str:
+    return Traffic.model_fields[field].alias or field
+
+
+class Measurement(_Strict):
+    """A quantity that is measured in every run.
+
+    Attributes
+    ----------
+    of
+        `throughput`: what receivers got, over the stated interval, at the stated layer. `port_throughput`: what a port
+        sent. `loss`: the share of datagrams that did not arrive. `rtt`: round-trip times seen by ping or TCP.
+        `transfer_time`: how long a transfer took.
+    layer
+        `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
+        and inter-frame gap.
+    only
+        Names of traffic; all of it when nothing is said.
+    """
+
+    of: Literal["throughput", "port_throughput", "loss", "rtt", "transfer_time"]
+    text: str = ""
+    per: Literal["protocol", "flow"] = "protocol"
+    layer: Literal["payload", "link", "wire"] = "payload"
+    interval_ps: DurationPs | None = Field(default=None, alias="interval")
+    ports: list[str] | None = None
+    only: Annotated[list[str], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Measurement:
+        if self.of == "port_throughput" and self.only is not None:
+            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
+        series = self.of in ("throughput", "port_throughput")
+        if series and not self.interval_ps:
+            raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
+        if not series and self.interval_ps is not None:
+            raise ValueError(f"'interval' has no meaning for {self.of}")
+        if (self.of == "port_throughput") != (self.ports is not None):
+            raise ValueError("port_throughput needs 'ports', and nothing else takes it")
+        if self.of == "port_throughput" and self.layer == "payload":
+            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads")
+        return self
+
+
+class Statement(_Strict):
+    """A claim, and the check that supports or refutes it.
+
+    `check` compares measured quantities, such as
+    `mean(throughput[protocol=udp], during=[5 s, 75 s], queues=shared) > 0.95 * link_rate`.
+    """
+
+    id: Name
+    text: str
+    source: str = ""
+    check: str
+
+
+class Published(_Strict):
+    """A figure that was published, to stand beside the same quantity measured here."""
+
+    text: str
+    source: str
+    value: str
+    measured: str
+
+
+class DurationLimit(_Strict):
+    """Above `doubtful` a run is doubtful, above `invalid` it is invalid."""
+
+    doubtful_ps: DurationPs = Field(alias="doubtful")
+    invalid_ps: DurationPs = Field(alias="invalid")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DurationLimit:
+        if self.doubtful_ps > self.invalid_ps:
+            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
+        return self
+
+
+class ShareLimit(_Strict):
+    """Above `doubtful` a run is doubtful, above `invalid` it is invalid; shares from 0 to 1."""
+
+    doubtful: Annotated[float, Field(ge=0, le=1)]
+    invalid: Annotated[float, Field(ge=0, le=1)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ShareLimit:
+        if self.doubtful > self.invalid:
+            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
+        return self
+
+
+class FidelityThresholds(_Strict):
+    """Beyond which figures a run is doubtful or invalid; those left out keep the defaults of `twinnet.fidelity`."""
+
+    lateness_p999: DurationLimit | None = None
+    longest_slip: DurationLimit | None = None
+    slipped_share: ShareLimit | None = None
+    overload_drop_share: ShareLimit | None = None
+    steal_share: ShareLimit | None = None
+
+
+class StudySpecification(_Strict):
+    """A study: network x factors x traffic x measurements x repetitions."""
+
+    study: Name
+    title: str
+    question: str
+    text: str = ""
+    sources: list[str] = []
+    parameters: dict[ParameterName, Scalar | Parameter] = {}
+    presets: dict[Name, Preset] = {}
+    network: NetworkModel
+    factors: dict[ParameterName, Factor] = {}
+    traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
+    measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
+    repetitions: Count = 10
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
+    order: Literal["listed", "random"] = "listed"
+    clock: Literal["wall", "virtual"] = "wall"
+    settle_ps: DurationPs = Field(default=500_000_000_000, alias="settle")
+    drain_ps: DurationPs = Field(default=1_000_000_000_000, alias="drain")
+    time_limit_ps: DurationPs = Field(default=3_600_000_000_000_000, alias="time_limit")
+    confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
+    fidelity: FidelityThresholds = FidelityThresholds()
+    statements: list[Statement] = []
+    published: list[Published] = []
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> StudySpecification:
+        for what, names in (
+            ("traffic", [entry.name for entry in self.traffic]),
+            ("statement", [entry.id for entry in self.statements]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"two entries of {what} are called {twice[0]!r}; names are unique")
+        traffic = {entry.name for entry in self.traffic}
+        for name, measurement in self.measurements.items():
+            unknown = sorted(set(measurement.only or ()) - traffic)
+            if unknown:
+                raise ValueError(
+                    f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}"
+                )
+        return self
+
+
+def study_json_schema() -> dict[str, Any]:
+    """The JSON schema of a study file; wherever a value stands, a reference such as `${link_rate}` may stand too."""
+    schema = cast(dict[str, Any], _with_references(StudySpecification.model_json_schema(by_alias=True)))
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "twinnet study"
+    return schema
+
+
+def _with_references(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_with_references(one) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    entries = cast(dict[str, Any], schema)
+    constrained = entries.get("type") in ("integer", "number", "boolean") or (
+        entries.get("type") == "string" and ("pattern" in entries or "enum" in entries)
+    )
+    if constrained:
+        return {"anyOf": [entries, {"type": "string", "pattern": REFERENCE_PATTERN}]}
+    # Property names are matched as they are written, and examples are no schemas.
+    kept = ("propertyNames", "patternProperties", "examples", "default", "required")
+    return {key: value if key in kept else _with_references(value) for key, value in entries.items()}

@@ -1,0 +1,306 @@
+"""Where results live: `results/<study>/<run>/` with `run.json` and Parquet tables; a run lands whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from twinnet.errors import BadValue, TwinnetError
+from twinnet.study.plan import PlannedRun
+from twinnet.study.resolution import Study, read_study
+from twinnet.study.tables import TABLES
+from twinnet.yaml_source import parse_yaml
+
+__all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun"]
+
+FORMAT = 1
+"""The version of the layout and of the tables; it grows when a column changes its meaning."""
+
+
+class StoreError(TwinnetError):
+    """Results could not be written or read."""
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How closely a run kept its schedule.
+
+    Attributes
+    ----------
+    verdict
+        `valid`, `doubtful` or `invalid`.
+    reasons
+        Which thresholds were passed and by how much, as sentences.
+    record
+        The lab's fidelity record.
+    """
+
+    verdict: str
+    reasons: tuple[str, ...]
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run gave: its three tables, its fidelity, and notes such as the versions of programs."""
+
+    flows: pl.DataFrame
+    intervals: pl.DataFrame
+    port_samples: pl.DataFrame
+    fidelity: Fidelity
+    notes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A finished run, read back."""
+
+    id: str
+    folder: Path
+    record: Mapping[str, Any]
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The level of each factor."""
+        return dict(self.record["levels"])
+
+    @property
+    def repetition(self) -> int:
+        """Counted from 1."""
+        return int(self.record["repetition"])
+
+    @property
+    def verdict(self) -> str:
+        """The fidelity verdict: valid, doubtful or invalid."""
+        return str(self.record["fidelity"]["verdict"])
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One of the run's tables: `flows`, `intervals` or `port_samples`."""
+        path = self.folder / f"{name}.parquet"
+        try:
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(
+                f"{path} cannot be read: {error}", "remove the run's folder and run the study again"
+            ) from None
+
+
+class ResultStore:
+    """The results of one study.
+
+    Parameters
+    ----------
+    folder
+        Where the runs' folders stand, such as `results/tcp-udp-queues`. Made when the first thing is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write_study(self, study: Study) -> None:
+        """Write down the study that the runs here belong to: its file as it was, and the changes asked for."""
+        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes)}
+        with self._guarded():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._replace_file("study.yaml", study.text.encode())
+            self._replace_file("study.json", _json_bytes(record))
+
+    def read_study(self) -> Study:
+        """The study that was written last."""
+        try:
+            text = (self.folder / "study.yaml").read_text(encoding="utf-8")
+            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
+            changes = {str(key): str(value) for key, value in record["changes"].items()}
+            file = str(record["file"])
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            raise BadValue(
+                f"{self.folder} does not hold the results of a study: {error}",
+                "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
+            ) from None
+        return read_study(parse_yaml(text, file), changes, text=text)
+
+    def find(self, run: PlannedRun) -> StoredRun | None:
+        """The finished run that matches `run`, if there is one."""
+        stored = self._read(self.folder / run.id)
+        if stored is None or stored.record.get("status") != "finished" or stored.record.get("digest") != run.digest:
+            return None
+        return stored
+
+    def all_runs(self) -> Iterator[StoredRun]:
+        """Every run here, finished or failed, of whichever specification."""
+        if not self.folder.is_dir():
+            return
+        for path in sorted(self.folder.iterdir()):
+            if path.is_dir() and not path.name.startswith("."):
+                stored = self._read(path)
+                if stored is not None:
+                    yield stored
+
+    def write_finished(self, run: PlannedRun, record: Mapping[str, Any], measured: Measured) -> StoredRun:
+        """Write a finished run whole.
+
+        Raises
+        ------
+        StoreError
+            The disk is full or refuses; what was finished before is kept.
+        """
+        tables = {"flows": measured.flows, "intervals": measured.intervals, "port_samples": measured.port_samples}
+        for name, frame in tables.items():
+            if frame.columns != list(TABLES[name]):
+                raise ValueError(f"the table {name} has the columns {frame.columns}, not {list(TABLES[name])}")
+        full = {
+            **record,
+            "status": "finished",
+            "fidelity": {
+                "verdict": measured.fidelity.verdict,
+                "reasons": list(measured.fidelity.reasons),
+                "record": dict(measured.fidelity.record),
+            },
+            "notes": dict(measured.notes),
+        }
+
+        def fill(folder: Path) -> None:
+            for name, frame in tables.items():
+                with open(folder / f"{name}.parquet", "wb") as file:
+                    frame.write_parquet(file, compression="zstd")
+                    file.flush()
+                    os.fsync(file.fileno())
+
+        return self._write_run(run.id, full, fill)
+
+    def write_failed(self, run: PlannedRun, record: Mapping[str, Any], error: Mapping[str, str]) -> StoredRun:
+        """Write down that a run failed and why; the next start of the study makes it again."""
+        return self._write_run(run.id, {**record, "status": "failed", "error": dict(error)}, lambda _: None)
+
+    def _write_run(self, run_id: str, record: Mapping[str, Any], fill: Callable[[Path], None]) -> StoredRun:
+        partial = self.folder / _partial_name(run_id)
+        target = self.folder / run_id
+        try:
+            with self._guarded():
+                partial.mkdir(parents=True)
+                fill(partial)
+                _write_synced(partial / "run.json", _json_bytes({"format": FORMAT, "run": run_id, **record}))
+                _sync_folder(partial)
+                if target.exists():
+                    # Only a failed run, or one that cannot be read, is ever made again.
+                    shutil.rmtree(target)
+                os.rename(partial, target)
+                _sync_folder(self.folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return StoredRun(run_id, target, {"format": FORMAT, "run": run_id, **record})
+
+    def remove_leftovers(self) -> list[Path]:
+        """Remove the partial folders of writers that are dead; those of living writers and other machines stay."""
+        removed: list[Path] = []
+        if not self.folder.is_dir():
+            return removed
+        for path in sorted(self.folder.iterdir()):
+            found = _PARTIAL.fullmatch(path.name)
+            if found is None or found["machine"] != _machine_word():
+                continue
+            if _start_of_process(int(found["pid"])) != found["start"]:
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(path)
+        return removed
+
+    def _read(self, path: Path) -> StoredRun | None:
+        try:
+            with open(path / "run.json", encoding="utf-8") as file:
+                record = json.load(file)
+        except (OSError, ValueError):
+            return None
+        if not isinstance(record, dict):
+            return None
+        return StoredRun(path.name, path, cast(dict[str, Any], record))
+
+    def _replace_file(self, name: str, content: bytes) -> None:
+        partial = self.folder / _partial_name(name)
+        try:
+            _write_synced(partial, content)
+            os.replace(partial, self.folder / name)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _guarded(self) -> _StoreGuard:
+        return _StoreGuard(self.folder)
+
+
+class _StoreGuard:
+    """Turns the operating system's refusal into one clear message."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, OSError):
+            return
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            message = f"no space is left for the results in {self.folder}"
+            remedy = "finished runs are kept; make space and give the same command again"
+        else:
+            message = f"results cannot be written to {self.folder}: {error.strerror or error}"
+            remedy = "finished runs are kept; choose another folder with --out or mend this one"
+        raise StoreError(message, remedy) from error
+
+
+_PARTIAL = re.compile(r"\.(?P<run>.+)\.(?P<machine>[A-Za-z0-9_-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.partial")
+
+
+def _machine_word() -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname()) or "_"
+
+
+def _partial_name(run_id: str) -> str:
+    pid = os.getpid()
+    return f".{run_id}.{_machine_word()}.{pid}.{_start_of_process(pid) or 0}.partial"
+
+
+def _start_of_process(pid: int) -> str | None:
+    """When the process began, in clock ticks since boot: tells a process from a later one of the same number."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def _json_bytes(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(inner) for key, inner in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(inner) for inner in cast(list[Any], value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,80 @@
+"""The tables of a run: their columns, types and units. docs/reference/results.md explains each column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+__all__ = ["FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "table"]
+
+_DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
+
+FLOWS: dict[str, Any] = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "tool": pl.String,
+    "protocol": pl.String,
+    "role": pl.String,
+    "from_host": pl.String,
+    "to_host": pl.String,
+    "port": pl.UInt16,
+    "start_s": pl.Float64,
+    "end_s": pl.Float64,
+    "packets": pl.Int64,
+    "payload_bytes": pl.Int64,
+    "lost_packets": pl.Int64,
+    "reordered_packets": pl.Int64,
+    "duplicate_packets": pl.Int64,
+    "rtt_count": pl.Int64,
+    **{f"rtt_{name}_ms": pl.Float64 for name in _DISTRIBUTION},
+    "delay_count": pl.Int64,
+    **{f"delay_{name}_ms": pl.Float64 for name in _DISTRIBUTION},
+    "jitter_rfc3550_ms": pl.Float64,
+    "errors": pl.String,
+}
+"""One row for each flow and role: what one end of a flow saw in total."""
+
+INTERVALS: dict[str, Any] = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "protocol": pl.String,
+    "role": pl.String,
+    "from_host": pl.String,
+    "start_s": pl.Float64,
+    "length_s": pl.Float64,
+    "payload_bytes": pl.Int64,
+    "packets": pl.Int64,
+}
+"""One row for each flow, role and interval."""
+
+PORT_SAMPLES: dict[str, Any] = {
+    "port": pl.String,
+    "start_s": pl.Float64,
+    "length_s": pl.Float64,
+    "frames": pl.Int64,
+    "link_bytes": pl.Int64,
+    "wire_bytes": pl.Int64,
+    "drops": pl.Int64,
+    "backlog_bytes": pl.Int64,
+}
+"""One row for each sampled port and interval: what the port sent."""
+
+TABLES: dict[str, dict[str, Any]] = {"flows": FLOWS, "intervals": INTERVALS, "port_samples": PORT_SAMPLES}
+
+
+def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """A table of `rows` with the columns that the table `name` has; what a row leaves out is null.
+
+    Raises
+    ------
+    ValueError
+        A row has a column that the table does not have.
+    """
+    schema = TABLES[name]
+    for row in rows:
+        unknown = sorted(set(row) - set(schema))
+        if unknown:
+            raise ValueError(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(schema)}")
+    return pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema, orient="row")

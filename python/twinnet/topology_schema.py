@@ -1,0 +1,313 @@
+"""The schema of network files: pydantic models whose checks are those of :class:`twinnet.Network`.
+
+Study files use :class:`NetworkModel` for their network too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from twinnet import addressing, link_settings, qos, templates
+from twinnet.errors import BadValue
+from twinnet.link_settings import direction_spec
+from twinnet.units import duration_ps, rate_bps, size_bytes
+
+__all__ = [
+    "DurationText",
+    "HostModel",
+    "LinkModel",
+    "NetworkModel",
+    "ProbabilityValue",
+    "QueueModel",
+    "RateText",
+    "RouterModel",
+    "SizeText",
+    "SwitchModel",
+]
+
+_NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
+
+
+def _checked(check: Callable[[Any, str], Any], what: str) -> BeforeValidator:
+    def keep(value: Any) -> Any:
+        check(value, what)
+        return value
+
+    return BeforeValidator(keep)
+
+
+def _text(pattern: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
+
+
+_DURATION = _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms")
+DurationText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
+"""Text such as ``5 ms``."""
+RateText = Annotated[str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")]
+"""Text such as ``10 Mbit``."""
+SizeText = Annotated[str, _checked(size_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
+"""Text such as ``64 KiB``."""
+_PROBABILITY_SCHEMA = {
+    "anyOf": [
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?$", "examples": ["1 %"]},
+    ]
+}
+
+
+def _setting(name: str) -> BeforeValidator:
+    def keep(value: Any) -> Any:
+        direction_spec({name: value})
+        return value
+
+    return BeforeValidator(keep)
+
+
+ProbabilityValue = Annotated[Any, _setting("loss"), WithJsonSchema(_PROBABILITY_SCHEMA)]
+"""A number from 0 to 1, or text such as ``1 %``."""
+_JITTER_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "examples": ["1 ms", "1 ms normal"]},
+        {
+            "type": "object",
+            "properties": {
+                "scale": {"type": "string"},
+                "distribution": {"enum": list(link_settings.DISTRIBUTIONS)},
+            },
+            "required": ["scale"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"values": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
+            "required": ["values"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_LOSS_SCHEMA = {
+    "anyOf": [
+        *_PROBABILITY_SCHEMA["anyOf"],
+        {
+            "type": "object",
+            "properties": {name: {} for name in ("to_bad", "to_good", "loss_good", "loss_bad")},
+            "required": ["to_bad", "to_good"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+def _name(value: Any) -> Any:
+    return addressing.checked_name(value)
+
+
+NodeName = Annotated[str, BeforeValidator(_name)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FifoModel(_Strict):
+    """First in, first out."""
+
+    kind: Literal["fifo"]
+    limit_frames: Annotated[int, Field(ge=1, le=10**8, strict=True)] | None = None
+    limit: SizeText | None = None
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Fifo(self.limit_frames, self.limit)
+
+
+class PriorityModel(_Strict):
+    """Strict priority."""
+
+    kind: Literal["priority"]
+    bands: Annotated[list[QueueModel], Field(min_length=1, max_length=64)]
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Priority([band.build() for band in self.bands])
+
+
+class DrrClassModel(_Strict):
+    """A class of a deficit round robin."""
+
+    quantum: SizeText
+    queue: QueueModel | None = None
+
+
+class DrrModel(_Strict):
+    """Deficit round robin."""
+
+    kind: Literal["drr"]
+    classes: Annotated[list[DrrClassModel], Field(min_length=1, max_length=1024)]
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        classes = [(one.quantum, one.queue.build() if one.queue else qos.Fifo()) for one in self.classes]
+        return qos.Drr([qos.DrrClass(quantum, queue) for quantum, queue in classes])
+
+
+class TbfModel(_Strict):
+    """Token bucket."""
+
+    kind: Literal["tbf"]
+    rate: RateText
+    burst: SizeText
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Tbf(self.rate, self.burst, self.queue.build() if self.queue else qos.Fifo())
+
+
+class HtbQueueModel(_Strict):
+    """A queue of an HTB."""
+
+    min_rate: RateText | None = None
+    max_rate: RateText | None = None
+    burst: SizeText | None = None
+    priority: Annotated[int, Field(ge=0, le=0xFFFFFFFF, strict=True)] = 0
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.HtbQueue:
+        """Return the queue."""
+        inner = self.queue.build() if self.queue else None
+        return qos.HtbQueue(self.min_rate, self.max_rate, self.burst, self.priority, inner)
+
+
+class HtbModel(_Strict):
+    """Hierarchical token bucket as Open vSwitch means it."""
+
+    kind: Literal["htb"]
+    rate: RateText
+    queues: dict[Annotated[int, Field(ge=0, le=65_535)], HtbQueueModel] = {}
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Htb(self.rate, {number: queue.build() for number, queue in self.queues.items()})
+
+
+QueueModel = Annotated[FifoModel | PriorityModel | DrrModel | TbfModel | HtbModel, Field(discriminator="kind")]
+"""A queue configuration."""
+
+
+class _Built(_Strict):
+    @model_validator(mode="after")
+    def _consistent(self) -> Any:
+        for name in ("queue", "queue_a", "queue_b"):
+            queue = getattr(self, name, None)
+            if queue is not None:
+                queue.build()
+        return self
+
+
+class RouteModel(_Strict):
+    """A route of a host or router."""
+
+    to: Annotated[str, Field(description="A destination prefix, or default.")]
+    via: Annotated[str, Field(description="The next hop's address.")]
+
+    @model_validator(mode="after")
+    def _readable(self) -> Any:
+        addressing.next_hop(self.via, addressing.network_prefix(self.to))
+        return self
+
+
+class HostModel(_Strict):
+    """A host."""
+
+    ip: str | Literal[False] | None = None
+    ip6: str | Literal[False] | None = None
+    mac: str | None = None
+    gateway: str | None = None
+    routes: list[RouteModel] = []
+    sysctls: dict[str, str | int] = {}
+
+
+class RouterModel(_Strict):
+    """A host that forwards."""
+
+    routes: list[RouteModel] = []
+    sysctls: dict[str, str | int] = {}
+
+
+class SwitchModel(_Strict):
+    """A switch."""
+
+    dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
+    fail_mode: Literal["standalone", "secure"] = "standalone"
+    flows: list[str] = []
+    delay: DurationText = "0 s"
+
+
+class DirectionModel(_Strict):
+    """Settings of one direction of a link."""
+
+    rate: RateText | None = None
+    delay: Annotated[str, _setting("delay"), _DURATION] = "0 s"
+    jitter: Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)] = None
+    loss: Annotated[Any, _setting("loss"), WithJsonSchema(_LOSS_SCHEMA)] = None
+    duplicate: Annotated[Any, _setting("duplicate"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
+    corrupt: Annotated[Any, _setting("corrupt"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
+    reorder: Annotated[bool, Field(strict=True)] = False
+    framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
+
+
+class LinkModel(DirectionModel, _Built):
+    """A link; its two nodes are in ``between``."""
+
+    between: Annotated[list[str], Field(min_length=2, max_length=2)]
+    mtu: Annotated[int, Field(ge=68, le=65_535, strict=True)] = 1500
+    up: Annotated[bool, Field(strict=True)] = True
+    queue: QueueModel | None = None
+    queue_a: QueueModel | None = None
+    queue_b: QueueModel | None = None
+    a_to_b: DirectionModel | None = None
+    b_to_a: DirectionModel | None = None
+    port_a: Annotated[int, Field(ge=1, strict=True)] | None = None
+    port_b: Annotated[int, Field(ge=1, strict=True)] | None = None
+    address_a: str | list[str] | None = None
+    address_b: str | list[str] | None = None
+    parallel: Annotated[bool, Field(strict=True)] = False
+
+
+class ChangeModel(_Strict):
+    """A change of a link after the start."""
+
+    at: DurationText
+    link: Annotated[list[str], Field(min_length=2, max_length=2)]
+    direction: Literal["both", "ab", "ba"] = "both"
+    set: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _known(self) -> Any:
+        direction_spec(self.set)
+        return self
+
+
+class NetworkModel(_Strict):
+    """A network: a template, or nodes and links, or a template and what is added to it."""
+
+    template: str | None = None
+    link_defaults: DirectionModel | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
+    hosts: dict[NodeName, HostModel | None] = {}
+    routers: dict[NodeName, RouterModel | None] = {}
+    switches: dict[NodeName, SwitchModel | None] = {}
+    links: list[LinkModel] = []
+    schedule: list[ChangeModel] = []
+
+    @model_validator(mode="after")
+    def _something(self) -> Any:
+        if self.template is None and not (self.hosts or self.routers or self.switches):
+            raise BadValue("the network has no nodes", "give hosts, switches and links, or a template")
+        if self.template is not None and not templates.is_template(self.template):
+            templates.from_text(self.template)
+        return self

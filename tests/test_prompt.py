@@ -1,0 +1,195 @@
+"""What is typed at the prompt, against a lab that plays a script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_lab import FakeLab, Refusal
+
+from twinnet.cli.prompt.changing import link_settings
+from twinnet.cli.prompt.loop import candidates, run_lines
+from twinnet.cli.prompt.session import COMMANDS, Session
+from twinnet.errors import BadValue, LabClosed
+
+
+def typed(fake: FakeLab, line: str, capfd: pytest.CaptureFixture[str]) -> tuple[bool, str, str]:
+    done = Session(fake.lab).execute(line)
+    shown = capfd.readouterr()
+    return done, shown.out, shown.err
+
+
+def test_nodes_net_and_dump_show_the_network(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed(fake, "nodes", capfd)[1].splitlines()[1] == "s1 h1 h2 h3 h4"
+    assert "h2 h2-eth0:s1-eth2" in typed(fake, "net", capfd)[1].splitlines()
+    dump = typed(fake, "dump", capfd)[1].splitlines()
+    assert dump[0].startswith("s1: switch dpid 0000000000000001, standalone; 1:s1-eth1")
+    assert dump[1] == "h1: host; h1-eth0 10.0.0.1/8 fd00::1/64 00:00:00:00:00:01"
+
+
+def test_links_show_rate_and_state(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["links"] = lambda _: [{**link, "up": index > 0} for index, link in enumerate(fake.spec["links"])]
+    lines = typed(fake, "links", capfd)[1].splitlines()
+    assert lines[:2] == ["h1-eth0<->s1-eth1 DOWN: 1 Gbit/s", "h2-eth0<->s1-eth2 up: 1 Gbit/s"]
+
+
+def test_a_program_writes_to_the_user_and_its_status_counts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed(fake, "h1 echo a | tr a b", capfd) == (True, "b\n", "")
+    assert typed(fake, "h1 exit 3", capfd)[0] is False
+
+
+def test_a_program_in_the_background_is_a_job(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    done, out, _ = typed(fake, "h1 sleep 30 &", capfd)
+    assert done
+    assert out.startswith("[1] ")
+    assert fake.asked("spawn")[0]["argv"] == ["/bin/sh", "-c", "sleep 30"]
+    fake.answers["jobs"] = lambda _: [
+        {"job": 1, "host": "h1", "argv": ["sleep", "30"], "pid": 9, "state": "running"},
+        {"job": 2, "host": "h1", "argv": ["true"], "pid": 10, "state": "ended"},
+    ]
+    assert typed(fake, "jobs", capfd)[1] == "[1] h1 sleep 30 (pid 9)\n"
+
+
+def test_links_change_by_the_words_of_the_line(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["link.set"] = lambda _: {}
+    assert typed(fake, "link s1 h1 delay 10ms rate 5 Mbit loss 1 %", capfd) == (True, "", "")
+    assert typed(fake, "link h1 s1 down", capfd)[0]
+    assert [one["set"] for one in fake.asked("link.set")] == [
+        {"delay_ps": 10**10, "rate_bps": 5_000_000, "loss": {"model": "bernoulli", "probability": 0.01}},
+        {"up": False},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["dely", "1ms"], "did you mean 'delay'"),
+        (["delay"], "delay has no value"),
+        (["delay", "rate", "1 Mbit"], "no value"),
+    ],
+)
+def test_link_settings_refuse(words: list[str], message: str) -> None:
+    with pytest.raises(BadValue, match=message):
+        link_settings(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("h9 ls", "did you mean 'h"),
+        ("pingal", "did you mean 'pingall'"),
+        ("h1", "no program was given"),
+        ("link h1", "link needs two nodes"),
+        ("link h1 h2 up", "h1 and h2 are not linked"),
+        ("flow s1 ad x", "is not understood"),
+        ("capture s1-eth1", "needs an interface and a file"),
+        ("capture stop s1-eth1", "is not captured"),
+        ("iperf h1", "needs two hosts"),
+        ("flows 's1", "cannot be split"),
+        ("py 1/0", "ZeroDivisionError"),
+        ("sleep 5", "has no unit"),
+    ],
+)
+def test_mistakes_are_one_line_and_count(
+    fake: FakeLab, line: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done, out, err = typed(fake, line, capfd)
+    assert (done, out) == (False, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_the_labs_refusals_are_told(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    def refuse(_: object) -> None:
+        raise Refusal("BadFlow", "unknown action 'flod' at 19", "did you mean flood?")
+
+    fake.answers["flows.add"] = refuse
+    assert (
+        typed(fake, "flow s1 add actions=flod", capfd)[2] == "*** unknown action 'flod' at 19 (did you mean flood?)\n"
+    )
+
+
+def test_python_sees_the_lab_and_its_hosts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    session = Session(fake.lab)
+    assert run_lines(session, ["py x = h2.ip", "py x, len(lab.hosts)"])
+    assert capfd.readouterr().out == "('10.0.0.2', 4)\n"
+
+
+def test_pingall_shows_who_answers(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    started: dict[int, dict[str, Any]] = {}
+
+    def start(request: dict[str, Any]) -> dict[str, int]:
+        started[len(started) + 1] = request
+        return {"app": len(started)}
+
+    def report(request: dict[str, Any]) -> list[dict[str, Any]]:
+        answers: list[dict[str, Any]] = []
+        for number in request["apps"]:
+            app = started[number]["app"]
+            lost = "10.0.0.3" in (app["to"], f"10.0.0.{started[number]['host'][1:]}")
+            rtt = None if lost else {"count": 1, "mean": 5e7, "min": 5e7, "max": 5e7}
+            flow = {"flow": app["flow"], "protocol": "icmp", "role": "client", "rtt_ps": rtt}
+            answers.append({"app": number, "host": "", "kind": "ping", "finished": True, "report": {"flows": [flow]}})
+        return answers
+
+    fake.answers |= {"app.start": start, "app.report": report, "app.wait": lambda _: {"finished": True}}
+    done, out, _ = typed(fake, "pingall h1 h2 h3", capfd)
+    assert not done
+    assert out.splitlines()[1:] == [
+        "h1 -> h2 X",
+        "h2 -> h1 X",
+        "h3 -> X X",
+        "*** Results: 67% dropped (2/6 received)",
+    ]
+
+
+def test_captures_are_stopped_at_the_end(fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    fake.answers |= {"capture.start": lambda _: {"capture": 5}, "capture.stop": lambda _: {"frames": 3, "dropped": 0}}
+    session = Session(fake.lab)
+    path = tmp_path / "out.pcapng"
+    assert session.execute(f"capture s1-eth1 {path}")
+    session.end()
+    assert capfd.readouterr().out == f"s1-eth1: 3 frames in {path}\n"
+
+
+def test_json_answers_are_one_line_each(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    session = Session(fake.lab, as_json=True)
+    assert not run_lines(session, ["# a comment", "", "h1 echo x", "wrong", "exit", "nodes"])
+    answers = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [answer["command"] for answer in answers] == ["h1 echo x", "wrong", "exit"]
+    assert answers[0]["result"]["stdout"] == "x\n"
+    assert answers[1]["error"]["name"] == "BadValue"
+
+
+def test_a_lab_that_has_ended_ends_the_session(fake: FakeLab) -> None:
+    session = Session(fake.lab)
+    fake.far.shutdown(2)
+    with pytest.raises(LabClosed):
+        session.execute("links")
+
+
+@pytest.mark.parametrize(
+    ("before", "some"),
+    [
+        ("", {"h1", "pingall", "link"}),
+        ("pin", {"pingall"}),
+        ("h1 ping h", {"h1", "h2", "h3", "h4"}),
+        ("link s1 h", {"h1", "h4"}),
+        ("link s1 h1 d", {"delay", "down", "duplicate"}),
+        ("link s1 h1 delay 5ms r", {"rate", "reorder"}),
+        ("flows ", {"s1"}),
+        ("flow s1 ", {"add", "del"}),
+        ("capture s1-eth", {"s1-eth1", "s1-eth4"}),
+    ],
+)
+def test_completion_offers_what_can_follow(fake: FakeLab, before: str, some: set[str]) -> None:
+    found = set(candidates(fake.lab, before))
+    assert some <= found
+    assert all(one.startswith(before.split(" ")[-1]) for one in found)
+
+
+def test_help_names_every_command(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    out = typed(fake, "help", capfd)[1]
+    assert all(command.usage in out for command in COMMANDS.values())

@@ -1,0 +1,168 @@
+"""The report of a study whose runs a fluid model made: the answer, the page, figures and tables."""
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from io import StringIO
+
+import pytest
+from fluid_lab import FluidLab
+from rich.console import Console
+from twinnet.cli.study_commands import run_study
+from twinnet.report.interactive import script_json
+from twinnet.report.summary import answer, print_summary, summary_record
+from twinnet.report.write import write_report
+from twinnet.study.analysis import analyse
+from twinnet.study.comparison import compare_results
+from twinnet.study.resolution import load_study
+from twinnet.study.store import ResultStore, StoreError
+
+
+def results(folder, preset="demo", verdict="valid", **settings):
+    study = load_study("tcp-udp-queues", settings, preset=preset)
+    status = run_study(study, FluidLab(verdict), folder, with_report=False)
+    assert status == 0
+    return ResultStore(folder)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return results(tmp_path_factory.mktemp("results") / "tcp-udp-queues")
+
+
+@pytest.fixture(scope="module")
+def page(store):
+    return write_report(analyse(store), store.folder / "report")
+
+
+def summary(analysis):
+    console = Console(file=StringIO(), width=120)
+    print_summary(analysis, console)
+    return console.file.getvalue()
+
+
+def test_the_text_holds_the_answer_the_numbers_and_the_trust(store):
+    text = summary(analyse(store))
+    assert "Of 7 statements: 7 supported." in text
+    assert re.search(r"✓ supported +In the shared queue TCP gets below 1 %", text)
+    assert re.search(r"queues: separate +0 to 6 s +47\.\d \[", text)
+    assert "Fidelity of 6 runs: 6 valid." in text
+
+
+def test_verdicts_scale_with_the_parameters(tmp_path):
+    found = analyse(results(tmp_path / "r", link_rate="200 Mbit", queue_rate="102.4 Mbit", udp_rate="102.4 Mbit"))
+    assert answer(found) == "Of 7 statements: 7 supported."
+
+
+def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
+    store = results(tmp_path / "r", verdict="invalid")
+    text = summary(analyse(store))
+    assert "No run kept its schedule, so nothing can be said." in text
+    assert "6 invalid runs are left out" in text
+    assert "Of 7 statements: 7 supported." in summary(analyse(store, with_invalid=True))
+
+
+def test_doubtful_runs_count_and_their_reason_is_told(tmp_path):
+    text = summary(analyse(results(tmp_path / "r", verdict="doubtful")))
+    assert "6 doubtful" in text
+    assert "one frame in 1000 was late by more than 2 ms" in text
+
+
+def test_a_single_repetition_gives_numbers_without_intervals(tmp_path):
+    found = analyse(results(tmp_path / "r", preset="tiny"))
+    assert answer(found) == "Of 7 statements: 7 undecided."
+    assert all(one["low"] is None for one in summary_record(found)["means"])
+
+
+class Seen(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.outside, self.open = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "br", "link", "img"):
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "srcset", "data") and re.match(r"(https?:)?//", value or ""):
+                self.outside.append(value)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_asks_nothing_of_any_network(page):
+    seen = Seen()
+    seen.feed(page.read_text(encoding="utf-8"))
+    assert seen.open == []
+    assert seen.outside == []
+    assert "link" not in seen.tags and "img" not in seen.tags and "iframe" not in seen.tags
+    assert seen.tags.count("h1") == 1
+
+
+def test_the_page_says_what_the_text_says(page):
+    text = page.read_text(encoding="utf-8")
+    assert "Of 7 statements: 7 supported." in text
+    assert text.count("class='verdict supported'") == 7
+    for heading in ("Throughput over time", "Published figures beside these", "Method", "Runs", "Machine and software"):
+        assert heading in text
+
+
+def test_figures_and_tables_stand_beside_the_page(page):
+    names = {path.name for path in page.parent.iterdir()}
+    assert {f"throughput.{form}" for form in ("svg", "pdf", "png", "tex")} <= names
+    assert (page.parent / "throughput.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (page.parent / "throughput.pdf").read_bytes()[:5] == b"%PDF-"
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_the_series_in_csv_is_what_the_model_sends(page):
+    with open(page.parent / "series.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    early = [
+        float(row["mean_bps"])
+        for row in rows
+        if (row["measurement"], row["factor_queues"], row["label"]) == ("throughput", "shared", "udp")
+        and float(row["start_s"]) < 6
+    ]
+    assert len(early) == 12
+    # 0.995 of 100 Mbit/s on the wire, 1470 of 1536 bytes payload; noise of 0.3 % over 24 draws.
+    assert sum(early) / len(early) == pytest.approx(0.995 * 100e6 * 1470 / 1536, rel=0.002)
+
+
+def test_latex_tables_escape_what_latex_would_read(page):
+    text = (page.parent / "http_time.tex").read_text()
+    assert r"http\_time" in text and r"95 \%" in text
+    assert text.count(r"\begin{") == text.count(r"\end{")
+
+
+def test_what_a_study_says_cannot_become_markup(tmp_path):
+    hostile = "</script><script>alert(1)</script>"
+    store = results(tmp_path / "r", preset="tiny", title=hostile)
+    text = write_report(analyse(store), tmp_path / "out").read_text(encoding="utf-8")
+    assert hostile not in text
+    assert json.loads(script_json({"a": hostile})) == {"a": hostile}
+    assert "<" not in script_json({"a": hostile})
+
+
+def test_there_is_no_report_of_nothing(tmp_path):
+    store = ResultStore(tmp_path / "r")
+    store.write_study(load_study("tcp-udp-queues"))
+    with pytest.raises(StoreError, match="no finished run"):
+        write_report(analyse(store), tmp_path / "out")
+
+
+def test_results_compared_with_themselves_do_not_differ_and_with_others_do(store, tmp_path):
+    same = compare_results(analyse(store), analyse(store))
+    assert same.only_first == same.only_second == 0
+    assert all(one.difference.estimate == 0 for one in same.compared)
+    other = results(tmp_path / "r", link_rate="90 Mbit", udp_rate="46.08 Mbit", queue_rate="46.08 Mbit")
+    changed = {
+        (one.first.levels["queues"], one.first.label, one.first.phase): one
+        for one in compare_results(analyse(store), analyse(other)).compared
+        if one.first.measurement == "throughput"
+    }
+    udp = changed["shared", "udp", (0.0, 6.0)]
+    assert udp.difference.estimate == pytest.approx(-0.1 * 95.2e6, rel=0.01)
+    assert udp.adjusted_p is not None and udp.adjusted_p < 0.01

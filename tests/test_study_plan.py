@@ -1,0 +1,45 @@
+"""The plan: which runs, in which order, with which seeds and names."""
+
+from collections import Counter
+
+from twinnet.study.plan import derived_seed, plan_study
+from twinnet.study.resolution import load_study
+
+
+def plan(**settings):
+    return plan_study(load_study("tcp-udp-queues", settings))
+
+
+def test_every_combination_is_repeated():
+    runs = plan(repetitions="3")
+    assert Counter(run.levels["queues"] for run in runs) == {"shared": 3, "separate": 3}
+    assert [run.repetition for run in runs] == [1, 1, 2, 2, 3, 3]
+    assert len({run.seed for run in runs}) == 6
+
+
+def test_the_names_are_readable_and_stable():
+    runs = plan(repetitions="1")
+    assert [run.id.rsplit("-", 1)[0] for run in runs] == ["shared-01", "separate-01"]
+    assert [run.id for run in plan(repetitions="1")] == [run.id for run in runs]
+
+
+def test_a_seed_is_the_same_on_every_machine():
+    assert derived_seed(1, {"queues": "shared"}, 1) == 1914677418061611575
+
+
+def test_more_repetitions_keep_the_runs_that_are_there_and_wording_changes_nothing():
+    few, many = plan(repetitions="2"), plan(repetitions="3", title="Another title")
+    assert [run.id for run in few] == [run.id for run in many][:4]
+
+
+def test_what_changes_the_work_changes_the_name():
+    before = {run.id for run in plan()}
+    for settings in ({"udp_rate": "500 Mbit"}, {"seed": "2"}, {"traffic.udp.payload": "1000 B"}):
+        assert before.isdisjoint(run.id for run in plan(**settings)), settings
+
+
+def test_the_random_order_is_a_permutation_that_the_seed_decides():
+    listed, shuffled = plan(), plan(order="random")
+    assert sorted(run.id for run in listed) == sorted(run.id for run in shuffled)
+    assert [run.id for run in listed] != [run.id for run in shuffled]
+    assert [run.id for run in shuffled] == [run.id for run in plan(order="random")]
