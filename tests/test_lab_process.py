@@ -230,8 +230,11 @@ def test_a_name_that_is_taken_is_refused(lab: RawLab) -> None:
 
 def test_requests_and_answers_larger_than_a_packet_travel_as_memfds() -> None:
     lab = RawLab()
-    lab.start(star(2) | {"schedule": [{"note": "x" * 300_000}]})
-    assert len(lab.ask("describe")["schedule"][0]["note"]) == 300_000
+    network = star(2)
+    flows = [f"priority={number},ip,nw_dst=10.0.0.1,actions=drop" for number in range(1, 5000)]
+    network["nodes"][2]["flows"] = flows
+    lab.start(network)
+    assert lab.ask("describe")["nodes"][2]["flows"] == flows
     assert lab.run("h1", "sh", "-c", "echo ${#BIG}", env={"BIG": "y" * 100_000})[1] == "100000\n"
     lab.close()
 
@@ -250,6 +253,28 @@ def test_a_stopped_lab_answers_and_is_gone() -> None:
     lab.close()
     assert lab.processes() == []
     assert lab.name not in core.list_labs()
+
+
+def test_a_lab_that_is_asked_to_terminate_ends_with_all_it_started() -> None:
+    lab = RawLab()
+    lab.start(star(2))
+    lab.spawn("h1", "sleep", "100")
+    os.kill(lab.pid, signal.SIGTERM)
+    lab.close()
+    assert lab.processes() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can limit namespaces of a lab from outside")
+def test_a_host_whose_first_process_cannot_be_made_says_why(lab: RawLab) -> None:
+    limit = (
+        f"nsenter --user --preserve-credentials --target {lab.pid} sh -c 'echo 1 > /proc/sys/user/max_pid_namespaces'"
+    )
+    done = subprocess.run(limit, shell=True, capture_output=True, timeout=20)
+    if done.returncode != 0:
+        pytest.skip(f"the limit cannot be set: {done.stderr!r}")
+    with pytest.raises(Refused, match="HostNotReady.*first process.*max_pid_namespaces"):
+        lab.spawn("h1", "true")
+    assert lab.ask("now")["now_ps"] > 0
 
 
 def test_nothing_is_left_when_the_lab_is_killed() -> None:

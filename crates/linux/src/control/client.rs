@@ -42,6 +42,12 @@ impl Client {
         message::receive(self.socket.as_fd(), buffer).unwrap_or(Received::End)
     }
 
+    /// Lets the client send no more; what it has sent can still be received.
+    pub fn refuse_more(&self) {
+        // A client that is gone sends no more either.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Read);
+    }
+
     /// Adds an answer and sends what can be sent. `false` when the client is gone or has stopped reading.
     #[must_use]
     pub fn answer(&mut self, text: Vec<u8>) -> bool {

@@ -81,9 +81,9 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let outcome = loop {
         match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-            Err(rustix::io::Errno::INTR) => {}
+            // A reset is told once, before what the peer sent and left behind: that is still to be had.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             Err(rustix::io::Errno::AGAIN) => return Ok(Received::Nothing),
-            Err(rustix::io::Errno::CONNRESET) => return Ok(Received::End),
             Err(error) => return Err(error.into()),
             Ok(outcome) => break outcome,
         }
@@ -184,6 +184,17 @@ mod tests {
         assert!(matches!(take(&there), Received::Malformed("the descriptor that came is not a memfd")));
         send_packet(here.as_fd(), MEMFD_NOTE, &[]).unwrap();
         assert!(matches!(take(&there), Received::Malformed(_)));
+    }
+
+    #[test]
+    fn last_words_are_heard_from_a_peer_that_left_something_unread() {
+        let (here, there) = pair();
+        send(there.as_fd(), b"unread", &[]).unwrap();
+        send(here.as_fd(), b"last words", &[]).unwrap();
+        drop(here);
+        let Received::Message(message) = take(&there) else { panic!("no message") };
+        assert_eq!(message.text, b"last words");
+        assert!(matches!(take(&there), Received::End));
     }
 
     #[test]

@@ -90,6 +90,26 @@ impl Control {
                 break;
             }
         }
+        if self.clients.iter().any(|client| client.number == OWNER) {
+            self.take_leave(&mut handle);
+        }
+    }
+
+    /// Takes no more requests, has those that came meanwhile handled, and sends what is answered. (A socket that is closed
+    /// with something unread would lose what was sent on it.)
+    fn take_leave(&mut self, handle: &mut impl FnMut(Incident) -> Next) {
+        for client in &self.clients {
+            client.refuse_more();
+        }
+        for index in 0..self.clients.len() {
+            let number = self.clients[index].number;
+            loop {
+                match self.clients[index].receive(&mut self.buffer) {
+                    Received::Nothing | Received::End => break,
+                    received => self.take(number, received, handle),
+                };
+            }
+        }
         for answer in self.outbox.take() {
             self.deliver(&answer);
         }
@@ -124,15 +144,17 @@ impl Control {
             return Next::Continue;
         };
         let received = if client.flush() { client.receive(&mut self.buffer) } else { Received::End };
+        if matches!(received, Received::End) {
+            self.clients.retain(|client| client.number != number);
+        }
+        self.take(number, received, handle)
+    }
+
+    /// Deals with what came from a client.
+    fn take(&self, number: u64, received: Received, handle: &mut impl FnMut(Incident) -> Next) -> Next {
         match received {
-            Received::Nothing => Next::Continue,
-            Received::End => {
-                self.clients.retain(|client| client.number != number);
-                if number == OWNER {
-                    return handle(Incident::OwnerGone);
-                }
-                Next::Continue
-            }
+            Received::End if number == OWNER => handle(Incident::OwnerGone),
+            Received::Nothing | Received::End => Next::Continue,
             Received::Malformed(why) => {
                 self.outbox.reply(number, Value::Null).send(Err(malformed(why)));
                 Next::Continue

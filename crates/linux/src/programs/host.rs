@@ -51,6 +51,13 @@ pub fn run(set_up: HostSetUp) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Tells, in the place of a first process that could not be made, why not.
+pub fn tell_failure(set_up: &HostSetUp, error: &io::Error) {
+    let message = format!("host {:?}: making its first process: {error}", set_up.name);
+    let remedy = "raise the limits of processes (ulimit -u) and of PID namespaces (sysctl user.max_pid_namespaces)";
+    tell(&set_up.socket, &Notice::Failed { error: LabError::new("HostNotReady", message, remedy).into() });
+}
+
 /// Enters the host's network, and mounts what shows it.
 fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError> {
     set_title(&format!("twinnet: {name}"));

@@ -71,24 +71,23 @@ fn serve(socket: &OwnedFd) -> io::Result<()> {
                 let Ok([network, socket_of_host, hosts]) = <[OwnedFd; 3]>::try_from(received.descriptors) else {
                     continue;
                 };
-                // A failure closes the host's socket, which the keeper of programs sees.
-                let _ = start_host(HostSetUp { name: order.host, network, socket: socket_of_host, hosts });
+                start_host(HostSetUp { name: order.host, network, socket: socket_of_host, hosts });
             }
         }
     }
 }
 
 /// Makes the first process of a host, in new PID, mount and UTS namespaces.
-fn start_host(set_up: HostSetUp) -> io::Result<()> {
+fn start_host(set_up: HostSetUp) {
     // SAFETY: all zeros is a valid `clone_args`.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS) as u64;
     arguments.exit_signal = libc::SIGCHLD as u64;
     // SAFETY: this process has one thread, so the child may go on as after a fork.
     match unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) } {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => host::tell_failure(&set_up, &io::Error::last_os_error()),
         0 => host::run(set_up),
-        _ => Ok(()),
+        _ => {}
     }
 }
 
