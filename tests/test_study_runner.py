@@ -55,7 +55,9 @@ def test_every_run_lands_with_its_record_and_its_tables(store):
     assert stored.record["seed"] == plan[0].seed
     assert stored.record["machine"]["before"]["kernel"] == os.uname().release
     assert stored.table("intervals")["payload_bytes"].sum() > 0
-    assert [path.name for path in store.folder.iterdir() if path.name.startswith(".")] == []
+    assert [
+        path.name for path in store.folder.iterdir() if path.name.startswith(".")
+    ] == []
 
 
 def test_the_same_command_again_makes_only_what_is_missing(store):
@@ -85,7 +87,10 @@ def test_a_run_that_fails_is_told_the_rest_go_on_and_it_is_made_again(store):
     outcome = run_plan(plan, store, FluidLab(before=fail_second), Silent())
     assert [run.id for run in outcome.failed] == [plan[1].id]
     assert len(outcome.finished) == 3
-    assert outcome.failed[0].record["error"] == {"name": "RuntimeError", "message": "the switch fell off its shelf"}
+    assert outcome.failed[0].record["error"] == {
+        "name": "RuntimeError",
+        "message": "the switch fell off its shelf",
+    }
     again = run_plan(plan, store, FluidLab(), Silent())
     assert [run.id for run in again.finished] == [plan[1].id]
     assert store.find(plan[1]) is not None
@@ -94,7 +99,11 @@ def test_a_run_that_fails_is_told_the_rest_go_on_and_it_is_made_again(store):
 def test_runs_side_by_side_are_under_way_at_the_same_time(store):
     together = threading.Barrier(2, timeout=20)
     outcome = run_plan(
-        plan_study(tiny()), store, FluidLab(before=lambda run, progress: together.wait()), Silent(), jobs=2
+        plan_study(tiny()),
+        store,
+        FluidLab(before=lambda run, progress: together.wait()),
+        Silent(),
+        jobs=2,
     )
     assert len(outcome.finished) == 4
 
@@ -126,7 +135,7 @@ def test_a_full_disk_is_one_clear_message_and_loses_no_finished_run(store, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(StoreError, match="no space is left.*finished runs are kept"):
+    with pytest.raises(StoreError, match=r"no space is left.*finished runs are kept"):
         run_plan(plan, store, FluidLab(), Silent())
     monkeypatch.undo()
     assert sorted(path.name for path in store.folder.iterdir()) == [plan[0].id]
@@ -141,7 +150,10 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_stays(store):
         "print(folder, flush=True); sys.stdin.read()"
     )
     writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(store.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(store.folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert writer.stdout is not None
     partial = writer.stdout.readline().strip()

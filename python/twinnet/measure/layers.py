@@ -1,7 +1,8 @@
 """From payload to the link layer and to the wire: what headers, framing and padding add to every packet.
 
-Sizes: Ethernet header 14 bytes (IEEE 802.3); IPv4 header 20 (RFC 791); UDP 8 (RFC 768); TCP 20 (RFC 9293) and 12 of timestamps
-(RFC 7323), as Linux sends them. On the wire also preamble 8, FCS 4 and inter-frame gap 12, and at least 64 bytes with FCS.
+Sizes: Ethernet header 14 bytes (IEEE 802.3); IPv4 header 20 (RFC 791); UDP 8 (RFC 768); TCP 20 (RFC 9293) and 12 of
+timestamps (RFC 7323), as Linux sends them. On the wire also preamble 8, FCS 4 and inter-frame gap 12, and at least 64
+bytes with FCS.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ Vector = npt.NDArray[np.float64]
 ETHERNET_BYTES = 14
 WIRE_BYTES = 24
 SMALLEST_FRAME_BYTES = 60
-HEADER_BYTES = {"udp": 20 + 8, "tcp": 20 + 20 + 12, "http": 20 + 20 + 12, "icmp": 20 + 8}
+HEADER_BYTES = {
+    "udp": 20 + 8,
+    "tcp": 20 + 20 + 12,
+    "http": 20 + 20 + 12,
+    "icmp": 20 + 8,
+}
 """Bytes from the IP header to the payload."""
 
 
@@ -35,7 +41,11 @@ def payload_limit_bytes(protocol: str, mtu_bytes: int = 1500) -> int:
 
 
 def carried_bytes(
-    payload_bytes: Vector, packets: Vector | None, protocol: str, layer: Layer, mtu_bytes: int = 1500
+    payload_bytes: Vector,
+    packets: Vector | None,
+    protocol: str,
+    layer: Layer,
+    mtu_bytes: int = 1500,
 ) -> Vector:
     """The bytes that `layer` carried for `payload_bytes` of `protocol`.
 
@@ -49,9 +59,15 @@ def carried_bytes(
     """
     if layer == "payload":
         return payload_bytes
-    counted = payload_bytes / payload_limit_bytes(protocol, mtu_bytes) if packets is None else packets
+    counted = (
+        payload_bytes / payload_limit_bytes(protocol, mtu_bytes)
+        if packets is None
+        else packets
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean_payload = np.where(counted > 0, payload_bytes / np.maximum(counted, 1e-12), 0.0)
+        mean_payload = np.where(
+            counted > 0, payload_bytes / np.maximum(counted, 1e-12), 0.0
+        )
     # A datagram larger than the MTU travels as fragments, each with its own IP and Ethernet headers.
     transport = HEADER_BYTES[protocol] - 20
     fragments = np.maximum(1.0, np.ceil((mean_payload + transport) / (mtu_bytes - 20)))

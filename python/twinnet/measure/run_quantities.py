@@ -28,7 +28,9 @@ def unit_of(measurement: Measurement) -> str:
 class RunTables:
     """The tables of one finished run, read when they are first needed, and what follows from them."""
 
-    def __init__(self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float) -> None:
+    def __init__(
+        self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float
+    ) -> None:
         self.run = run
         self.measurements = measurements
         self.end_s = end_s
@@ -56,7 +58,9 @@ class RunTables:
             measurement = self.measurements[name]
             if measurement.of == "port_throughput":
                 ports = [value for _, value in filters] or measurement.ports or []
-                self._lines[key] = port_bytes(self.port_samples, ports, measurement.layer)
+                self._lines[key] = port_bytes(
+                    self.port_samples, ports, measurement.layer
+                )
             else:
                 rows = _only(self.intervals, measurement)
                 self._lines[key] = flow_bytes(rows, dict(filters), measurement.layer)
@@ -78,10 +82,14 @@ class RunTables:
             return self._loss(rows)
         if measurement.of == "rtt":
             return self._rtt(rows, aggregate.function)
-        times = (rows["end_s"] - rows["start_s"]).drop_nulls()
-        if times.is_empty():
+        times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
+        if times.size == 0:
             raise LookupError("no transfer ended")
-        return float({"mean": times.mean, "min": times.min, "max": times.max}[aggregate.function]())  # pyright: ignore
+        return float(
+            {"mean": times.mean, "min": times.min, "max": times.max}[
+                aggregate.function
+            ]()
+        )
 
     def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
@@ -92,7 +100,9 @@ class RunTables:
         first = math.ceil(begin_s / interval_s - 1e-6) * interval_s
         _, rates = line.rates_bps(interval_s, end_s, first)
         if rates.size == 0:
-            raise LookupError(f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s")
+            raise LookupError(
+                f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s"
+            )
         return float(rates.min() if aggregate.function == "min" else rates.max())
 
     def _selected(self, aggregate: Aggregate) -> pl.DataFrame:
@@ -105,8 +115,13 @@ class RunTables:
         return rows
 
     def _loss(self, rows: pl.DataFrame) -> float:
-        counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
-        lost, arrived = int(counted["lost_packets"].sum()), int(counted["packets"].sum())
+        counted = rows.filter(
+            pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null()
+        )
+        lost, arrived = (
+            int(counted["lost_packets"].sum()),
+            int(counted["packets"].sum()),
+        )
         if lost + arrived == 0:
             raise LookupError("no datagram was counted")
         return lost / (lost + arrived)
@@ -118,10 +133,14 @@ class RunTables:
         if function == "mean":
             weighted = (seen["rtt_mean_ms"] * seen["rtt_count"]).sum()
             return float(weighted) / float(seen["rtt_count"].sum()) / 1000
-        column = seen[f"rtt_{function}_ms"]
-        return float(column.min() if function == "min" else column.max()) / 1000  # pyright: ignore
+        column = seen[f"rtt_{function}_ms"].to_numpy()
+        return float(column.min() if function == "min" else column.max()) / 1000
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:
     """The rows of the traffic that `measurement` is limited to."""
-    return rows if measurement.only is None else rows.filter(pl.col("name").is_in(measurement.only))
+    return (
+        rows
+        if measurement.only is None
+        else rows.filter(pl.col("name").is_in(measurement.only))
+    )

@@ -1,4 +1,4 @@
-"""Throughput over time from the tables of intervals: sums over flows, any interval, any layer, bands over repetitions."""
+"""Throughput over time from tables of intervals: sums over flows, any interval and layer, bands over repetitions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from twinnet.measure.layers import Layer, carried_bytes
+from twinnet.stats import t_quantile
 
 __all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "receivers"]
 
@@ -33,18 +34,20 @@ class Cumulative:
 
     def at(self, time_s: Vector | float) -> Vector:
         """Bytes that had arrived at `time_s`."""
-        return np.interp(time_s, self.times_s, self.bytes)
+        return np.asarray(np.interp(time_s, self.times_s, self.bytes), dtype=np.float64)
 
     def mean_bps(self, begin_s: float, end_s: float) -> float:
         """Mean rate between two times, in bit/s."""
         first, last = self.at(np.array([begin_s, end_s]))
         return float(last - first) * 8 / (end_s - begin_s)
 
-    def rates_bps(self, interval_s: float, end_s: float, begin_s: float = 0.0) -> tuple[Vector, Vector]:
+    def rates_bps(
+        self, interval_s: float, end_s: float, begin_s: float = 0.0
+    ) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals between two times."""
         # A millionth of an interval: bounds that differ only by floating point count as equal.
         count = int((end_s - begin_s) / interval_s + 1e-6)
-        edges = begin_s + np.arange(count + 1) * interval_s
+        edges = begin_s + np.arange(count + 1, dtype=np.float64) * interval_s
         return edges[:-1], np.diff(self.at(edges)) * 8 / interval_s
 
 
@@ -69,7 +72,10 @@ _FILTER_COLUMNS = {"protocol": "protocol", "flow": "name", "from": "from_host"}
 
 
 def flow_bytes(
-    intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload", mtu_bytes: int = 1500
+    intervals: pl.DataFrame,
+    filters: Mapping[str, str],
+    layer: Layer = "payload",
+    mtu_bytes: int = 1500,
 ) -> Cumulative:
     """What the receivers of the flows that `filters` select had got, at `layer`.
 
@@ -100,17 +106,29 @@ def flow_bytes(
         for with_packets in (True, False):
             here = (protocols == protocol) & (counted == with_packets)
             if here.any():
-                number = packets[here] if with_packets and protocol in ("udp", "icmp") else None
-                sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
+                number = (
+                    packets[here]
+                    if with_packets and protocol in ("udp", "icmp")
+                    else None
+                )
+                sizes[here] = carried_bytes(
+                    payload[here], number, str(protocol), layer, mtu_bytes
+                )
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 
 
-def port_bytes(samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire") -> Cumulative:
+def port_bytes(
+    samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire"
+) -> Cumulative:
     """What `ports` together had sent, at layer `link` or `wire`; raises `LookupError` when none was sampled."""
     rows = samples.filter(pl.col("port").is_in(list(ports)))
     if rows.is_empty():
         raise LookupError(f"the port {', '.join(ports)} was not sampled")
-    sizes = rows["link_bytes" if layer == "link" else "wire_bytes"].to_numpy().astype(np.float64)
+    sizes = (
+        rows["link_bytes" if layer == "link" else "wire_bytes"]
+        .to_numpy()
+        .astype(np.float64)
+    )
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 
 
@@ -141,7 +159,5 @@ def band(start_s: Vector, repetitions: Sequence[Vector], level: float = 0.95) ->
     if count < 2:
         nothing = np.full(mean.shape, np.nan)
         return Band(start_s, mean, nothing, nothing, count)
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(count - 1, 0.5 + level / 2)) * matrix.std(axis=0, ddof=1) / np.sqrt(count)
+    half = t_quantile(level, count - 1) * matrix.std(axis=0, ddof=1) / np.sqrt(count)
     return Band(start_s, mean, mean - half, mean + half, count)

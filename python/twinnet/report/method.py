@@ -26,7 +26,13 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
     return [
         ("Network", _network(analysis)),
         ("Plan", _plan(analysis)),
-        ("Measurements", " ".join(_measured(name, one) for name, one in analysis.specification.measurements.items())),
+        (
+            "Measurements",
+            " ".join(
+                _measured(name, one)
+                for name, one in analysis.specification.measurements.items()
+            ),
+        ),
         ("Statistics", _statistics(analysis)),
         ("Fidelity", _fidelity()),
     ]
@@ -36,16 +42,30 @@ def _network(analysis: Analysis) -> str:
     network = analysis.specification.network
     nodes = [
         f"{len(names)} {kind} ({', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''})"
-        for kind, names in (("hosts", network.hosts), ("routers", network.routers), ("switches", network.switches))
+        for kind, names in (
+            ("hosts", network.hosts),
+            ("routers", network.routers),
+            ("switches", network.switches),
+        )
         if names
     ]
     told = [f"the template {network.template}"] if network.template else []
-    settings = network.link_defaults.model_dump(exclude_unset=True) if network.link_defaults else {}
+    settings = (
+        network.link_defaults.model_dump(exclude_unset=True)
+        if network.link_defaults
+        else {}
+    )
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
     said = f"{'; '.join([*told, *nodes]).capitalize()}. "
     said += f"Links: {links}. " if links else ""
-    said += "Real Linux hosts (network namespaces) on the wall clock. Links serialise frames at line rate, framing included."
-    pinned = {f"{key} = {value}" for host in network.hosts.values() if host for key, value in host.sysctls.items()}
+    said += "Real Linux hosts (network namespaces) on the wall clock. "
+    said += "Links serialise frames at line rate, framing included."
+    pinned = {
+        f"{key} = {value}"
+        for host in network.hosts.values()
+        if host
+        for key, value in host.sysctls.items()
+    }
     if pinned:
         said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
     return said
@@ -55,28 +75,41 @@ def _plan(analysis: Analysis) -> str:
     specification = analysis.specification
     factors = "; ".join(
         f"{name}: "
-        + ", ".join(f"{level} ({one.text.rstrip('.')})" if one.text else level for level, one in factor.levels.items())
+        + ", ".join(
+            f"{level} ({one.text.rstrip('.')})" if one.text else level
+            for level, one in factor.levels.items()
+        )
         for name, factor in specification.factors.items()
     )
-    order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
+    order = (
+        "in the listed order, repetitions outermost"
+        if specification.order == "listed"
+        else "in random order"
+    )
     said = f"{specification.repetitions} repetitions of each combination of levels, {order}. "
     if factors:
         said += f"Factors - {factors}. "
     return said + (
-        f"Each run builds its network anew and has its own seed, derived from the study's seed {specification.seed}, the "
-        "levels and the repetition. Traffic begins at time 0 of the figures, "
+        "Each run builds its network anew and has its own seed, derived from the study's seed "
+        f"{specification.seed}, the levels and the repetition. Traffic begins at time 0 of the figures, "
         f"{format_duration(specification.settle_ps)} after the network is up."
     )
 
 
 def _measured(name: str, measurement: Measurement) -> str:
-    text = f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})" if measurement.text else ""
+    text = (
+        f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})"
+        if measurement.text
+        else ""
+    )
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
-        return f"{name}{text}: throughput at the receivers per {measurement.per}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
+        what = f"throughput at the receivers per {measurement.per}"
+        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
     if measurement.of == "port_throughput":
         interval = format_duration(measurement.interval_ps or 0)
-        return f"{name}{text}: what {', '.join(measurement.ports or [])} sent, in intervals of {interval}, {_LAYERS[measurement.layer]}."
+        what = f"what {', '.join(measurement.ports or [])} sent"
+        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
     what = {
         "loss": "datagrams that were sent and did not arrive, over those sent (RFC 7680)",
         "rtt": "round-trip time",
@@ -88,26 +121,32 @@ def _measured(name: str, measurement: Measurement) -> str:
 def _statistics(analysis: Analysis) -> str:
     percent = f"{analysis.specification.confidence * 100:g} %"
     return (
-        f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's t; "
-        "differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the study by "
-        "Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence interval of the "
-        "difference of its two sides lies where the statement claims, not supported when it lies wholly on the other side, "
-        "and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
+        f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
+        "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the study "
+        "by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence interval of "
+        "the difference of its two sides lies where the statement claims, not supported when it lies wholly on the "
+        "other side, and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
     )
 
 
 def _fidelity() -> str:
     return (
-        "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost because the "
-        "machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or invalid. Invalid runs "
-        "are left out of all numbers unless asked for."
+        "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost "
+        "because the machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or "
+        "invalid. Invalid runs are left out of all numbers unless asked for."
     )
 
 
 def traffic_rows(analysis: Analysis) -> list[tuple[str, str, str, str, str]]:
     """Name, path, what, when, tool of each kind of traffic."""
     return [
-        (entry.name, f"{', '.join(entry.sources)} → {entry.to}", _sent(entry), _when(entry), entry.using)
+        (
+            entry.name,
+            f"{', '.join(entry.sources)} → {entry.to}",
+            _sent(entry),
+            _when(entry),
+            entry.using,
+        )
         for entry in analysis.specification.traffic
     ]
 
@@ -129,7 +168,9 @@ def _sent(entry: Traffic) -> str:
 def _when(entry: Traffic) -> str:
     begin = f"from {format_duration(entry.start_ps)}"
     return (
-        f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
+        f"{begin} for {format_duration(entry.duration_ps)}"
+        if entry.duration_ps is not None
+        else f"{begin}, until done"
     )
 
 

@@ -54,7 +54,7 @@ def _memory_available_bytes() -> int | None:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Kernel, processor, load, memory and the sysctls that bear on network measurements; `None` for what is not known."""
+    """Kernel, processor, load, memory and the sysctls that bear on measurements; `None` for what is not known."""
     return {
         "kernel": platform.release(),
         "system": platform.system(),
@@ -62,11 +62,15 @@ def describe_machine() -> dict[str, Any]:
         "cpu_model": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clock_source": _read(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
         "load_1min": os.getloadavg()[0],
         "memory_available_bytes": _memory_available_bytes(),
         "virtualised": "hypervisor" in (_read("/proc/cpuinfo") or ""),
-        "sysctls": {name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS},
+        "sysctls": {
+            name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS
+        },
     }
 
 
@@ -78,6 +82,9 @@ def describe_versions() -> dict[str, str | None]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = None
-    if versions["twinnet"] is None and (Path(__file__).parents[3] / "Cargo.toml").is_file():
+    if (
+        versions["twinnet"] is None
+        and (Path(__file__).parents[3] / "Cargo.toml").is_file()
+    ):
         versions["twinnet"] = "source tree"
     return versions

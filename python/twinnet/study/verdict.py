@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from twinnet.stats import Interval, t_interval
+from twinnet.stats import Interval, t_interval, t_quantile
 from twinnet.study.predicate import Aggregate, Check, Comparison, Side
 from twinnet.study.specification import Statement
 
@@ -54,7 +54,9 @@ class StatementResult:
     comparisons: tuple[ComparisonResult, ...]
 
 
-def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confidence: float) -> StatementResult:
+def judge(
+    statement: Statement, check: Check, runs: Sequence[RunTables], confidence: float
+) -> StatementResult:
     """Judge `statement` by `runs`.
 
     A comparison is supported when the whole confidence interval of the difference of its sides lies on the side that it
@@ -71,15 +73,23 @@ def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confide
     return StatementResult(statement, verdict, results)
 
 
-def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
+def _compare(
+    comparison: Comparison, runs: Sequence[RunTables], confidence: float
+) -> ComparisonResult:
     nothing = Interval(math.nan, math.nan, math.nan, confidence, "t")
-    negative = tuple(type(term)(-term.factor, term.aggregate) for term in comparison.right)
+    negative = tuple(
+        type(term)(-term.factor, term.aggregate) for term in comparison.right
+    )
     try:
         left, _ = evaluate_side(comparison.left, runs, confidence)
         right, _ = evaluate_side(comparison.right, runs, confidence)
-        difference, repetitions = evaluate_side((*comparison.left, *negative), runs, confidence)
+        difference, repetitions = evaluate_side(
+            (*comparison.left, *negative), runs, confidence
+        )
     except LookupError as error:
-        return ComparisonResult(comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0]))
+        return ComparisonResult(
+            comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0])
+        )
     low, high = difference.low, difference.high
     if comparison.operator in ("<", "<="):
         low, high = -high, -low
@@ -94,10 +104,14 @@ def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: floa
         verdict = "not supported"
     else:
         why = "the confidence interval of the difference holds zero; more repetitions may decide"
-    return ComparisonResult(comparison, verdict, left, right, difference, repetitions, why)
+    return ComparisonResult(
+        comparison, verdict, left, right, difference, repetitions, why
+    )
 
 
-def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> tuple[Interval, int]:
+def evaluate_side(
+    side: Side, runs: Sequence[RunTables], confidence: float
+) -> tuple[Interval, int]:
     """The mean over runs of a sum of terms with its confidence interval, and the number of runs it rests on.
 
     Terms on the same levels are added run by run, so that what varies together cancels; sums on different levels are
@@ -112,10 +126,14 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
     groups: dict[Levels, list[tuple[float, Aggregate]]] = {}
     for term in side:
         if term.aggregate is not None:
-            groups.setdefault(term.aggregate.levels, []).append((term.factor, term.aggregate))
+            groups.setdefault(term.aggregate.levels, []).append(
+                (term.factor, term.aggregate)
+            )
     if not groups:
         return Interval(constant, constant, constant, confidence, "constant"), 0
-    samples = [_sums(terms, _chosen(runs, dict(levels))) for levels, terms in groups.items()]
+    samples = [
+        _sums(terms, _chosen(runs, dict(levels))) for levels, terms in groups.items()
+    ]
     fewest = min(values.size for values in samples)
     if len(samples) == 1:
         interval = t_interval(samples[0], confidence)
@@ -123,25 +141,38 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
     mean = float(sum(values.mean() for values in samples)) + constant
     if fewest < 2:
         return Interval(mean, math.nan, math.nan, confidence, "Welch"), fewest
-    parts = [(float(values.var(ddof=1)) / values.size, values.size) for values in samples]
+    parts = [
+        (float(values.var(ddof=1)) / values.size, values.size) for values in samples
+    ]
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return Interval(mean, mean, mean, confidence, "Welch"), fewest
-    from scipy.special import stdtrit
-
     degrees = variance**2 / sum(part**2 / (size - 1) for part, size in parts)
-    half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(variance)
+    half = t_quantile(confidence, degrees) * math.sqrt(variance)
     return Interval(mean, mean - half, mean + half, confidence, "Welch"), fewest
 
 
 def _shifted(interval: Interval, by: float) -> Interval:
-    return Interval(interval.estimate + by, interval.low + by, interval.high + by, interval.level, interval.method)
+    return Interval(
+        interval.estimate + by,
+        interval.low + by,
+        interval.high + by,
+        interval.level,
+        interval.method,
+    )
 
 
 def _chosen(runs: Sequence[RunTables], levels: Mapping[str, str]) -> list[RunTables]:
-    chosen = [run for run in runs if all(run.run.levels.get(name) == level for name, level in levels.items())]
+    chosen = [
+        run
+        for run in runs
+        if all(run.run.levels.get(name) == level for name, level in levels.items())
+    ]
     if not chosen:
-        said = ", ".join(f"{name}={level}" for name, level in levels.items()) or "any levels"
+        said = (
+            ", ".join(f"{name}={level}" for name, level in levels.items())
+            or "any levels"
+        )
         raise LookupError(f"no usable run with {said}")
     return chosen
 
@@ -150,5 +181,9 @@ def _sums(
     terms: Sequence[tuple[float, Aggregate]], runs: Sequence[RunTables]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array(
-        [sum(factor * run.value(aggregate) for factor, aggregate in terms) for run in runs], dtype=np.float64
+        [
+            sum(factor * run.value(aggregate) for factor, aggregate in terms)
+            for run in runs
+        ],
+        dtype=np.float64,
     )
