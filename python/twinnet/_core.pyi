@@ -1,24 +1,84 @@
-"""The compiled part of the package; private."""
+"""What only Rust can do for the package. Private: its names may change without notice."""
 
-__file__: str
+from os import PathLike
+from typing import final
+
 version: str
+"""Version of the extension; equal to the package's."""
 
 class CoreError(Exception):
-    args: tuple[str, str, str]
+    """A refusal. `args` are three texts: its stable name, its message, and its remedy (which may be empty)."""
 
+@final
 class LabHandle:
-    pid: int
-    pidfd: int
-    socket: int
-    name: str
+    """A lab process as its owner holds it. Both descriptors belong to the caller, who closes them."""
 
-def spawn_lab(name: str | None, python: str, module: str) -> LabHandle: ...
-def lab_main(control: int, listener: int, name: str) -> None: ...
-def list_labs() -> list[str]: ...
-def doctor() -> str: ...
-def parse_duration(text: str) -> int: ...
-def parse_rate(text: str) -> int: ...
-def parse_size(text: str) -> int: ...
-def format_duration(ps: int) -> str: ...
-def format_rate(bps: int) -> str: ...
-def format_size(size: int) -> str: ...
+    @property
+    def pid(self) -> int:
+        """Process identifier. The process is a child of the caller, who waits for it."""
+
+    @property
+    def pidfd(self) -> int:
+        """Descriptor of the process: readable when it has ended; `os.waitid(os.P_PIDFD, ...)` takes leave of it."""
+
+    @property
+    def socket(self) -> int:
+        """The owner's socket (`SOCK_SEQPACKET`), on which the lab is spoken to. The lab ends when it is closed."""
+
+    @property
+    def name(self) -> str:
+        """The lab's name. Other terminals of the same user reach it at the abstract address `twinnet/<uid>/<name>`."""
+
+def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathLike[str]) -> LabHandle:
+    """Start a lab process in namespaces of its own.
+
+    Parameters
+    ----------
+    name
+        Name of the lab, unique among the caller's running labs; `None` for a generated one.
+    python
+        The interpreter that the lab process runs in (`sys.executable`).
+    module
+        File of this extension module (`twinnet._core.__file__`).
+
+    Raises
+    ------
+    CoreError
+        `InvalidLabName`, `LabNameTaken`, `NamespacesRefused` or `LabNotStarted`.
+    """
+
+def lab_main(control: int, listener: int, name: str) -> None:
+    """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
+
+def promote_lab(pid: int) -> bool:
+    """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it was granted."""
+
+def list_labs() -> list[str]:
+    """Names of the caller's running labs in this network namespace, sorted."""
+
+def doctor() -> str:
+    """Examine what this machine can and cannot do for labs, by doing it.
+
+    Returns
+    -------
+    str
+        JSON: an array of `{"ability": text, "ok": bool, "found": text, "follows": text, "remedy": text}`.
+    """
+
+def parse_duration(text: str) -> int:
+    """A duration such as `"5 ms"`, in picoseconds. Raises `ValueError` that tells what is allowed."""
+
+def parse_rate(text: str) -> int:
+    """A rate such as `"10 Mbit"`, in bits per second. Raises `ValueError` that tells what is allowed."""
+
+def parse_size(text: str) -> int:
+    """A size such as `"1500 B"`, in bytes. Raises `ValueError` that tells what is allowed."""
+
+def format_duration(picoseconds: int) -> str:
+    """Picoseconds as text that `parse_duration` reads back."""
+
+def format_rate(bits_per_second: int) -> str:
+    """Bits per second as text that `parse_rate` reads back. Raises `ValueError` for zero."""
+
+def format_size(bytes: int) -> str:
+    """Bytes as text that `parse_size` reads back."""

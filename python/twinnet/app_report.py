@@ -102,7 +102,7 @@ class FlowReport:
         The report as it came.
     """
 
-    flow: int
+    flow: int | None
     protocol: str
     role: str
     source: str | None = None
@@ -129,7 +129,7 @@ class FlowReport:
         )  # fmt: skip
         counts = spec.get("intervals")
         return cls(
-            flow=int(spec.get("flow", 0)),
+            flow=spec.get("flow"),
             protocol=str(spec.get("protocol", "")),
             role=str(spec.get("role", "")),
             source=spec.get("from"),

@@ -72,6 +72,8 @@ class Lab:
         except BaseException:
             self._process.end(_STOP_PATIENCE_S)
             raise
+        if not self.started["realtime"] and self._options.get("realtime", "auto") == "auto":
+            self._process.promote()
         return self
 
     def adopt(self, connection: LabConnection) -> None:

@@ -45,6 +45,13 @@ class LabProcess:
         self._pidfd: int = handle.pidfd
         self.connection = LabConnection(socket.socket(fileno=handle.socket))
 
+    def promote(self) -> bool:
+        """Ask for real-time scheduling of the fabric, which only somebody outside of the lab's user namespace may have;
+        return whether it was granted."""
+        from twinnet import _core
+
+        return _core.promote_lab(self.pid)
+
     def end(self, patience_s: float) -> None:
         """Close the connection, wait up to `patience_s` seconds for the process to end by itself, then kill and reap
         it."""

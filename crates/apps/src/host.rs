@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use thiserror::Error;
-use twinnet_units::Time;
+use twinnet_units::{Duration, Time};
 
 /// A socket of one host, valid until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -183,6 +183,12 @@ pub trait App: Send {
 
     /// When the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
     fn deadline(&self) -> Option<Time>;
+
+    /// How much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then done at once.
+    /// A host with a clock of its own uses this to wake less often; it never makes a timer early.
+    fn slack(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Whether the app has nothing more to do. A server never has, until it is stopped.
     fn finished(&self) -> bool;

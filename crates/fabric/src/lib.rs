@@ -2,6 +2,16 @@
 //!
 //! The fabric does no I/O, reads no clock and starts no threads: it is told what time it is and which frames came in.
 
+mod engine;
+mod event;
 pub mod impair;
+mod link;
 pub mod queue;
 pub mod switch;
+mod tree;
+
+pub use engine::{
+    BuildError, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Sample, Samples, Way, World,
+    DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
+};
+pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};

@@ -40,6 +40,13 @@ impl LabClock {
     pub fn monotonic_ns_at(&self, time: Time) -> u64 {
         self.zero_ns.saturating_add(time.as_ns())
     }
+
+    /// `CLOCK_REALTIME` in nanoseconds at the lab's time `time`, by the offset between both clocks as it is now.
+    #[must_use]
+    pub fn realtime_ns_at(&self, time: Time) -> u64 {
+        let ago = monotonic_ns().saturating_sub(self.monotonic_ns_at(time));
+        read(libc::CLOCK_REALTIME).saturating_sub(ago)
+    }
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds.

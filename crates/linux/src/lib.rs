@@ -2,13 +2,20 @@
 //!
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
+pub mod agent;
+pub mod assemble;
+pub mod capture;
 pub mod clock;
 pub mod control;
+pub mod device;
 pub mod doctor;
+pub mod fidelity;
 pub mod interface;
 pub mod lab_process;
 pub mod namespace;
 pub mod netlink;
 pub mod network;
 pub mod programs;
+pub mod realtime;
+mod requests;
 pub mod service;

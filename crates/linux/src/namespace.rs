@@ -157,7 +157,8 @@ fn build_host(
     let network = own_network_namespace().map_err(failed("opening its network namespace"))?;
     if ipv6 {
         // No router on our networks advertises anything; without this every interface would solicit one, for ever.
-        fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0").map_err(failed("turning off router solicitations"))?;
+        fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")
+            .map_err(failed("turning off router solicitations"))?;
     }
     let mut netlink = Netlink::open().map_err(failed("opening a netlink socket"))?;
     netlink.up(LOOPBACK, "lo");

@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::fidelity::ThreadUsage;
+
 /// A refusal, as it is told to the user: a stable name, what was given and what is allowed, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
@@ -68,4 +70,9 @@ pub struct Request {
 pub trait Service: Send + Sync {
     /// Takes the request; answers now or later. Never blocks for long.
     fn submit(&self, request: Request);
+
+    /// What the part's own thread has used so far, where it keeps account of that.
+    fn usage(&self) -> Option<ThreadUsage> {
+        None
+    }
 }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use twinnet_linux::agent::Agent;
 use twinnet_linux::lab_process::{self, Factories};
-use twinnet_linux::service::{LabError, Request, Service};
+use twinnet_linux::realtime::{self, RealtimeFabric, RealtimeOptions};
+use twinnet_linux::service::LabError;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
 
@@ -57,25 +59,27 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
 /// The parts of a lab.
 fn factories() -> Factories {
     Factories {
-        fabric: Box::new(|_network, interfaces, _clock| Ok(Box::new(Unconnected { _interfaces: interfaces }))),
-        agent: Box::new(|_clock, _hosts| Ok(Box::new(Unconnected { _interfaces: Vec::new() }))),
+        fabric: Box::new(|network, interfaces, clock, options| {
+            let options = RealtimeOptions::from_json(options)?;
+            Ok(Box::new(RealtimeFabric::start(network, interfaces, clock, options)?))
+        }),
+        agent: Box::new(|clock, hosts| {
+            let agent = Agent::start(clock, hosts).map_err(|error| {
+                LabError::new(
+                    "AgentFailed",
+                    format!("the agent of the apps cannot start: {error}"),
+                    "see `twinnet doctor`",
+                )
+            })?;
+            Ok(Box::new(agent))
+        }),
     }
 }
 
-/// Interfaces without links between them: every request is refused.
-struct Unconnected {
-    _interfaces: Vec<twinnet_linux::interface::HostInterface>,
-}
-
-impl Service for Unconnected {
-    fn submit(&self, request: Request) {
-        let what = request.body.get("do").cloned().unwrap_or_default();
-        request.reply.send(Err(LabError::new(
-            "UnknownRequest",
-            format!("this lab does not know the request {what}"),
-            "",
-        )));
-    }
+/// Gives the fabric of the lab process `pid` real-time scheduling, where the caller may; returns whether it did.
+#[pyfunction]
+pub fn promote_lab(pid: i32) -> bool {
+    realtime::promote(pid)
 }
 
 /// Names of the caller's running labs.

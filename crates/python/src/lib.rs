@@ -11,7 +11,7 @@ mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
-    use super::lab::{doctor, lab_main, list_labs, spawn_lab, LabHandle};
+    use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
     #[pymodule_export]
     use super::units::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
 

@@ -1,5 +1,29 @@
 //! Queue disciplines: what a port does with frames it cannot send yet. One file each.
 
+mod bucket;
+mod class;
+mod config;
+mod drr;
+mod fifo;
+mod htb;
+mod priority;
+mod tbf;
+mod train;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, QueueError};
+pub use drr::Drr;
+pub use fifo::Fifo;
+pub use htb::{Htb, HtbLeaf};
+pub use priority::Priority;
+pub use tbf::Tbf;
+
+use std::collections::VecDeque;
+use std::iter::Sum;
+use std::ops::Add;
+
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -31,6 +55,19 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Add for Backlog {
+    type Output = Self;
+    fn add(self, rhs: Self) -> Self {
+        Self { frames: self.frames + rhs.frames, bytes: self.bytes + rhs.bytes }
+    }
+}
+
+impl Sum for Backlog {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Add::add)
+    }
+}
+
 /// A queue discipline. The port enqueues what it is to send and dequeues when its serialiser is idle.
 pub trait QueueDiscipline: Send {
     /// Offers `frame` at `now`; what is not kept (it, a part of its train, or another) goes to `drops`.
@@ -44,6 +81,14 @@ pub trait QueueDiscipline: Send {
 
     /// What waits, over all classes.
     fn backlog(&self) -> Backlog;
+
+    /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A classful
+    /// discipline around this one calls it, because it takes the next frame out before it may be sent.
+    fn hold(&mut self, _held: Backlog) {}
+
+    /// Takes out all that waits, in the order of its classes and whether it may be sent or not: for the discipline that takes the
+    /// place of this one.
+    fn drain(&mut self) -> VecDeque<Box<Frame>>;
 
     /// Counters of each class as a JSON array of objects; empty for a discipline without classes.
     fn class_counters(&self) -> serde_json::Value {

@@ -1,1 +1,288 @@
 //! The switch: a multi-table flow pipeline with an exact-match cache, and stand-alone learning.
+//!
+//! A frame's flow key is looked up in the cache; what is not there is decided by a walk through the flow tables (`translate`) and kept. The
+//! decision is a list of steps that depends on nothing but the key and the tables, so a cached frame costs one hash look-up and its steps.
+//! What does change from frame to frame - learnt addresses, ports that go down - is looked at when the steps are carried out.
+//!
+//! Differences to Open vSwitch, beside those in `parse`:
+//! - in a stand-alone switch a frame that no flow of table 0 matches is switched as by action `normal`;
+//! - of two flows of equal priority that both match, the older one wins;
+//! - there is no controller yet: what is meant for one is dropped and counted;
+//! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree that the fabric
+//!   computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
+
+mod action;
+mod cache;
+mod classifier;
+mod decision;
+mod execute;
+mod field;
+mod flow;
+mod mac_table;
+mod matching;
+mod parse;
+mod pipeline;
+mod port;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod translate;
+mod value;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use twinnet_packet::{FlowKey, Frame};
+use twinnet_units::Time;
+
+use cache::Cache;
+use decision::{Decision, Lookup};
+use execute::Datapath;
+use pipeline::Pipeline;
+use port::Port;
+
+pub use decision::SwitchDrop;
+pub use syntax::FlowSyntaxError;
+
+/// What a switch does with frames that no flow matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailMode {
+    /// Switches them as a learning switch.
+    #[default]
+    Standalone,
+    /// Drops them.
+    Secure,
+}
+
+/// What makes a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchConfig {
+    /// Datapath identifier.
+    pub dpid: u64,
+    /// What becomes of frames that no flow matches.
+    pub fail_mode: FailMode,
+    /// Seed of the hash functions. Nothing that can be seen depends on it.
+    pub seed: u64,
+}
+
+/// A frame that leaves the switch.
+#[derive(Debug)]
+pub struct Output {
+    /// The port it leaves by.
+    pub port: u32,
+    /// The frame; its `queue` says which queue of that port.
+    pub frame: Box<Frame>,
+}
+
+/// What one table counted, in frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TableCounters {
+    /// Number of the table.
+    pub table: u8,
+    /// Flows in it.
+    pub flows: usize,
+    /// Frames looked up.
+    pub lookups: u64,
+    /// Frames that matched a flow.
+    pub matches: u64,
+}
+
+/// What a switch counted, in frames; a train counts as the frames it stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SwitchCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Frames of which the decision was found in the cache.
+    pub cache_hits: u64,
+    /// Frames for which the tables were walked.
+    pub cache_misses: u64,
+    /// Tables that hold flows or were looked up.
+    pub tables: Vec<TableCounters>,
+    /// Frames, or copies of frames, that were not sent, by reason; reasons that did not occur are left out.
+    pub drops: BTreeMap<SwitchDrop, u64>,
+    /// Addresses in the table of the learning switch.
+    pub stations: usize,
+}
+
+/// A switch. The fabric hands it frames and sends what it puts out; it is told the time.
+#[derive(Debug)]
+pub struct Switch {
+    config: SwitchConfig,
+    pipeline: Pipeline,
+    cache: Cache,
+    datapath: Datapath,
+    received: u64,
+    cache_hits: u64,
+    /// Look-ups and matches of each table.
+    tables: Vec<(u64, u64)>,
+}
+
+impl Switch {
+    /// A switch without ports and flows.
+    #[must_use]
+    pub fn new(config: SwitchConfig) -> Self {
+        // Three streams from one seed, so that no hash predicts another.
+        let seeds = [1, 2, 3].map(|stream: u64| twinnet_packet::mix(config.seed ^ stream << 32, 0x9e37_79b9_7f4a_7c15));
+        Self {
+            config,
+            pipeline: Pipeline::new(seeds[0]),
+            cache: Cache::new(seeds[1]),
+            datapath: Datapath::new(seeds[2]),
+            received: 0,
+            cache_hits: 0,
+            tables: Vec::new(),
+        }
+    }
+
+    /// What the switch was made with.
+    #[must_use]
+    pub fn config(&self) -> &SwitchConfig {
+        &self.config
+    }
+
+    /// Adds a port that is up and in the spanning tree; one with that number is replaced.
+    pub fn add_port(&mut self, number: u32, name: &str, mac: [u8; 6]) {
+        self.datapath.ports.add(Port { number, name: name.to_owned(), mac, up: true, in_tree: true });
+    }
+
+    /// Number, name and address of each port.
+    pub fn ports(&self) -> impl Iterator<Item = (u32, &str, [u8; 6])> {
+        self.datapath.ports.iter().map(|port| (port.number, port.name.as_str(), port.mac))
+    }
+
+    /// Takes a port up or down; what was learnt at a port that goes down is forgotten. Unknown ports are ignored.
+    pub fn set_port_up(&mut self, number: u32, up: bool) {
+        if let Some(port) = self.datapath.ports.get_mut(number) {
+            port.up = up;
+            if !up {
+                self.datapath.macs.forget_port(number);
+            }
+        }
+    }
+
+    /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown ports are ignored.
+    pub fn set_port_in_tree(&mut self, number: u32, in_tree: bool) {
+        if let Some(port) = self.datapath.ports.get_mut(number) {
+            port.in_tree = in_tree;
+            if !in_tree {
+                self.datapath.macs.forget_port(number);
+            }
+        }
+    }
+
+    /// Takes a frame (or train) that came in by `in_port`; what is to be sent is appended to `out`.
+    pub fn receive(&mut self, in_port: u32, frame: Box<Frame>, now: Time, out: &mut Vec<Output>) {
+        let frames = frame.frames();
+        self.received += frames;
+        if !self.datapath.ports.get(in_port).is_some_and(|port| port.up) {
+            self.datapath.count_drop(SwitchDrop::Ingress, frames);
+            return;
+        }
+        let (key, layout) = FlowKey::extract_with_layout(in_port, &frame.bytes);
+        let decision = match self.cache.find(&key) {
+            Some(decision) => {
+                self.cache_hits += frames;
+                decision
+            }
+            None => {
+                let decision = decide(&self.pipeline, &self.config, &key);
+                self.cache.insert(key, decision)
+            }
+        };
+        let bytes = frame.link_bytes();
+        for lookup in &decision.lookups {
+            count_lookup(&mut self.tables, *lookup, frames);
+            if let Some(flow) = lookup.flow {
+                self.pipeline.credit(flow, frames, bytes, now);
+            }
+        }
+        self.datapath.execute(&decision.steps, in_port, frame, layout, now, out);
+    }
+
+    /// Adds a flow in `ovs-ofctl` syntax; one with the same table, match and priority is replaced.
+    ///
+    /// # Errors
+    /// [`FlowSyntaxError`] points at the word that is wrong; nothing is changed then.
+    pub fn add_flow(&mut self, line: &str, now: Time) -> Result<(), FlowSyntaxError> {
+        let flow = parse::flow(line)?;
+        self.pipeline.add(flow, now);
+        self.cache.invalidate();
+        Ok(())
+    }
+
+    /// Checks a flow's syntax without a switch to add it to.
+    ///
+    /// # Errors
+    /// As [`Switch::add_flow`].
+    pub fn check_flow(line: &str) -> Result<(), FlowSyntaxError> {
+        parse::flow(line).map(|_| ())
+    }
+
+    /// Deletes the flows that match within the given conditions (`table`, `cookie`, `out_port` and fields; none: all flows), and
+    /// says how many.
+    ///
+    /// # Errors
+    /// [`FlowSyntaxError`] points at the word that is wrong; nothing is deleted then.
+    pub fn delete_flows(&mut self, match_line: &str) -> Result<usize, FlowSyntaxError> {
+        let deleted = self.pipeline.delete(&parse::selection(match_line)?);
+        self.cache.invalidate();
+        Ok(deleted)
+    }
+
+    /// All flows as `ovs-ofctl dump-flows` prints them, by table, then priority, then age. Every line can be added again.
+    #[must_use]
+    pub fn dump_flows(&self, now: Time) -> Vec<String> {
+        self.pipeline.dump(now)
+    }
+
+    /// When [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from its idle timeout; never late.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.pipeline.next_timeout()
+    }
+
+    /// Removes the flows whose time has run out; says how many.
+    pub fn expire(&mut self, now: Time) -> usize {
+        let expired = self.pipeline.expire(now);
+        if expired > 0 {
+            self.cache.invalidate();
+        }
+        expired
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> SwitchCounters {
+        let drops = SwitchDrop::ALL.into_iter().zip(self.datapath.drops).filter(|(_, count)| *count > 0).collect();
+        let misses = self.received - self.cache_hits - self.datapath.drops[SwitchDrop::Ingress as usize];
+        let count = self.tables.len().max(if self.pipeline.is_empty() { 0 } else { 255 });
+        let tables = (0..count).map(|table| {
+            let (lookups, matches) = self.tables.get(table).copied().unwrap_or_default();
+            TableCounters { table: table as u8, flows: self.pipeline.flows_in(table), lookups, matches }
+        });
+        SwitchCounters {
+            received: self.received,
+            cache_hits: self.cache_hits,
+            cache_misses: misses,
+            tables: tables.filter(|table| table.flows > 0 || table.lookups > 0).collect(),
+            drops,
+            stations: self.datapath.macs.len(),
+        }
+    }
+}
+
+fn decide(pipeline: &Pipeline, config: &SwitchConfig, key: &FlowKey) -> Decision {
+    translate::translate(pipeline, key, config.fail_mode == FailMode::Standalone)
+}
+
+fn count_lookup(tables: &mut Vec<(u64, u64)>, lookup: Lookup, frames: u64) {
+    let table = usize::from(lookup.table);
+    if tables.len() <= table {
+        tables.resize(table + 1, (0, 0));
+    }
+    tables[table].0 += frames;
+    if lookup.flow.is_some() {
+        tables[table].1 += frames;
+    }
+}

@@ -14,6 +14,7 @@ use serde_json::{json, Value};
 
 use crate::clock::LabClock;
 use crate::control::{Control, Incident, Next};
+use crate::fidelity::ThreadUsage;
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::namespace;
 use crate::network::NetworkSpec;
@@ -22,9 +23,10 @@ use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 
-/// Makes the fabric's loop of a network: its interfaces and its clock are given.
-pub type FabricFactory =
-    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+/// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
+pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
+    + Send
+    + Sync;
 /// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
 pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> Result<Box<dyn Service>, LabError> + Send + Sync;
 
@@ -50,7 +52,7 @@ struct Running {
 
 enum Stage {
     /// No network yet.
-    Waiting(OwnedFd),
+    Waiting,
     /// The network is being built.
     Building,
     /// It runs.
@@ -61,6 +63,10 @@ enum Stage {
 
 struct Lab {
     stage: Mutex<Stage>,
+    /// What the agent had used when the record of fidelity began.
+    agent_before: Mutex<ThreadUsage>,
+    /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
+    zygote: Arc<OwnedFd>,
     factories: Factories,
 }
 
@@ -94,8 +100,10 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
         Some(Duration::from_secs(1)),
     )?;
     let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
-    let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting(zygote.socket));
-    let lab = Arc::new(Lab { stage: Mutex::new(stage), factories });
+    let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting);
+    let zygote_socket = Arc::new(zygote.socket);
+    let lab =
+        Arc::new(Lab { stage: Mutex::new(stage), agent_before: Mutex::default(), zygote: zygote_socket, factories });
     Control::new(control, listener)?.serve(&signals, |incident| match incident {
         Incident::OwnerGone => Next::End,
         Incident::Signal => {
@@ -143,7 +151,7 @@ impl Lab {
         let running = match &mut *stage {
             Stage::Running(running) => running,
             Stage::Failed(error) => return request.reply.send(Err(error.clone())),
-            Stage::Waiting(_) | Stage::Building => {
+            Stage::Waiting | Stage::Building => {
                 let message = format!("{what:?} needs a network, and none has been started");
                 return request.reply.send(Err(LabError::new(
                     "NotStarted",
@@ -152,6 +160,11 @@ impl Lab {
                 )));
             }
         };
+        if what.starts_with("fidelity") {
+            let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
+            drop(stage);
+            return self.fidelity(&what, request, &*fabric, &*agent);
+        }
         let service: Arc<dyn Service> = match what.as_str() {
             "now" => return request.reply.send(Ok(json!({"now_ps": running.clock.now().as_ps()}))),
             "describe" => return request.reply.send(Ok((*running.description).clone())),
@@ -163,31 +176,49 @@ impl Lab {
         service.submit(request);
     }
 
+    /// Asks the fabric for its record and adds the agent's share to it.
+    fn fidelity(&self, what: &str, request: Request, fabric: &dyn Service, agent: &dyn Service) {
+        let now = agent.usage().unwrap_or_default();
+        let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
+        if what == "fidelity.reset" {
+            *before = now;
+        }
+        let used = ThreadUsage {
+            cpu_s: now.cpu_s - before.cpu_s,
+            user_s: now.user_s - before.user_s,
+            involuntary_switches: now.involuntary_switches - before.involuntary_switches,
+        };
+        drop(before);
+        let Request { body, descriptors, reply } = request;
+        let answer = Reply::new(move |record: Result<Value, LabError>| {
+            reply.send(record.map(|record| with_agent(record, used)));
+        });
+        fabric.submit(Request { body, descriptors, reply: answer });
+    }
+
     fn start(self: &Arc<Self>, request: Request) {
         let mut stage = self.lock();
-        let zygote = match std::mem::replace(&mut *stage, Stage::Building) {
-            Stage::Waiting(zygote) => zygote,
-            other => {
-                let error = match &other {
-                    Stage::Failed(error) => error.clone(),
-                    _ => LabError::new("AlreadyStarted", "this lab has a network already", "start another lab"),
-                };
-                *stage = other;
-                return request.reply.send(Err(error));
-            }
+        let refusal = match &*stage {
+            Stage::Waiting => None,
+            Stage::Failed(error) => Some(error.clone()),
+            _ => Some(LabError::new("AlreadyStarted", "this lab has a network already", "start another lab")),
         };
+        if let Some(error) = refusal {
+            return request.reply.send(Err(error));
+        }
+        *stage = Stage::Building;
         drop(stage);
         let lab = Arc::clone(self);
         let Request { body, reply, .. } = request;
         let builder = std::thread::Builder::new().name("builder".to_owned());
         // A reply that cannot be moved into a thread is dropped with it, which answers with an error.
-        let _ = builder.spawn(move || lab.build(&body, zygote, reply));
+        let _ = builder.spawn(move || lab.build(&body, reply));
     }
 
     /// Builds the network; the lab's clock starts when all namespaces stand.
-    fn build(&self, body: &Value, zygote: OwnedFd, reply: Reply) {
+    fn build(&self, body: &Value, reply: Reply) {
         let began = Instant::now();
-        match self.assemble(body, zygote) {
+        match self.assemble(body) {
             Ok((running, hosts, kind)) => {
                 let setup_ms = began.elapsed().as_secs_f64() * 1e3;
                 let fabric = Arc::clone(&running.fabric);
@@ -207,7 +238,7 @@ impl Lab {
         }
     }
 
-    fn assemble(&self, body: &Value, zygote: OwnedFd) -> Result<(Running, usize, InterfaceKind), LabError> {
+    fn assemble(&self, body: &Value) -> Result<(Running, usize, InterfaceKind), LabError> {
         let spec =
             body.get("network").ok_or_else(|| LabError::new("MalformedRequest", "`start` has no \"network\"", ""))?;
         let network = NetworkSpec::from_json(spec)?;
@@ -222,9 +253,9 @@ impl Lab {
             for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
         }
         let clock = LabClock::start();
-        let programs = Arc::new(Keeper::new(&network, built.hosts, zygote).map_err(lacking)?);
+        let programs = Arc::new(Keeper::new(&network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
-        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock)?);
+        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock, body.get("options"))?);
         let mut description =
             serde_json::to_value(&network).map_err(|error| LabError::new("Internal", error.to_string(), ""))?;
         description["interface"] = if built.kind == InterfaceKind::Tap { "tap".into() } else { "veth".into() };
@@ -251,6 +282,23 @@ impl Lab {
             let _ = is_done.recv_timeout(TIDY_TIME);
         }
     }
+}
+
+/// Adds what the agent used to the fabric's record; the times in user and kernel mode are of both.
+fn with_agent(mut record: Value, agent: ThreadUsage) -> Value {
+    let mut add = |part: &str, key: &str, amount: f64| {
+        if let Some(fields) = record.get_mut(part).and_then(Value::as_object_mut) {
+            let sum = fields.get(key).and_then(Value::as_f64).unwrap_or(0.0) + amount;
+            fields.insert(key.to_owned(), sum.into());
+        }
+    };
+    add("cpu_s", "agent", agent.cpu_s);
+    add("cpu_s", "user", agent.user_s);
+    add("cpu_s", "system", agent.cpu_s - agent.user_s);
+    if let Some(switches) = record.get_mut("involuntary_switches").and_then(Value::as_object_mut) {
+        switches.insert("agent".to_owned(), agent.involuntary_switches.into());
+    }
+    record
 }
 
 fn wanted_interface(options: Option<&Value>) -> Result<Option<InterfaceKind>, LabError> {

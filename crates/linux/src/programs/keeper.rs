@@ -78,7 +78,7 @@ pub struct Keeper {
     shared: Arc<Shared>,
     networks: BTreeMap<String, OwnedFd>,
     names: OwnedFd,
-    zygote: OwnedFd,
+    zygote: Arc<OwnedFd>,
 }
 
 impl Keeper {
@@ -86,7 +86,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When the kernel gives no descriptor or thread.
-    pub fn new(network: &NetworkSpec, hosts: Vec<HostNamespace>, zygote: OwnedFd) -> io::Result<Self> {
+    pub fn new(network: &NetworkSpec, hosts: Vec<HostNamespace>, zygote: Arc<OwnedFd>) -> io::Result<Self> {
         let names = rustix::fs::memfd_create("hosts", MemfdFlags::CLOEXEC)?;
         let content = names_of_hosts::content(network);
         let mut rest = content.as_bytes();

@@ -1,0 +1,60 @@
+# Everything sets itself up: a virtual environment in .venv, the Rust build in target/.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: help demo test check format bench docs wheel clean
+
+help:
+	@echo "make demo    run a small study and say where its report is"
+	@echo "make test    all tests"
+	@echo "make check   format, lint, types, tests"
+	@echo "make bench   benchmarks, beside the peers that are installed"
+	@echo "make docs    the documentation, into site/"
+	@echo "make wheel   a wheel, into dist/"
+
+$(VENV)/.tools: pyproject.toml tools/prerequisites.sh
+	@PYTHON="$(PYTHON)" tools/prerequisites.sh
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Python packages into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2"
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
+	@echo "Building twinnet (about two minutes the first time) ..."
+	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --quiet --extras dev
+	@touch $@
+
+demo: $(VENV)/.built
+	@$(BIN)/twinnet run tcp-udp-queues --preset demo --out results
+
+test: $(VENV)/.built
+	cargo test --workspace --exclude twinnet-python --quiet
+	$(BIN)/python -m pytest -q tests
+
+check: $(VENV)/.built
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check python tests bench
+	$(BIN)/ruff check python tests bench
+	$(BIN)/pyright
+	$(MAKE) --no-print-directory test
+
+format: $(VENV)/.built
+	cargo fmt --all
+	$(BIN)/ruff format python tests bench
+	$(BIN)/ruff check --fix --quiet python tests bench
+
+bench: $(VENV)/.built
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.built
+	$(BIN)/sphinx-build -W -q -b html docs site
+	@echo "site/index.html"
+
+wheel: $(VENV)/.built
+	$(BIN)/maturin build --release --quiet --out dist
+
+clean:
+	rm -rf $(VENV) target dist site

@@ -1,0 +1,214 @@
+//! What an app is to do, as the lab's protocol writes it: described, checked, built.
+
+use std::fmt::Display;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::http_client::HttpClient;
+use crate::http_server::HttpServer;
+use crate::ping::Ping;
+use crate::tcp_sink::TcpSink;
+use crate::tcp_source::TcpSource;
+use crate::udp_sink::UdpSink;
+use crate::udp_source::UdpSource;
+use crate::{
+    App, HttpClientConfig, HttpServerConfig, PingConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+};
+
+/// Why a description of an app was refused: what was given and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field is outside of its range.
+    #[error("{kind}: {field} is {given}; allowed is {allowed}")]
+    OutOfRange {
+        /// The app's kind.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it held.
+        given: String,
+        /// What it may hold.
+        allowed: String,
+    },
+    /// Of two fields that exclude each other, both or none were given: give exactly one.
+    #[error("{kind}: exactly one of {first} and {second} is needed; {given} given")]
+    ExactlyOne {
+        /// The app's kind.
+        kind: &'static str,
+        /// One of the two fields.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// `both were` or `none was`.
+        given: &'static str,
+    },
+}
+
+/// Shortest interval of counting: 1 ms.
+const INTERVAL_LEAST_PS: u64 = 1_000_000_000;
+/// Longest interval of counting: 1 h.
+const INTERVAL_MOST_PS: u64 = 3_600_000_000_000_000;
+
+/// Refuses `given` outside of `least..=most`.
+pub(crate) fn check_range<T: PartialOrd + Display>(
+    kind: &'static str,
+    field: &'static str,
+    given: T,
+    least: T,
+    most: T,
+) -> Result<(), ConfigError> {
+    if given >= least && given <= most {
+        return Ok(());
+    }
+    Err(ConfigError::OutOfRange { kind, field, given: given.to_string(), allowed: format!("{least} to {most}") })
+}
+
+/// Refuses port 0 where a port must be known.
+pub(crate) fn check_port(kind: &'static str, port: u16) -> Result<(), ConfigError> {
+    check_range(kind, "port", port, 1, u16::MAX)
+}
+
+/// Refuses an interval of counting that would need unreasonable memory or never end.
+pub(crate) fn check_interval(kind: &'static str, interval_ps: u64) -> Result<(), ConfigError> {
+    check_range(kind, "interval_ps", interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
+}
+
+/// Refuses both and none of two fields that exclude each other.
+pub(crate) fn check_exactly_one(
+    kind: &'static str,
+    (first, first_given): (&'static str, bool),
+    (second, second_given): (&'static str, bool),
+) -> Result<(), ConfigError> {
+    if first_given != second_given {
+        return Ok(());
+    }
+    let given = if first_given { "both were" } else { "none was" };
+    Err(ConfigError::ExactlyOne { kind, first, second, given })
+}
+
+/// A traffic program to run. Unknown fields are refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AppConfig {
+    /// Sends datagrams at a constant rate or as a Poisson process.
+    UdpSource(UdpSourceConfig),
+    /// Counts datagrams by sender and flow.
+    UdpSink(UdpSinkConfig),
+    /// Sends one TCP stream as fast as it goes.
+    TcpSource(TcpSourceConfig),
+    /// Counts TCP streams by connection.
+    TcpSink(TcpSinkConfig),
+    /// Serves `/bytes/N` by HTTP/1.1.
+    HttpServer(HttpServerConfig),
+    /// Fetches `/bytes/N` a number of times.
+    HttpClient(HttpClientConfig),
+    /// ICMP echo.
+    Ping(PingConfig),
+}
+
+impl AppConfig {
+    /// The value of `kind` in the protocol.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::UdpSource(_) => UdpSourceConfig::KIND,
+            Self::UdpSink(_) => UdpSinkConfig::KIND,
+            Self::TcpSource(_) => TcpSourceConfig::KIND,
+            Self::TcpSink(_) => TcpSinkConfig::KIND,
+            Self::HttpServer(_) => HttpServerConfig::KIND,
+            Self::HttpClient(_) => HttpClientConfig::KIND,
+            Self::Ping(_) => PingConfig::KIND,
+        }
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field that is out of range, with what it held and what it may hold.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::UdpSource(config) => config.validate(),
+            Self::UdpSink(config) => config.validate(),
+            Self::TcpSource(config) => config.validate(),
+            Self::TcpSink(config) => config.validate(),
+            Self::HttpServer(config) => config.validate(),
+            Self::HttpClient(config) => config.validate(),
+            Self::Ping(config) => config.validate(),
+        }
+    }
+
+    /// The app that does this. [`AppConfig::validate`] comes first: a description that it refuses builds an app that
+    /// counts nothing useful, though it does not panic.
+    #[must_use]
+    pub fn build(&self) -> Box<dyn App> {
+        match self.clone() {
+            Self::UdpSource(config) => Box::new(UdpSource::new(config)),
+            Self::UdpSink(config) => Box::new(UdpSink::new(config)),
+            Self::TcpSource(config) => Box::new(TcpSource::new(config)),
+            Self::TcpSink(config) => Box::new(TcpSink::new(config)),
+            Self::HttpServer(config) => Box::new(HttpServer::new(config)),
+            Self::HttpClient(config) => Box::new(HttpClient::new(config)),
+            Self::Ping(config) => Box::new(Ping::new(config)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: serde_json::Value) -> Result<AppConfig, String> {
+        let config: AppConfig = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        config.validate().map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+
+    #[test]
+    fn every_kind_of_the_protocol_is_read_and_written_back_alike() {
+        let second = 1_000_000_000_000_u64;
+        for value in [
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "payload_bytes": 1470, "rate_bps": 512_000_000,
+                   "process": "constant", "duration_ps": second}),
+            json!({"kind": "udp_source", "to": "fd00::4", "port": 5003, "flow": 1, "payload_bytes": 64, "packets_per_second": 10.5,
+                   "process": "poisson", "packets": 10}),
+            json!({"kind": "udp_sink", "port": 5003, "interval_ps": second}),
+            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
+            json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
+            json!({"kind": "http_server", "port": 8080}),
+            json!({"kind": "http_client", "to": "10.0.0.4", "port": 8080, "flow": 5, "bytes": 400_000_000, "count": 1, "connections": 1,
+                   "interval_ps": second}),
+            json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "interval_ps": second, "payload_bytes": 56, "timeout_ps": second}),
+        ] {
+            let config = read(value.clone()).unwrap();
+            assert_eq!(config.kind(), value["kind"]);
+            let mut written = serde_json::to_value(&config).unwrap();
+            written.as_object_mut().unwrap().retain(|_, field| !field.is_null());
+            assert_eq!(written, value);
+            assert!(!config.build().finished());
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_the_field_and_what_is_allowed() {
+        let error = read(json!({"kind": "udp_sink", "port": 0, "interval_ps": 1_000_000_000})).unwrap_err();
+        assert_eq!(error, "udp_sink: port is 0; allowed is 1 to 65535");
+        let error = read(json!({"kind": "udp_sink", "port": 1, "interval_ps": 1})).unwrap_err();
+        assert_eq!(error, "udp_sink: interval_ps is 1; allowed is 1000000000 to 3600000000000000");
+        let error = read(json!({"kind": "udp_sink", "port": 1, "interval_ps": 1_000_000_000, "speed": 3})).unwrap_err();
+        assert!(error.contains("unknown field `speed`"), "{error}");
+        let error = read(json!({"kind": "udp_sinc"})).unwrap_err();
+        assert!(error.contains("unknown variant `udp_sinc`"), "{error}");
+        let error = read(
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 1, "flow": 1, "payload_bytes": 1470, "rate_bps": 1,
+            "packets_per_second": 1, "process": "constant", "packets": 1}),
+        )
+        .unwrap_err();
+        assert_eq!(error, "udp_source: exactly one of rate_bps and packets_per_second is needed; both were given");
+        let error =
+            read(json!({"kind": "tcp_source", "to": "::1", "port": 1, "flow": 1, "interval_ps": 1_000_000_000}))
+                .unwrap_err();
+        assert_eq!(error, "tcp_source: exactly one of duration_ps and bytes is needed; none was given");
+    }
+}

@@ -1,0 +1,35 @@
+//! Waiting on a port of both address families, as a server does.
+
+use crate::{Host, HostError, SocketId};
+
+/// Opens UDP sockets on `port`.
+///
+/// # Errors
+/// The refusal of IPv4, or of IPv6 when the port is taken there.
+pub fn udp(host: &mut dyn Host, port: u16) -> Result<Vec<SocketId>, HostError> {
+    open_both(host, |host, v6| host.udp_bind(port, v6))
+}
+
+/// Opens TCP listeners on `port`.
+///
+/// # Errors
+/// As [`udp`].
+pub fn tcp(host: &mut dyn Host, port: u16) -> Result<Vec<SocketId>, HostError> {
+    open_both(host, |host, v6| host.tcp_listen(port, v6))
+}
+
+/// Opens a socket of each family. A host without IPv6 is content with IPv4.
+fn open_both(
+    host: &mut dyn Host,
+    open: impl Fn(&mut dyn Host, bool) -> Result<SocketId, HostError>,
+) -> Result<Vec<SocketId>, HostError> {
+    let first = open(host, false)?;
+    match open(host, true) {
+        Ok(second) => Ok(vec![first, second]),
+        Err(error @ HostError::AddressInUse(_)) => {
+            host.close(first);
+            Err(error)
+        }
+        Err(_) => Ok(vec![first]),
+    }
+}

@@ -1,0 +1,304 @@
+//! ICMP echo: requests at equal distances, and the round trip of each reply.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use twinnet_units::{Duration, Time};
+
+use crate::config::{check_range, ConfigError};
+use crate::errors::ErrorTally;
+use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::{App, Chunk, Event, Host, SocketId, Summary};
+
+/// Type of an ICMP echo request (RFC 792).
+const ECHO_REQUEST: u8 = 8;
+/// Type of an ICMP echo reply.
+const ECHO_REPLY: u8 = 0;
+/// Type of an ICMPv6 echo request (RFC 4443).
+const ECHO_REQUEST_V6: u8 = 128;
+/// Type of an ICMPv6 echo reply.
+const ECHO_REPLY_V6: u8 = 129;
+/// Bytes of an echo header: type, code, checksum, identifier, sequence number.
+const HEADER: usize = 8;
+/// Requests whose time is not over: fewer than sequence numbers, so that a reply belongs to one request only.
+const MOST_OUTSTANDING: u64 = 30_000;
+
+/// What a ping is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingConfig {
+    /// Whom to ask.
+    pub to: IpAddr,
+    /// The flow's number.
+    pub flow: u32,
+    /// How many requests.
+    pub count: u64,
+    /// The distance between requests.
+    pub interval_ps: u64,
+    /// Bytes after the echo header: 0 to 65,499.
+    pub payload_bytes: u32,
+    /// How long to wait for a reply; at most 30,000 intervals.
+    pub timeout_ps: u64,
+}
+
+impl PingConfig {
+    pub(crate) const KIND: &'static str = "ping";
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check_range(Self::KIND, "count", self.count, 1, u64::MAX)?;
+        check_range(Self::KIND, "interval_ps", self.interval_ps, 1_000_000, 3_600_000_000_000_000)?;
+        check_range(Self::KIND, "payload_bytes", self.payload_bytes, 0, 65_499)?;
+        let most = self.interval_ps.saturating_mul(MOST_OUTSTANDING);
+        check_range(Self::KIND, "timeout_ps", self.timeout_ps, 1, most)
+    }
+}
+
+struct Outstanding {
+    number: u64,
+    sent: Time,
+    answered: bool,
+}
+
+/// The app.
+pub struct Ping {
+    config: PingConfig,
+    socket: Option<SocketId>,
+    start: Option<Time>,
+    end: Option<Time>,
+    /// When the next request is due; `None` before the start and after the last.
+    due: Option<Time>,
+    due_count: u64,
+    /// Requests whose time is not over, the oldest first.
+    outstanding: VecDeque<Outstanding>,
+    sent: u64,
+    lost: u64,
+    duplicates: u64,
+    late: u64,
+    round_trips: Summary,
+    finished: bool,
+    errors: ErrorTally,
+}
+
+impl Ping {
+    /// A ping that does what `config` says.
+    #[must_use]
+    pub fn new(config: PingConfig) -> Self {
+        Self {
+            config,
+            socket: None,
+            start: None,
+            end: None,
+            due: None,
+            due_count: 0,
+            outstanding: VecDeque::new(),
+            sent: 0,
+            lost: 0,
+            duplicates: 0,
+            late: 0,
+            round_trips: Summary::default(),
+            finished: false,
+            errors: ErrorTally::default(),
+        }
+    }
+
+    fn begin(&mut self, now: Time, host: &mut dyn Host) {
+        self.start = Some(now);
+        match host.icmp_open(self.config.to.is_ipv6()) {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.due = Some(now);
+            }
+            Err(error) => {
+                self.errors.add(error);
+                self.finished = true;
+            }
+        }
+    }
+
+    fn send_due(&mut self, now: Time, host: &mut dyn Host) {
+        let (Some(start), Some(socket), Some(due)) = (self.start, self.socket, self.due) else { return };
+        if due > now {
+            return;
+        }
+        let request = if self.config.to.is_ipv6() { ECHO_REQUEST_V6 } else { ECHO_REQUEST };
+        #[allow(clippy::cast_possible_truncation)]
+        let [high, low] = (self.due_count as u16).to_be_bytes();
+        let message = [request, 0, 0, 0, 0, 0, high, low];
+        let to = SocketAddr::new(self.config.to, 0);
+        match host.icmp_send(socket, to, Chunk::Padded(&message, self.config.payload_bytes)) {
+            Ok(()) => {
+                self.sent += 1;
+                self.outstanding.push_back(Outstanding { number: self.due_count, sent: now, answered: false });
+            }
+            Err(error) => self.errors.add(error),
+        }
+        self.due_count += 1;
+        let passed = self.due_count.saturating_mul(self.config.interval_ps);
+        self.due = (self.due_count < self.config.count).then(|| start + Duration::from_ps(passed));
+    }
+
+    /// Gives up on requests whose time is over, and ends when there is nothing left to wait for.
+    fn expire(&mut self, now: Time, host: &mut dyn Host) {
+        let timeout = Duration::from_ps(self.config.timeout_ps);
+        while self.outstanding.front().is_some_and(|oldest| oldest.sent + timeout <= now) {
+            if self.outstanding.pop_front().is_some_and(|request| !request.answered) {
+                self.lost += 1;
+            }
+        }
+        if self.due.is_none() && self.outstanding.iter().all(|request| request.answered) {
+            self.finish(now, host);
+        }
+    }
+
+    fn finish(&mut self, now: Time, host: &mut dyn Host) {
+        self.due = None;
+        self.end.get_or_insert(now);
+        self.finished = true;
+        if let Some(socket) = self.socket.take() {
+            host.close(socket);
+        }
+    }
+
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], arrived: Time) {
+        let expected = if self.config.to.is_ipv6() { ECHO_REPLY_V6 } else { ECHO_REPLY };
+        let Some(&[kind, _, _, _, _, _, high, low]) = bytes.first_chunk::<HEADER>() else { return };
+        if kind != expected || from.ip() != self.config.to {
+            return;
+        }
+        let sequence = u16::from_be_bytes([high, low]);
+        #[allow(clippy::cast_possible_truncation)]
+        let found = self.outstanding.iter_mut().rev().find(|request| request.number as u16 == sequence);
+        match found {
+            Some(request) if request.answered => self.duplicates += 1,
+            Some(request) => {
+                request.answered = true;
+                self.round_trips.add(arrived.since(request.sent).as_ps());
+            }
+            None => self.late += 1,
+        }
+    }
+}
+
+impl App for Ping {
+    fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
+        match event {
+            Event::Start => {
+                self.begin(now, host);
+                self.send_due(now, host);
+            }
+            Event::Timer => {
+                self.expire(now, host);
+                self.send_due(now, host);
+            }
+            Event::Datagram { from, bytes, arrived, .. } => {
+                self.receive(from, bytes, arrived);
+                self.expire(now, host);
+            }
+            Event::Stop => self.finish(now, host),
+            Event::Failed { error, .. } => {
+                self.errors.add(error);
+                self.finish(now, host);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if self.finished {
+            return None;
+        }
+        let timeout = Duration::from_ps(self.config.timeout_ps);
+        let expiry = self.outstanding.front().map(|oldest| oldest.sent + timeout);
+        // Without anything due or outstanding (the last request was refused) the end is due at once.
+        let idle = (self.due.is_none() && expiry.is_none()).then_some(self.start).flatten();
+        [self.due, expiry, idle].into_iter().flatten().min()
+    }
+
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    fn report(&self, now: Time) -> Value {
+        let mut row = FlowReport::new(Some(self.config.flow), Protocol::Icmp, Role::Source)
+            .with_errors(&self.errors)
+            .with_round_trips(&self.round_trips);
+        if self.late > 0 {
+            row.errors.push(format!("replies that came after the timeout, counted as lost: {}", self.late));
+        }
+        row.to = Some(self.config.to.to_string());
+        row.start_ps = self.start.map(Time::as_ps);
+        row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
+        row.packets = Some(self.sent);
+        row.bytes = self.sent * u64::from(self.config.payload_bytes);
+        row.lost = Some(self.lost);
+        row.duplicates = Some(self.duplicates);
+        AppReport { flows: vec![row] }.into_json()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_network::LoopNetwork;
+    use crate::AppConfig;
+    use serde_json::json;
+
+    fn ping(to: &str, count: u64) -> AppConfig {
+        let config: AppConfig = serde_json::from_value(json!({"kind": "ping", "to": to, "flow": 2, "count": count,
+            "interval_ps": 100_000_000_000_u64, "payload_bytes": 56, "timeout_ps": 1_000_000_000_000_u64}))
+        .unwrap();
+        config.validate().unwrap();
+        config
+    }
+
+    #[test]
+    fn round_trips_are_measured_over_both_versions() {
+        for to in ["10.0.0.2", "fd00::2"] {
+            let mut network = LoopNetwork::new(Duration::from_ms(5));
+            let app = network.start(0, &ping(to, 3));
+            network.run_until(Time::ZERO + Duration::from_secs(5));
+            assert!(network.finished(app));
+            let row = &network.report(app)["flows"][0];
+            assert_eq!((&row["packets"], &row["bytes"], &row["lost"]), (&json!(3), &json!(168), &json!(0)));
+            let rtt = &row["rtt_ps"];
+            assert_eq!(
+                (&rtt["count"], &rtt["min"], &rtt["max"]),
+                (&json!(3), &json!(10_000_000_000_u64), &json!(10_000_000_000_u64))
+            );
+            // It ends with the last reply, not with its timeout.
+            assert_eq!(row["end_ps"], 210_000_000_000_u64);
+            assert_eq!(network.open_sockets(), 0);
+        }
+    }
+
+    #[test]
+    fn lost_late_and_double_replies_are_told_apart() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        network.datagram_fate(|number| match number {
+            1 => vec![],
+            2 => vec![Duration::from_ms(1), Duration::from_ms(2)],
+            3 => vec![Duration::from_ms(1200)],
+            _ => vec![Duration::ZERO],
+        });
+        let app = network.start(0, &ping("10.0.0.2", 20));
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        let row = &network.report(app)["flows"][0];
+        assert_eq!((&row["packets"], &row["lost"], &row["duplicates"]), (&json!(20), &json!(2), &json!(1)));
+        assert_eq!(row["errors"], json!(["replies that came after the timeout, counted as lost: 1"]));
+        assert_eq!(row["rtt_ps"]["count"], 18);
+    }
+
+    #[test]
+    fn nobody_there_is_all_lost() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        network.datagram_fate(|_| vec![]);
+        let app = network.start(0, &ping("10.0.0.9", 2));
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        assert!(network.finished(app));
+        let row = &network.report(app)["flows"][0];
+        assert_eq!((&row["lost"], &row["rtt_ps"]), (&json!(2), &Value::Null));
+        assert_eq!(row["end_ps"], 1_100_000_000_000_u64);
+    }
+}

@@ -1,0 +1,168 @@
+//! What an app reports: one row for each flow, with the columns of the lab's protocol.
+//!
+//! Keys that have no meaning for a kind of app are absent; keys that have one but no value yet are null.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::errors::ErrorTally;
+use crate::intervals::IntervalCounter;
+use crate::{IntervalsReport, Summary, SummaryReport};
+
+/// The protocol of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Datagrams.
+    Udp,
+    /// A stream.
+    Tcp,
+    /// Requests and responses.
+    Http,
+    /// Echo.
+    Icmp,
+}
+
+/// Which end of the flow the row was counted at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Sends.
+    Source,
+    /// Receives.
+    Sink,
+    /// Asks.
+    Client,
+    /// Answers.
+    Server,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// The flow's number; null for traffic of a foreign sender, which carries none, and for servers.
+    pub flow: Option<u32>,
+    /// The sender's address and port (for ICMP the address alone), where known.
+    pub from: Option<String>,
+    /// The receiver's address and port (for ICMP the address alone), where known.
+    pub to: Option<String>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Which end counted.
+    pub role: Role,
+    /// When the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
+    pub start_ps: Option<u64>,
+    /// When it ended, or the moment of the report while it lasts: a source's last datagram or the end of its stream, a sink's last arrival.
+    pub end_ps: Option<u64>,
+    /// Datagrams, echo requests, HTTP responses: sent by a source or server, received by a sink or client. Duplicates are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// Bytes of payload: of UDP, of the stream, of HTTP bodies, of echo requests sent.
+    pub bytes: u64,
+    /// Sequence numbers that did not arrive up to the highest that did; echo requests without a reply in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// Arrivals below the highest sequence number so far (RFC 4737, Type-P-Reordered).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordered: Option<u64>,
+    /// Arrivals of a sequence number that had arrived before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<u64>,
+    /// What went wrong, each text once with its number.
+    pub errors: Vec<String>,
+    /// Round trips: of an echo; of an HTTP request, from its first byte sent to the last byte of its response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_ps: Option<Option<SummaryReport>>,
+    /// One-way delay (RFC 7679), from the app that sends to the arrival at the receiving host's interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ps: Option<Option<SummaryReport>>,
+    /// Interarrival jitter as RFC 3550 smooths it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_rfc3550_ps: Option<f64>,
+    /// What was counted in each interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Option<IntervalsReport>>,
+}
+
+impl FlowReport {
+    /// A row in which nothing has happened yet.
+    #[must_use]
+    pub const fn new(flow: Option<u32>, protocol: Protocol, role: Role) -> Self {
+        Self {
+            flow,
+            from: None,
+            to: None,
+            protocol,
+            role,
+            start_ps: None,
+            end_ps: None,
+            packets: None,
+            bytes: 0,
+            lost: None,
+            reordered: None,
+            duplicates: None,
+            errors: Vec::new(),
+            rtt_ps: None,
+            delay_ps: None,
+            jitter_rfc3550_ps: None,
+            intervals: None,
+        }
+    }
+
+    /// Adds the errors.
+    #[must_use]
+    pub fn with_errors(mut self, errors: &ErrorTally) -> Self {
+        self.errors.extend(errors.lines());
+        self
+    }
+
+    /// Adds the intervals, and an error when not all could be kept.
+    #[must_use]
+    pub fn with_intervals(mut self, intervals: &IntervalCounter) -> Self {
+        self.intervals = Some(intervals.report());
+        if intervals.overflowed() {
+            self.errors.push("the flow lasted longer than intervals can be kept: use longer intervals".to_owned());
+        }
+        self
+    }
+
+    /// Adds round trips.
+    #[must_use]
+    pub fn with_round_trips(mut self, round_trips: &Summary) -> Self {
+        self.rtt_ps = Some(round_trips.report());
+        self
+    }
+}
+
+/// All rows of one app.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppReport {
+    /// The rows.
+    pub flows: Vec<FlowReport>,
+}
+
+impl AppReport {
+    /// As a JSON object.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        serde_json::to_value(self).unwrap_or_else(|_| serde_json::json!({"flows": []}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_meaning_are_absent_and_keys_without_value_are_null() {
+        let row = FlowReport::new(Some(7), Protocol::Icmp, Role::Source).with_round_trips(&Summary::default());
+        let json = AppReport { flows: vec![row] }.into_json();
+        let row = json["flows"][0].as_object().unwrap();
+        assert_eq!(
+            (row["flow"].as_u64(), row["protocol"].as_str(), row["role"].as_str()),
+            (Some(7), Some("icmp"), Some("source"))
+        );
+        assert!(row["rtt_ps"].is_null() && row.contains_key("rtt_ps"));
+        assert!(!row.contains_key("delay_ps") && !row.contains_key("intervals") && !row.contains_key("lost"));
+    }
+}

@@ -1,0 +1,299 @@
+//! Counts datagrams by sender and flow: loss, duplicates, reordering, one-way delay, jitter, and by interval.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use twinnet_units::{Duration, Time};
+
+use crate::config::{check_interval, check_port, ConfigError};
+use crate::datagram::Header;
+use crate::errors::ErrorTally;
+use crate::intervals::IntervalCounter;
+use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::sequence::{Arrival, SequenceAccount};
+use crate::{listen, App, Event, Host, Summary};
+
+/// Flows that are kept; datagrams of more are told as an error.
+const MOST_FLOWS: usize = 4096;
+
+/// What a UDP sink is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpSinkConfig {
+    /// The port to receive on.
+    pub port: u16,
+    /// The interval of counting.
+    pub interval_ps: u64,
+}
+
+impl UdpSinkConfig {
+    pub(crate) const KIND: &'static str = "udp_sink";
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check_port(Self::KIND, self.port)?;
+        check_interval(Self::KIND, self.interval_ps)
+    }
+}
+
+/// One flow of one sender.
+struct Flow {
+    from: SocketAddr,
+    /// `None`: datagrams too short to carry our header.
+    number: Option<u32>,
+    first: Time,
+    last: Time,
+    packets: u64,
+    bytes: u64,
+    sequences: SequenceAccount,
+    delays: Summary,
+    jitter: Jitter,
+    intervals: IntervalCounter,
+}
+
+/// RFC 3550, 6.4.1: `J(i) = J(i-1) + (|D(i-1,i)| - J(i-1)) / 16`, in order of arrival.
+#[derive(Default)]
+struct Jitter {
+    transit_ps: Option<i128>,
+    smoothed_ps: f64,
+}
+
+impl Jitter {
+    #[allow(clippy::cast_precision_loss)]
+    fn add(&mut self, sent: Time, arrived: Time) {
+        let transit = i128::from(arrived.as_ps()) - i128::from(sent.as_ps());
+        if let Some(before) = self.transit_ps.replace(transit) {
+            self.smoothed_ps += ((transit - before).unsigned_abs() as f64 - self.smoothed_ps) / 16.0;
+        }
+    }
+}
+
+impl Flow {
+    fn new(from: SocketAddr, number: Option<u32>, interval: Duration, now: Time) -> Self {
+        Self {
+            from,
+            number,
+            first: now,
+            last: now,
+            packets: 0,
+            bytes: 0,
+            sequences: SequenceAccount::default(),
+            delays: Summary::default(),
+            jitter: Jitter::default(),
+            intervals: IntervalCounter::of_packets(interval),
+        }
+    }
+
+    fn count(&mut self, header: Option<Header>, length: usize, arrived: Time) {
+        self.last = self.last.max(arrived);
+        if let Some(header) = header {
+            if self.sequences.enter(header.sequence) == Arrival::Duplicate {
+                return;
+            }
+            if let Some(sent) = header.sent {
+                let sent = Time::from_ns(sent.0);
+                self.delays.add(arrived.since(sent).as_ps());
+                self.jitter.add(sent, arrived);
+            }
+        }
+        self.packets += 1;
+        self.bytes += length as u64;
+        self.intervals.add(arrived, length as u64);
+    }
+
+    fn report(&self) -> FlowReport {
+        let mut row = FlowReport::new(self.number, Protocol::Udp, Role::Sink).with_intervals(&self.intervals);
+        row.from = Some(self.from.to_string());
+        row.start_ps = Some(self.first.as_ps());
+        row.end_ps = Some(self.last.as_ps());
+        row.packets = Some(self.packets);
+        row.bytes = self.bytes;
+        if self.number.is_some() {
+            row.lost = Some(self.sequences.lost());
+            row.reordered = Some(self.sequences.reordered());
+            row.duplicates = Some(self.sequences.duplicates());
+            row.delay_ps = Some(self.delays.report());
+            row.jitter_rfc3550_ps = Some(self.jitter.smoothed_ps);
+        }
+        row
+    }
+}
+
+/// The app.
+pub struct UdpSink {
+    config: UdpSinkConfig,
+    /// Place in `flows` by sender and number.
+    places: HashMap<(SocketAddr, Option<u32>), usize>,
+    flows: Vec<Flow>,
+    /// The flow of the last datagram: the next one is often of the same.
+    latest: usize,
+    finished: bool,
+    errors: ErrorTally,
+}
+
+impl UdpSink {
+    /// A sink that does what `config` says.
+    #[must_use]
+    pub fn new(config: UdpSinkConfig) -> Self {
+        Self {
+            config,
+            places: HashMap::new(),
+            flows: Vec::new(),
+            latest: 0,
+            finished: false,
+            errors: ErrorTally::default(),
+        }
+    }
+
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
+        let header = Header::parse(&bytes[..bytes.len().min(length)]);
+        let number = header.map(|header| header.flow);
+        let same = self.flows.get(self.latest).is_some_and(|flow| flow.from == from && flow.number == number);
+        if !same {
+            let known = self.places.get(&(from, number)).copied();
+            let Some(place) = known.or_else(|| self.admit(from, number, arrived)) else { return };
+            self.latest = place;
+        }
+        self.flows[self.latest].count(header, length, arrived);
+    }
+
+    fn admit(&mut self, from: SocketAddr, number: Option<u32>, now: Time) -> Option<usize> {
+        if self.flows.len() >= MOST_FLOWS {
+            self.errors.add(format!("a datagram of a flow beyond the first {MOST_FLOWS} was not counted"));
+            return None;
+        }
+        self.flows.push(Flow::new(from, number, Duration::from_ps(self.config.interval_ps), now));
+        let place = self.flows.len() - 1;
+        self.places.insert((from, number), place);
+        Some(place)
+    }
+}
+
+impl App for UdpSink {
+    fn handle(&mut self, _now: Time, event: Event<'_>, host: &mut dyn Host) {
+        match event {
+            Event::Start => {
+                if let Err(error) = listen::udp(host, self.config.port) {
+                    self.errors.add(error);
+                    self.finished = true;
+                }
+            }
+            Event::Datagram { from, bytes, length, arrived, .. } => self.receive(from, bytes, length, arrived),
+            Event::Stop => self.finished = true,
+            Event::Failed { error, .. } => self.errors.add(error),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Errors that belong to no flow stand in a row without one.
+    fn report(&self, _now: Time) -> Value {
+        let mut flows: Vec<FlowReport> = self.flows.iter().map(Flow::report).collect();
+        if !self.errors.lines().is_empty() {
+            flows.push(FlowReport::new(None, Protocol::Udp, Role::Sink).with_errors(&self.errors));
+        }
+        AppReport { flows }.into_json()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_network::LoopNetwork;
+    use crate::AppConfig;
+    use serde_json::json;
+
+    fn app(value: Value) -> AppConfig {
+        let config: AppConfig = serde_json::from_value(value).unwrap();
+        config.validate().unwrap();
+        config
+    }
+
+    fn sink() -> AppConfig {
+        app(json!({"kind": "udp_sink", "port": 5003, "interval_ps": 100_000_000_000_u64}))
+    }
+
+    fn source(flow: u32, packets: u64) -> AppConfig {
+        app(json!({"kind": "udp_source", "to": "10.0.0.2", "port": 5003, "flow": flow, "payload_bytes": 1000,
+                   "packets_per_second": 1000, "process": "constant", "packets": packets}))
+    }
+
+    #[test]
+    fn two_sources_are_counted_apart_with_their_delay_and_intervals() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let sink = network.start(1, &sink());
+        network.start(0, &source(7, 500));
+        network.start(0, &source(8, 250));
+        network.run_until(Time::ZERO + Duration::from_secs(1));
+        let report = network.report(sink);
+        let flows = report["flows"].as_array().unwrap();
+        assert_eq!(flows.len(), 2);
+        assert_eq!((flows[0]["flow"].as_u64(), flows[0]["packets"].as_u64()), (Some(7), Some(500)));
+        assert_eq!((flows[1]["flow"].as_u64(), flows[1]["bytes"].as_u64()), (Some(8), Some(250_000)));
+        assert_eq!(flows[0]["delay_ps"]["min"], 5_000_000_000_u64);
+        assert_eq!(flows[0]["delay_ps"]["max"], 5_000_000_000_u64);
+        assert_eq!(flows[0]["jitter_rfc3550_ps"], 0.0);
+        // The first datagram arrives at 5 ms, the last at 504 ms.
+        assert_eq!(flows[0]["intervals"]["packets"], json!([95, 100, 100, 100, 100, 5]));
+        assert_eq!(flows[0]["intervals"]["first"], 0);
+    }
+
+    #[test]
+    fn what_the_network_does_to_datagrams_is_told() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        // Number 10 is lost, 20 comes twice, 30 comes 3 ms late: after 31, 32 and (sent first at that moment) 33.
+        network.datagram_fate(|number| match number {
+            10 => vec![],
+            20 => vec![Duration::ZERO, Duration::ZERO],
+            30 => vec![Duration::from_us(2500)],
+            _ => vec![Duration::ZERO],
+        });
+        let sink = network.start(1, &sink());
+        network.start(0, &source(7, 100));
+        network.run_until(Time::ZERO + Duration::from_secs(1));
+        let flow = &network.report(sink)["flows"][0];
+        let count = |key: &str| flow[key].as_u64().unwrap();
+        assert_eq!((count("packets"), count("lost"), count("duplicates"), count("reordered")), (99, 1, 1, 1));
+        assert_eq!(flow["delay_ps"]["max"], 7_500_000_000_u64);
+    }
+
+    #[test]
+    fn jitter_follows_the_formula_of_rfc_3550() {
+        let mut jitter = Jitter::default();
+        for (sent, arrived) in [(0, 100), (1000, 1116), (2000, 2100)] {
+            jitter.add(Time::from_ps(sent), Time::from_ps(arrived));
+        }
+        // |D| is 16 twice: 1, then 1 + 15/16.
+        assert!((jitter.smoothed_ps - 1.9375).abs() < 1e-12);
+    }
+
+    #[test]
+    fn datagrams_too_short_for_a_header_are_counted_without_a_flow() {
+        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000 });
+        sink.receive("10.0.0.1:9".parse().unwrap(), b"hello", 5, Time::ZERO);
+        let row = &sink.report(Time::ZERO)["flows"][0];
+        assert_eq!((row["flow"].is_null(), row["packets"].as_u64(), row["bytes"].as_u64()), (true, Some(1), Some(5)));
+        assert!(row.get("lost").is_none());
+    }
+
+    #[test]
+    fn a_taken_port_ends_the_sink_with_an_error() {
+        let mut network = LoopNetwork::new(Duration::ZERO);
+        network.start(1, &sink());
+        let second = network.start(1, &sink());
+        network.run_until(Time::from_ns(1));
+        assert!(network.finished(second));
+        assert_eq!(
+            network.report(second)["flows"][0]["errors"],
+            json!(["address 0.0.0.0:5003 is in use on this host"])
+        );
+    }
+}

@@ -1,0 +1,954 @@
+//! The engine: moves frames between ports as time passes.
+//!
+//! Whoever drives it (the real-time loop, or the virtual clock) calls [`Fabric::advance`] with the time it is, and hands in
+//! a [`World`] in which the real hosts live. The engine never asks what time it is.
+
+use twinnet_packet::{Frame, Framing};
+use twinnet_units::{Duration, Time};
+
+use crate::event::{mix, Class, Event, EventQueue};
+use crate::impair::{stream, ImpairError, Impairments};
+use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed, InFlight};
+use crate::queue::{Backlog, DropReason, DropSink, QueueConfig, QueueError};
+use crate::switch::{Output, Switch};
+use crate::tree::spanning_tree;
+
+/// Switches that a frame may pass before it is taken for one that goes in circles.
+pub const HOP_LIMIT: u16 = 255;
+
+/// What one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small frames to be
+/// worth a turn, and few enough super-segments to stay in a processor's cache.
+const INTERFACE_BUDGET: Budget = Budget { frames: 64, bytes: 128 * 1024 };
+
+/// Frames that wait at a switch's port unless another queue is configured.
+pub const DEFAULT_QUEUE_FRAMES: u64 = 1000;
+
+/// How much may be sent in one go by a port without a line rate.
+#[derive(Clone, Copy)]
+struct Budget {
+    frames: usize,
+    bytes: u64,
+}
+
+impl Budget {
+    const UNLIMITED: Self = Self { frames: usize::MAX, bytes: u64::MAX };
+
+    /// Takes `frame` off.
+    fn spend(&mut self, frame: &Frame) {
+        self.frames = self.frames.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(frame.length());
+    }
+
+    const fn is_spent(self) -> bool {
+        self.frames == 0 || self.bytes == 0
+    }
+}
+
+/// A node of the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// A port of a node. The direction of a link that this port sends into has the same index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(pub u32);
+
+/// A link between two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkId(pub u32);
+
+/// Which way a frame passed a port, seen from the port's node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It arrived at the node.
+    In,
+    /// It left the node.
+    Out,
+}
+
+/// Where the real hosts live: what the engine needs of them.
+pub trait World {
+    /// `frame` has arrived at the host behind `port`; it was due at `due`.
+    fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time);
+
+    /// The next frame that the host behind `port` wants to send, if there is one.
+    fn pull(&mut self, port: PortId) -> Option<Box<Frame>>;
+
+    /// A frame passed a port under capture: its last bit at `at`.
+    fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time);
+
+    /// The link at the host's `port` went up or down.
+    fn carrier(&mut self, port: PortId, up: bool);
+}
+
+/// A change of a link in motion. All fields that are set take effect together.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionChange {
+    /// The new configuration; frames whose first bit has left keep the old rate, frames that have left keep their delay.
+    pub config: Option<DirectionConfig>,
+    /// Up or down. Going down loses the frames in the queue and on the wire.
+    pub up: Option<bool>,
+}
+
+/// Why a network cannot be built or changed as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A queue configuration is refused.
+    #[error("queue at {port}: {source}")]
+    Queue {
+        /// The port's name.
+        port: String,
+        /// What is wrong with it.
+        source: QueueError,
+    },
+    /// An impairment is refused.
+    #[error("link from {port}: {source}")]
+    Impair {
+        /// The sending port's name.
+        port: String,
+        /// What is wrong with it.
+        source: ImpairError,
+    },
+}
+
+enum Node {
+    Host,
+    Switch(Box<SwitchNode>),
+}
+
+struct SwitchNode {
+    switch: Switch,
+    delay: Duration,
+    /// Port of the fabric by OpenFlow port number.
+    ports: Vec<(u32, PortId)>,
+    thinking: std::collections::VecDeque<(Time, PortId, Box<Frame>)>,
+    timeout_at: Option<Time>,
+}
+
+struct Port {
+    node: NodeId,
+    name: String,
+    number: u32,
+    captured: bool,
+    looped: u64,
+    received: u64,
+    received_bytes: u64,
+}
+
+struct Link {
+    ends: (PortId, PortId),
+    up: bool,
+}
+
+/// What a port has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PortCounters {
+    /// What it sent, and what it could not.
+    #[serde(flatten)]
+    pub sent: DirectionCounters,
+    /// Frames that arrived at it.
+    pub received_frames: u64,
+    /// Their bytes at the link layer.
+    pub received_bytes: u64,
+    /// Frames that ended here because they had passed too many switches.
+    pub dropped_loop: u64,
+    /// Frames that wait at it.
+    pub backlog_frames: u64,
+    /// Their bytes at the link layer.
+    pub backlog_bytes: u64,
+}
+
+/// The network in motion.
+pub struct Fabric {
+    seed: u64,
+    now: Time,
+    events: EventQueue,
+    nodes: Vec<Node>,
+    ports: Vec<Port>,
+    directions: Vec<Option<Direction>>,
+    links: Vec<Link>,
+    changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
+    samplers: Vec<Sampler>,
+    outputs: Vec<Output>,
+    trace: u64,
+    tree_is_stale: bool,
+}
+
+/// Counters taken at regular moments: what each port sent in each interval, and what waited at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// One series for each port, in the order asked for.
+    pub ports: Vec<(PortId, Vec<Sample>)>,
+    /// When the first interval began.
+    pub start: Time,
+}
+
+/// One interval of one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Frames sent.
+    pub frames: u64,
+    /// Their bytes at the link layer.
+    pub link_bytes: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Frames dropped for any reason.
+    pub drops: u64,
+    /// Bytes that waited at the interval's end.
+    pub backlog_bytes: u64,
+}
+
+struct Sampler {
+    interval: Duration,
+    next: Time,
+    last: Vec<DirectionCounters>,
+    samples: Samples,
+}
+
+/// Counts what a queue discipline gives up.
+struct CountDrops<'a>(&'a mut DirectionCounters);
+
+impl DropSink for CountDrops<'_> {
+    fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
+        let counter = match reason {
+            DropReason::Overlimit => &mut self.0.dropped_overlimit,
+            DropReason::Early => &mut self.0.dropped_early,
+            DropReason::Unclassified => &mut self.0.dropped_unclassified,
+        };
+        *counter += frame.frames();
+    }
+}
+
+impl Fabric {
+    /// An empty fabric. All randomness in it comes from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Time::ZERO,
+            events: EventQueue::new(seed),
+            nodes: Vec::new(),
+            ports: Vec::new(),
+            directions: Vec::new(),
+            links: Vec::new(),
+            changes: Vec::new(),
+            samplers: Vec::new(),
+            outputs: Vec::new(),
+            trace: seed,
+            tree_is_stale: false,
+        }
+    }
+
+    /// Adds a host whose frames come from the [`World`].
+    pub fn add_host(&mut self) -> NodeId {
+        self.add_node(Node::Host)
+    }
+
+    /// Adds a switch that thinks for `delay` about every frame.
+    pub fn add_switch(&mut self, switch: Switch, delay: Duration) -> NodeId {
+        self.add_node(Node::Switch(Box::new(SwitchNode {
+            switch,
+            delay,
+            ports: Vec::new(),
+            thinking: std::collections::VecDeque::new(),
+            timeout_at: None,
+        })))
+    }
+
+    fn add_node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(index(self.nodes.len() - 1))
+    }
+
+    /// Adds a port to `node`. For a switch, `number` is its OpenFlow port number; `mac` its hardware address.
+    pub fn add_port(&mut self, node: NodeId, name: &str, number: u32, mac: [u8; 6]) -> PortId {
+        let port = PortId(index(self.ports.len()));
+        self.ports.push(Port {
+            node,
+            name: name.to_owned(),
+            number,
+            captured: false,
+            looped: 0,
+            received: 0,
+            received_bytes: 0,
+        });
+        self.directions.push(None);
+        if let Node::Switch(at) = &mut self.nodes[node.0 as usize] {
+            at.switch.add_port(number, name, mac);
+            at.ports.push((number, port));
+        }
+        port
+    }
+
+    /// Joins two ports. `a_queue` is the queue discipline at `a`, for frames from `a` to `b`; without one, a switch's port has
+    /// a FIFO of [`DEFAULT_QUEUE_FRAMES`] and a host's port leaves frames in the host's interface until they can be sent.
+    /// `mtu` is the longest payload of a frame in bytes.
+    ///
+    /// # Errors
+    /// [`BuildError`] when a queue or an impairment is refused; nothing is joined then.
+    pub fn join(
+        &mut self,
+        (a, a_config, a_queue): (PortId, DirectionConfig, Option<&QueueConfig>),
+        (b, b_config, b_queue): (PortId, DirectionConfig, Option<&QueueConfig>),
+        mtu: u64,
+    ) -> Result<LinkId, BuildError> {
+        let forth = self.direction(a, b, a_config, a_queue, mtu)?;
+        let back = self.direction(b, a, b_config, b_queue, mtu)?;
+        self.directions[a.0 as usize] = Some(forth);
+        self.directions[b.0 as usize] = Some(back);
+        self.links.push(Link { ends: (a, b), up: true });
+        self.tree_is_stale = true;
+        Ok(LinkId(index(self.links.len() - 1)))
+    }
+
+    fn direction(
+        &self,
+        from: PortId,
+        to: PortId,
+        config: DirectionConfig,
+        queue: Option<&QueueConfig>,
+        mtu: u64,
+    ) -> Result<Direction, BuildError> {
+        let name = || self.ports[from.0 as usize].name.clone();
+        let random = stream(self.seed, &format!("link {} {}", name(), self.ports[to.0 as usize].name));
+        let impairments =
+            Impairments::new(&config.impair, random).map_err(|source| BuildError::Impair { port: name(), source })?;
+        let feed = match (queue, self.is_host(from)) {
+            (None, true) => Feed::Interface,
+            (None, false) => Feed::Queue(
+                QueueConfig::Fifo { limit_frames: Some(DEFAULT_QUEUE_FRAMES), limit_bytes: None }
+                    .build()
+                    .map_err(|source| BuildError::Queue { port: name(), source })?,
+            ),
+            (Some(queue), _) => {
+                Feed::Queue(queue.build().map_err(|source| BuildError::Queue { port: name(), source })?)
+            }
+        };
+        Ok(Direction {
+            from: from.0,
+            to: to.0,
+            // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
+            longest_frame: mtu + 14 + 8,
+            config,
+            up: true,
+            feed,
+            impairments,
+            sending: None,
+            busy_until: Time::ZERO,
+            rest: None,
+            ready_at: None,
+            in_flight: InFlight::default(),
+            counters: DirectionCounters::default(),
+        })
+    }
+
+    fn is_host(&self, port: PortId) -> bool {
+        matches!(self.nodes[self.ports[port.0 as usize].node.0 as usize], Node::Host)
+    }
+
+    /// The fabric's time: that of the last event, or of the last call that told one.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A hash over all that has happened, in order: equal for two runs that went the same way.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.trace
+    }
+
+    /// When the next event is due.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Time> {
+        self.events.next_time()
+    }
+
+    /// Lets time pass until `until`: handles every event that is due.
+    pub fn advance(&mut self, until: Time, world: &mut dyn World) {
+        self.plant_tree();
+        while let Some(event) = self.events.pop_until(until) {
+            self.now = event.at;
+            self.handle(event, world);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Handles events until `until`, but at most `most` of them; returns whether any due one is left.
+    pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
+        self.plant_tree();
+        for _ in 0..most {
+            let Some(event) = self.events.pop_until(until) else {
+                self.now = self.now.max(until);
+                return false;
+            };
+            self.now = event.at;
+            self.handle(event, world);
+        }
+        self.events.next_time().is_some_and(|next| next <= until)
+    }
+
+    fn handle(&mut self, event: Event, world: &mut dyn World) {
+        let element = event.element;
+        self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
+        match event.class {
+            Class::Departure => {
+                let now = self.now;
+                // A departure whose frame was lost when the link went down is stale.
+                let line = self.line(element).filter(|line| line.busy_until == now);
+                if let Some(frame) = line.and_then(|line| line.sending.take()) {
+                    self.depart(element, frame, world);
+                    self.start_next(element, world, Budget::UNLIMITED);
+                }
+            }
+            Class::Arrival => self.arrive(element, world),
+            Class::QueueReady => {
+                let now = self.now;
+                if let Some(line) = self.line(element).filter(|line| line.ready_at == Some(now)) {
+                    line.ready_at = None;
+                    if line.sending.is_none() {
+                        self.start_next(element, world, Budget::UNLIMITED);
+                    }
+                }
+            }
+            Class::Forward => self.forward(element, world),
+            Class::Timeout => self.time_out(element),
+            Class::Change => {
+                if let Some(change) = self.changes[element as usize].take() {
+                    for (port, change) in change {
+                        self.apply(port, change, world);
+                    }
+                }
+            }
+            Class::Sample => self.sample(element),
+        }
+    }
+
+    fn line(&mut self, port: u32) -> Option<&mut Direction> {
+        self.directions[port as usize].as_mut()
+    }
+
+    /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call again soon.
+    pub fn readable(&mut self, port: PortId, world: &mut dyn World) -> bool {
+        let now = self.now;
+        let Some(line) = self.line(port.0) else { return false };
+        if matches!(line.feed, Feed::Interface) {
+            if line.sending.is_some() {
+                return false;
+            }
+            return self.start_next(port.0, world, INTERFACE_BUDGET);
+        }
+        let mut budget = INTERFACE_BUDGET;
+        while !budget.is_spent() {
+            let Some(frame) = world.pull(port) else { return false };
+            budget.spend(&frame);
+            self.offer(port.0, frame, now, world);
+        }
+        true
+    }
+
+    /// Gives `frame` to `port` to be sent.
+    fn offer(&mut self, port: u32, frame: Box<Frame>, now: Time, world: &mut dyn World) {
+        let Some(line) = self.line(port) else { return };
+        if !line.up {
+            line.counters.dropped_down += frame.frames();
+            return;
+        }
+        if longest(&frame) > line.longest_frame {
+            line.counters.dropped_oversize += frame.frames();
+            return;
+        }
+        if let Feed::Queue(queue) = &mut line.feed {
+            queue.enqueue(frame, now, &mut CountDrops(&mut line.counters));
+            if line.sending.is_none() {
+                self.start_next(port, world, Budget::UNLIMITED);
+            }
+        }
+    }
+
+    /// The serialiser of `port` is idle: begins the next frame. Without a line rate frames leave at once, at most `budget` of
+    /// them; returns whether the budget was used up.
+    fn start_next(&mut self, port: u32, world: &mut dyn World, mut budget: Budget) -> bool {
+        let now = self.now;
+        while !budget.is_spent() {
+            let Some(line) = self.directions[port as usize].as_mut() else { return false };
+            let next = match (line.rest.take(), &mut line.feed) {
+                (Some(rest), _) => Some(rest),
+                (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
+                (None, Feed::Interface) => match world.pull(PortId(port)) {
+                    Some(frame) if !line.up => {
+                        line.counters.dropped_down += frame.frames();
+                        continue;
+                    }
+                    Some(frame) if longest(&frame) > line.longest_frame => {
+                        line.counters.dropped_oversize += frame.frames();
+                        continue;
+                    }
+                    pulled => pulled,
+                },
+            };
+            let Some(mut frame) = next else {
+                self.wait_for_queue(port);
+                return false;
+            };
+            let Some(rate) = line.config.rate_bps else {
+                budget.spend(&frame);
+                self.depart(port, frame, world);
+                continue;
+            };
+            let at_once = line.frames_at_once(&frame, rate);
+            if let Some(front) = frame.split_front(at_once) {
+                line.rest = Some(std::mem::replace(&mut frame, front));
+            }
+            let done = now + rate.serialise(frame.wire_bytes(line.config.framing));
+            line.sending = Some(frame);
+            line.busy_until = done;
+            self.events.push(done, Class::Departure, port);
+            return false;
+        }
+        true
+    }
+
+    /// A queue that gave nothing may give something later without a further frame: remembers when.
+    fn wait_for_queue(&mut self, port: u32) {
+        let now = self.now;
+        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        let Feed::Queue(queue) = &line.feed else { return };
+        // A discipline that names a moment not after now would be asked again and again: the next picosecond will do.
+        let ready = queue.next_ready(now).map(|at| at.max(now + Duration::from_ps(1)));
+        if ready.is_some() && ready != line.ready_at {
+            line.ready_at = ready;
+            self.events.push(ready.unwrap_or(now), Class::QueueReady, port);
+        }
+    }
+
+    /// The last bit of `frame` has left `port`.
+    fn depart(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) {
+        let now = self.now;
+        if self.ports[port as usize].captured {
+            self.show_train(port, Way::Out, &frame, now, world);
+        }
+        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        line.counters.frames += frame.frames();
+        line.counters.link_bytes += frame.link_bytes();
+        line.counters.wire_bytes += frame.wire_bytes(line.config.framing);
+        if line.impairments.is_transparent() {
+            let (at, first) = line.in_flight.push(now + line.config.delay_ps, false, frame);
+            if first {
+                self.events.push(at, Class::Arrival, port);
+            }
+            return;
+        }
+        while let Some(single) = frame.split_front(1) {
+            self.suffer(port, single);
+        }
+        self.suffer(port, frame);
+    }
+
+    /// Sends a single frame over an impaired line.
+    fn suffer(&mut self, port: u32, mut frame: Box<Frame>) {
+        let now = self.now;
+        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        let fate = line.impairments.fate();
+        if fate.lost {
+            line.counters.lost += 1;
+            return;
+        }
+        let twin = fate.duplicated.then(|| frame.clone());
+        if let Some(bit) = fate.corrupted_bit {
+            frame.finish_checksum();
+            line.counters.corrupted += 1;
+            flip_bit(&mut frame, bit);
+        }
+        let reorder = line.config.impair.reorder;
+        let delay = line.impairments.delay(line.config.delay_ps);
+        let (at, first) = line.in_flight.push(now + delay, reorder, frame);
+        if first {
+            self.events.push(at, Class::Arrival, port);
+        }
+        if let Some(twin) = twin {
+            line.counters.duplicated += 1;
+            let delay = line.impairments.delay(line.config.delay_ps);
+            let (at, first) = line.in_flight.push(now + delay, reorder, twin);
+            if first {
+                self.events.push(at, Class::Arrival, port);
+            }
+        }
+    }
+
+    /// The frames that are due on the line from `port` arrive at its far end.
+    fn arrive(&mut self, port: u32, world: &mut dyn World) {
+        let now = self.now;
+        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        let to = line.to;
+        let Some(mut frame) = line.in_flight.pop(now) else { return };
+        if let Some(next) = line.in_flight.next() {
+            self.events.push(next, Class::Arrival, port);
+        }
+        let at = &mut self.ports[to as usize];
+        at.received += frame.frames();
+        at.received_bytes += frame.link_bytes();
+        let node = at.node;
+        if at.captured {
+            self.show_train(to, Way::In, &frame, now, world);
+        }
+        match &mut self.nodes[node.0 as usize] {
+            Node::Host => world.deliver(PortId(to), frame, now),
+            Node::Switch(switch) => {
+                frame.hops += 1;
+                if frame.hops > HOP_LIMIT {
+                    self.ports[to as usize].looped += frame.frames();
+                } else if switch.delay == Duration::ZERO {
+                    self.switch_frame(node.0, PortId(to), frame, world);
+                } else {
+                    let ready = now + switch.delay;
+                    switch.thinking.push_back((ready, PortId(to), frame));
+                    self.events.push(ready, Class::Forward, node.0);
+                }
+            }
+        }
+    }
+
+    fn forward(&mut self, node: u32, world: &mut dyn World) {
+        let now = self.now;
+        let Node::Switch(switch) = &mut self.nodes[node as usize] else { return };
+        if switch.thinking.front().is_some_and(|(ready, ..)| *ready <= now) {
+            if let Some((_, port, frame)) = switch.thinking.pop_front() {
+                self.switch_frame(node, port, frame, world);
+            }
+        }
+    }
+
+    fn switch_frame(&mut self, node: u32, port: PortId, frame: Box<Frame>, world: &mut dyn World) {
+        let now = self.now;
+        let number = self.ports[port.0 as usize].number;
+        let mut outputs = std::mem::take(&mut self.outputs);
+        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
+            switch.switch.receive(number, frame, now, &mut outputs);
+        }
+        for output in outputs.drain(..) {
+            let port = match &self.nodes[node as usize] {
+                Node::Switch(switch) => port_by_number(&switch.ports, output.port),
+                Node::Host => None,
+            };
+            if let Some(port) = port {
+                self.offer(port.0, output.frame, now, world);
+            }
+        }
+        self.outputs = outputs;
+        self.watch_timeouts(node);
+    }
+
+    /// Keeps an event at the earliest moment at which a flow entry of `node` can time out.
+    fn watch_timeouts(&mut self, node: u32) {
+        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
+            if let Some(at) = switch.switch.next_timeout() {
+                if switch.timeout_at.is_none_or(|watched| at < watched) {
+                    switch.timeout_at = Some(at);
+                    self.events.push(at.max(self.now), Class::Timeout, node);
+                }
+            }
+        }
+    }
+
+    fn time_out(&mut self, node: u32) {
+        let now = self.now;
+        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
+            if switch.timeout_at.is_some_and(|at| at <= now) {
+                switch.timeout_at = None;
+                switch.switch.expire(now);
+            }
+        }
+        self.watch_timeouts(node);
+    }
+
+    /// Shows a train under capture as the frames it stands for, each at the moment its last bit passed.
+    fn show_train(&self, port: u32, way: Way, frame: &Frame, last: Time, world: &mut dyn World) {
+        if frame.frames() == 1 {
+            world.captured(PortId(port), way, frame, last);
+            return;
+        }
+        let own = self.directions[port as usize].as_ref();
+        let sender = match way {
+            Way::Out => own,
+            Way::In => own.and_then(|line| self.directions[line.to as usize].as_ref()),
+        };
+        let (rate, framing) = sender.map_or((None, Framing::None), |line| (line.config.rate_bps, line.config.framing));
+        let mut rest = frame.clone();
+        let mut before = Duration::ZERO;
+        let duration = |frame: &Frame| rate.map_or(Duration::ZERO, |rate| rate.serialise(frame.wire_bytes(framing)));
+        let first = Time::from_ps(last.as_ps().saturating_sub(duration(frame).as_ps()));
+        while let Some(single) = rest.split_front(1) {
+            before += duration(&single);
+            world.captured(PortId(port), way, &single, first + before);
+        }
+        world.captured(PortId(port), way, &rest, last);
+    }
+
+    /// Changes one direction of a link now.
+    ///
+    /// # Errors
+    /// [`BuildError::Impair`] when the new configuration is refused; nothing has changed then.
+    pub fn change(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) -> Result<(), BuildError> {
+        self.check(port, &change)?;
+        self.apply(port, change, world);
+        Ok(())
+    }
+
+    /// Changes directions of links at the moment `at` (now, when it is past), all together.
+    ///
+    /// # Errors
+    /// As [`Fabric::change`]; nothing is scheduled then.
+    pub fn change_at(&mut self, at: Time, changes: Vec<(PortId, DirectionChange)>) -> Result<(), BuildError> {
+        for (port, change) in &changes {
+            self.check(*port, change)?;
+        }
+        self.changes.push(Some(changes));
+        self.events.push(at.max(self.now), Class::Change, index(self.changes.len() - 1));
+        Ok(())
+    }
+
+    fn check(&self, port: PortId, change: &DirectionChange) -> Result<(), BuildError> {
+        if let Some(config) = &change.config {
+            config
+                .impair
+                .validate()
+                .map_err(|source| BuildError::Impair { port: self.ports[port.0 as usize].name.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
+        let Some(line) = self.line(port.0) else { return };
+        if let Some(config) = change.config {
+            // Checked when the change was accepted; the stream of random numbers goes on where it is.
+            if line.impairments.reconfigure(&config.impair).is_ok() {
+                line.config = config;
+            }
+        }
+        let Some(up) = change.up.filter(|up| *up != line.up) else { return };
+        line.up = up;
+        if !up {
+            let mut lost = line.in_flight.clear();
+            lost += line.sending.take().map_or(0, |frame| frame.frames());
+            lost += line.rest.take().map_or(0, |frame| frame.frames());
+            if let Feed::Queue(queue) = &mut line.feed {
+                lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
+            }
+            line.counters.dropped_down += lost;
+        }
+        for at in [line.from, line.to] {
+            if self.is_host(PortId(at)) {
+                world.carrier(PortId(at), up);
+            }
+        }
+        self.link_state(port, up);
+        if up {
+            self.start_next(port.0, world, Budget::UNLIMITED);
+        }
+    }
+
+    /// Tells switches that a link went up or down, and grows the spanning tree anew.
+    fn link_state(&mut self, port: PortId, up: bool) {
+        let Some(link) = self.links.iter().position(|link| link.ends.0 == port || link.ends.1 == port) else {
+            return;
+        };
+        let ends = self.links[link].ends;
+        let both =
+            [ends.0, ends.1].iter().all(|end| self.directions[end.0 as usize].as_ref().is_some_and(|line| line.up));
+        if self.links[link].up == both {
+            return;
+        }
+        self.links[link].up = both;
+        for end in [ends.0, ends.1] {
+            let at = &self.ports[end.0 as usize];
+            if let Node::Switch(switch) = &mut self.nodes[at.node.0 as usize] {
+                switch.switch.set_port_up(at.number, up);
+            }
+        }
+        self.tree_is_stale = true;
+        self.plant_tree();
+    }
+
+    fn plant_tree(&mut self) {
+        if !std::mem::take(&mut self.tree_is_stale) {
+            return;
+        }
+        let joins: Vec<Option<(usize, usize)>> = self
+            .links
+            .iter()
+            .map(|link| {
+                let (a, b) = (self.ports[link.ends.0 .0 as usize].node, self.ports[link.ends.1 .0 as usize].node);
+                let switches = [a, b].iter().all(|node| matches!(self.nodes[node.0 as usize], Node::Switch(_)));
+                (link.up && switches && a != b).then_some((a.0 as usize, b.0 as usize))
+            })
+            .collect();
+        let in_tree = spanning_tree(self.nodes.len(), &joins);
+        for (index, link) in self.links.iter().enumerate() {
+            let (a, b) = (&self.ports[link.ends.0 .0 as usize], &self.ports[link.ends.1 .0 as usize]);
+            let switches = [a, b].iter().all(|port| matches!(self.nodes[port.node.0 as usize], Node::Switch(_)));
+            for (node, number) in [(a.node, a.number), (b.node, b.number)] {
+                if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
+                    switch.switch.set_port_in_tree(number, !switches || in_tree[index]);
+                }
+            }
+        }
+    }
+
+    /// Puts another queue discipline at `port`; frames that wait in the old one are moved into it in order.
+    ///
+    /// # Errors
+    /// [`BuildError::Queue`] when the configuration is refused; the old discipline stays then.
+    pub fn set_queue(&mut self, port: PortId, queue: &QueueConfig, world: &mut dyn World) -> Result<(), BuildError> {
+        let now = self.now;
+        let name = self.ports[port.0 as usize].name.clone();
+        let mut new = queue.build().map_err(|source| BuildError::Queue { port: name, source })?;
+        let Some(line) = self.line(port.0) else { return Ok(()) };
+        if let Feed::Queue(old) = &mut line.feed {
+            for frame in old.drain() {
+                new.enqueue(frame, now, &mut CountDrops(&mut line.counters));
+            }
+        }
+        line.feed = Feed::Queue(new);
+        line.ready_at = None;
+        if line.sending.is_none() {
+            self.start_next(port.0, world, Budget::UNLIMITED);
+        }
+        Ok(())
+    }
+
+    /// Begins to sample `ports` every `interval` from now on; returns the sampler's number.
+    ///
+    /// A sampler holds 40 bytes for each port and interval until it is dropped with the fabric.
+    pub fn sample_ports(&mut self, interval: Duration, ports: &[PortId]) -> u32 {
+        let interval = interval.max(Duration::from_us(1));
+        let last = ports.iter().map(|port| self.direction_counters(*port)).collect();
+        let series = ports.iter().map(|port| (*port, Vec::new())).collect();
+        let next = self.now + interval;
+        self.samplers.push(Sampler { interval, next, last, samples: Samples { ports: series, start: self.now } });
+        let number = index(self.samplers.len() - 1);
+        self.events.push(next, Class::Sample, number);
+        number
+    }
+
+    /// What a sampler has seen, and its interval.
+    #[must_use]
+    pub fn samples(&self, sampler: u32) -> Option<(Duration, &Samples)> {
+        self.samplers.get(sampler as usize).map(|sampler| (sampler.interval, &sampler.samples))
+    }
+
+    fn sample(&mut self, number: u32) {
+        let Some(mut sampler) = self.samplers.get_mut(number as usize).map(|sampler| {
+            std::mem::replace(
+                sampler,
+                Sampler { interval: Duration::ZERO, next: Time::ZERO, last: Vec::new(), samples: Samples::default() },
+            )
+        }) else {
+            return;
+        };
+        for ((port, series), last) in sampler.samples.ports.iter_mut().zip(&mut sampler.last) {
+            let now = self.direction_counters(*port);
+            series.push(Sample {
+                frames: now.frames - last.frames,
+                link_bytes: now.link_bytes - last.link_bytes,
+                wire_bytes: now.wire_bytes - last.wire_bytes,
+                drops: now.dropped() - last.dropped(),
+                backlog_bytes: self.backlog(*port).bytes,
+            });
+            *last = now;
+        }
+        sampler.next += sampler.interval;
+        self.events.push(sampler.next, Class::Sample, number);
+        self.samplers[number as usize] = sampler;
+    }
+
+    /// Turns capturing at `port` on or off.
+    pub fn set_capture(&mut self, port: PortId, on: bool) {
+        self.ports[port.0 as usize].captured = on;
+    }
+
+    /// The switch `node`, if it is one.
+    #[must_use]
+    pub fn switch(&self, node: NodeId) -> Option<&Switch> {
+        match self.nodes.get(node.0 as usize)? {
+            Node::Switch(switch) => Some(&switch.switch),
+            Node::Host => None,
+        }
+    }
+
+    /// Changes the switch `node`, if it is one, by `change`.
+    pub fn with_switch<T>(&mut self, node: NodeId, change: impl FnOnce(&mut Switch, Time) -> T) -> Option<T> {
+        let now = self.now;
+        let result = match self.nodes.get_mut(node.0 as usize)? {
+            Node::Switch(switch) => change(&mut switch.switch, now),
+            Node::Host => return None,
+        };
+        self.watch_timeouts(node.0);
+        Some(result)
+    }
+
+    /// The configuration of the direction that `port` sends into, and whether it is up.
+    #[must_use]
+    pub fn direction_config(&self, port: PortId) -> Option<(&DirectionConfig, bool)> {
+        self.directions.get(port.0 as usize)?.as_ref().map(|line| (&line.config, line.up))
+    }
+
+    fn direction_counters(&self, port: PortId) -> DirectionCounters {
+        self.directions[port.0 as usize].as_ref().map_or_else(DirectionCounters::default, |line| line.counters)
+    }
+
+    fn backlog(&self, port: PortId) -> Backlog {
+        self.directions[port.0 as usize].as_ref().map_or_else(Backlog::default, Direction::backlog)
+    }
+
+    /// The counters of `port`.
+    #[must_use]
+    pub fn counters(&self, port: PortId) -> PortCounters {
+        let (at, backlog) = (&self.ports[port.0 as usize], self.backlog(port));
+        PortCounters {
+            sent: self.direction_counters(port),
+            received_frames: at.received,
+            received_bytes: at.received_bytes,
+            dropped_loop: at.looped,
+            backlog_frames: backlog.frames,
+            backlog_bytes: backlog.bytes,
+        }
+    }
+
+    /// The counters of the classes of the queue discipline at `port`, as JSON.
+    #[must_use]
+    pub fn class_counters(&self, port: PortId) -> serde_json::Value {
+        match self.directions.get(port.0 as usize).and_then(Option::as_ref).map(|line| &line.feed) {
+            Some(Feed::Queue(queue)) => queue.class_counters(),
+            _ => serde_json::Value::Array(Vec::new()),
+        }
+    }
+}
+
+fn port_by_number(ports: &[(u32, PortId)], number: u32) -> Option<PortId> {
+    let guess = (number as usize).wrapping_sub(1);
+    match ports.get(guess) {
+        Some((found, port)) if *found == number => Some(*port),
+        _ => ports.iter().find(|(found, _)| *found == number).map(|(_, port)| *port),
+    }
+}
+
+/// Length of the longest frame of a train, in bytes at the link layer.
+fn longest(frame: &Frame) -> u64 {
+    match frame.offload {
+        Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
+        _ => frame.length(),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn flip_bit(frame: &mut Frame, random: u64) {
+    let bit = random % (frame.length().max(1) * 8);
+    // A bit in the elided part changes nothing that is stored: only the count tells.
+    if let Some(byte) = frame.bytes.get_mut((bit / 8) as usize) {
+        *byte ^= 1 << (bit % 8);
+    }
+}
+
+fn index(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}

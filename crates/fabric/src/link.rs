@@ -1,0 +1,254 @@
+//! One direction of a link: queue discipline, serialiser, propagation. Time and randomness are given from outside.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use twinnet_packet::{Frame, Framing};
+use twinnet_units::{Duration, Rate, Time};
+
+use crate::impair::{ImpairConfig, Impairments};
+use crate::queue::{Backlog, QueueDiscipline};
+
+/// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
+/// the last: at 1 Gbit/s eight full-size Ethernet frames.
+pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
+
+/// What a link does in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectionConfig {
+    /// The line rate; `None` sends at once.
+    #[serde(default)]
+    pub rate_bps: Option<Rate>,
+    /// What a frame costs on the wire.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Time from the last bit sent to the last bit arrived.
+    #[serde(default)]
+    pub delay_ps: Duration,
+    /// Jitter, loss, duplication, corruption, reordering.
+    #[serde(flatten)]
+    pub impair: ImpairConfig,
+}
+
+impl Default for DirectionConfig {
+    fn default() -> Self {
+        Self { rate_bps: None, framing: Framing::Ethernet, delay_ps: Duration::ZERO, impair: ImpairConfig::default() }
+    }
+}
+
+/// Counters of one direction, in frames and bytes at the link layer (Ethernet header to payload).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DirectionCounters {
+    /// Frames whose last bit has left.
+    pub frames: u64,
+    /// Their bytes.
+    pub link_bytes: u64,
+    /// Their bytes with the link's framing.
+    pub wire_bytes: u64,
+    /// Frames that the queue discipline refused for its limit.
+    pub dropped_overlimit: u64,
+    /// Frames that the queue discipline dropped early.
+    pub dropped_early: u64,
+    /// Frames that no class of the queue discipline takes.
+    pub dropped_unclassified: u64,
+    /// Frames that met a link that was down, or were on it when it went down.
+    pub dropped_down: u64,
+    /// Frames longer than the link's MTU allows.
+    pub dropped_oversize: u64,
+    /// Frames lost by the loss model.
+    pub lost: u64,
+    /// Frames that arrived twice.
+    pub duplicated: u64,
+    /// Frames with a flipped bit.
+    pub corrupted: u64,
+}
+
+impl DirectionCounters {
+    /// Frames that did not arrive, for whatever reason.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped_overlimit
+            + self.dropped_early
+            + self.dropped_unclassified
+            + self.dropped_down
+            + self.dropped_oversize
+            + self.lost
+    }
+}
+
+/// Frames on their way, in the order of their arrival.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    ordered: VecDeque<(Time, Box<Frame>)>,
+    disordered: BinaryHeap<Reverse<Late>>,
+    pushed: u64,
+    last_arrival: Time,
+}
+
+/// A frame that may overtake others; ordered by arrival, then by departure.
+#[derive(Debug)]
+struct Late {
+    arrival: Time,
+    departed: u64,
+    frame: Box<Frame>,
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Self) -> bool {
+        (self.arrival, self.departed) == (other.arrival, other.departed)
+    }
+}
+
+impl Eq for Late {}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Late {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.arrival, self.departed).cmp(&(other.arrival, other.departed))
+    }
+}
+
+impl InFlight {
+    /// Adds a frame; returns when it arrives: at `arrival`, or with the frame before it where the order is kept.
+    /// The second value says whether it has become the next to arrive.
+    pub(crate) fn push(&mut self, arrival: Time, reorder: bool, frame: Box<Frame>) -> (Time, bool) {
+        let before = self.next();
+        let arrival = if reorder { arrival } else { arrival.max(self.last_arrival) };
+        self.last_arrival = self.last_arrival.max(arrival);
+        if reorder {
+            self.pushed += 1;
+            self.disordered.push(Reverse(Late { arrival, departed: self.pushed, frame }));
+        } else {
+            self.ordered.push_back((arrival, frame));
+        }
+        (arrival, before.is_none_or(|before| arrival < before))
+    }
+
+    pub(crate) fn next(&self) -> Option<Time> {
+        let ordered = self.ordered.front().map(|(at, _)| *at);
+        let late = self.disordered.peek().map(|Reverse(late)| late.arrival);
+        match (ordered, late) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Takes a frame that has arrived by `now`.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Box<Frame>> {
+        if self.disordered.is_empty() {
+            return match self.ordered.front() {
+                Some((at, _)) if *at <= now => self.ordered.pop_front().map(|(_, frame)| frame),
+                _ => None,
+            };
+        }
+        let next = self.next()?;
+        if next > now {
+            return None;
+        }
+        if self.ordered.front().is_some_and(|(at, _)| *at == next) {
+            return self.ordered.pop_front().map(|(_, frame)| frame);
+        }
+        self.disordered.pop().map(|Reverse(late)| late.frame)
+    }
+
+    pub(crate) fn clear(&mut self) -> u64 {
+        let frames = self.ordered.iter().map(|(_, frame)| frame.frames()).sum::<u64>()
+            + self.disordered.iter().map(|Reverse(late)| late.frame.frames()).sum::<u64>();
+        self.ordered.clear();
+        self.disordered.clear();
+        frames
+    }
+}
+
+/// What feeds the serialiser of a direction.
+pub(crate) enum Feed {
+    /// A queue discipline inside the fabric.
+    Queue(Box<dyn QueueDiscipline>),
+    /// The interface of a real host: the fabric takes a frame from it when the serialiser is idle, and leaves the others
+    /// where they are, so that the sender feels its interface's queue as on hardware.
+    Interface,
+}
+
+/// One direction of a link in motion.
+pub(crate) struct Direction {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) config: DirectionConfig,
+    pub(crate) up: bool,
+    pub(crate) longest_frame: u64,
+    pub(crate) feed: Feed,
+    pub(crate) impairments: Impairments,
+    /// What the serialiser is sending; `None` when it is idle.
+    pub(crate) sending: Option<Box<Frame>>,
+    /// When the last bit of `sending` leaves.
+    pub(crate) busy_until: Time,
+    /// The rest of a train whose front is being sent.
+    pub(crate) rest: Option<Box<Frame>>,
+    /// When a `QueueReady` event is due; events that do not match are stale.
+    pub(crate) ready_at: Option<Time>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) counters: DirectionCounters,
+}
+
+impl Direction {
+    pub(crate) fn backlog(&self) -> Backlog {
+        let mut backlog = match &self.feed {
+            Feed::Queue(queue) => queue.backlog(),
+            Feed::Interface => Backlog::default(),
+        };
+        if let Some(rest) = &self.rest {
+            backlog.frames += rest.frames();
+            backlog.bytes += rest.link_bytes();
+        }
+        backlog
+    }
+
+    /// How many frames of `train` may be sent in one go.
+    pub(crate) fn frames_at_once(&self, train: &Frame, rate: Rate) -> u64 {
+        let frames = train.frames();
+        if frames == 1 {
+            return 1;
+        }
+        if !self.impairments.is_transparent() {
+            return 1;
+        }
+        let each = train.wire_bytes(self.config.framing).div_ceil(frames);
+        (rate.bytes_in(LONGEST_TRAIN) / each.max(1)).clamp(1, frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(mark: u8) -> Box<Frame> {
+        Box::new(Frame::new(vec![mark]))
+    }
+
+    #[test]
+    fn the_order_is_kept_when_a_later_frame_has_less_delay() {
+        let mut line = InFlight::default();
+        line.push(Time::from_ns(10), false, marked(1));
+        let (arrival, first) = line.push(Time::from_ns(4), false, marked(2));
+        assert_eq!((arrival, first), (Time::from_ns(10), false));
+        assert_eq!(line.pop(Time::from_ns(10)).unwrap().bytes, [1]);
+        assert_eq!(line.pop(Time::from_ns(10)).unwrap().bytes, [2]);
+    }
+
+    #[test]
+    fn frames_overtake_when_reordering_is_asked_for() {
+        let mut line = InFlight::default();
+        line.push(Time::from_ns(10), true, marked(1));
+        let (_, first) = line.push(Time::from_ns(4), true, marked(2));
+        assert!(first);
+        assert!(line.pop(Time::from_ns(3)).is_none());
+        assert_eq!(line.pop(Time::from_ns(20)).unwrap().bytes, [2]);
+        assert_eq!(line.pop(Time::from_ns(20)).unwrap().bytes, [1]);
+    }
+}

@@ -1,0 +1,368 @@
+//! Queue configurations as they are written, and the disciplines built from them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use thiserror::Error;
+
+use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
+use super::{Drr, Fifo, Htb, Priority, QueueDiscipline, Tbf};
+
+/// Frames that a queue keeps where nothing else is said.
+pub const DEFAULT_LIMIT_FRAMES: u64 = 1000;
+/// Disciplines within disciplines, the outermost counted.
+const DEEPEST: usize = 8;
+/// Bands, classes or queues of one discipline.
+const MOST_CLASSES: usize = 1024;
+/// Keeps the arithmetic of token buckets within its range: 1 Pbit/s.
+const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
+/// A full-size Ethernet frame with a VLAN tag; a shallower bucket would never let one through.
+const SHALLOWEST_BURST_BYTES: u64 = 1518;
+
+/// A queue configuration cannot be used: change the value at `path` to what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{path}: got {value}; allowed is {allowed}")]
+pub struct QueueError {
+    /// Where in the configuration, as keys and indices joined by dots, from `queue` on.
+    pub path: String,
+    /// What stands there.
+    pub value: String,
+    /// What may stand there instead.
+    pub allowed: String,
+}
+
+/// What a port does with frames that it cannot send yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum QueueConfig {
+    /// First in, first out; what comes when it is full is dropped. At least one limit is needed.
+    Fifo {
+        /// Frames it keeps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_frames: Option<u64>,
+        /// Link-layer bytes it keeps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_bytes: Option<u64>,
+    },
+    /// Strict priority: a band is served only when all before it are empty.
+    Priority {
+        /// Band 0 first. A frame's queue number selects its band.
+        bands: Vec<QueueConfig>,
+    },
+    /// Deficit round robin.
+    Drr {
+        /// Class 0 first. A frame's queue number selects its class.
+        classes: Vec<DrrClassConfig>,
+    },
+    /// Token bucket: a rate and a burst.
+    Tbf {
+        /// Link-layer rate.
+        rate_bps: u64,
+        /// Depth of the bucket in link-layer bytes.
+        burst_bytes: u64,
+        /// What waits for tokens waits in this; null is a FIFO of 1000 frames.
+        #[serde(default)]
+        queue: Option<Box<QueueConfig>>,
+    },
+    /// Hierarchical token bucket as Open vSwitch's `linux-htb`.
+    Htb {
+        /// The port's `max-rate`.
+        rate_bps: u64,
+        /// By queue number. A frame for a number that is not here goes to queue 0.
+        #[serde(deserialize_with = "queues_by_number")]
+        queues: BTreeMap<u32, HtbQueueConfig>,
+    },
+}
+
+/// One class of deficit round robin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrrClassConfig {
+    /// Link-layer bytes it may send in a turn.
+    pub quantum_bytes: u64,
+    /// What queues its frames; null is a FIFO of 1000 frames.
+    #[serde(default)]
+    pub queue: Option<QueueConfig>,
+}
+
+/// One queue of `linux-htb`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HtbQueueConfig {
+    /// Guaranteed rate; null is 12 kbit/s (an MTU a second).
+    #[serde(default)]
+    pub min_rate_bps: Option<u64>,
+    /// Ceiling; null is the port's rate.
+    #[serde(default)]
+    pub max_rate_bps: Option<u64>,
+    /// Depth of its buckets; null is MTU + 64. Open vSwitch uses no less than that, nor does this.
+    #[serde(default)]
+    pub burst_bytes: Option<u64>,
+    /// 0 to 7; spare capacity goes to lower numbers first.
+    #[serde(default)]
+    pub priority: u32,
+    /// What queues its frames; null is a FIFO of 1000 frames.
+    #[serde(default)]
+    pub queue: Option<QueueConfig>,
+}
+
+impl Default for QueueConfig {
+    /// A FIFO of 1000 frames.
+    fn default() -> Self {
+        Self::Fifo { limit_frames: Some(DEFAULT_LIMIT_FRAMES), limit_bytes: None }
+    }
+}
+
+impl QueueConfig {
+    /// Builds the discipline, or tells the first thing that is wrong with the configuration.
+    ///
+    /// # Errors
+    /// A [`QueueError`] names the place, what stands there and what is allowed.
+    pub fn build(&self) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+        self.build_at("queue", 1)
+    }
+
+    /// Checks the configuration without keeping what it builds.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn validate(&self) -> Result<(), QueueError> {
+        self.build().map(drop)
+    }
+
+    fn build_at(&self, path: &str, depth: usize) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+        if depth > DEEPEST {
+            return refuse(
+                path,
+                format!("a queue at depth {depth}"),
+                format!("at most {DEEPEST} disciplines within each other"),
+            );
+        }
+        match self {
+            Self::Fifo { limit_frames, limit_bytes } => build_fifo(path, *limit_frames, *limit_bytes),
+            Self::Priority { bands } => {
+                let path = format!("{path}.bands");
+                check_count(&path, bands.len())?;
+                let bands = bands
+                    .iter()
+                    .enumerate()
+                    .map(|(index, band)| band.build_at(&format!("{path}.{index}"), depth + 1))
+                    .collect::<Result<Vec<_>, _>>()?;
+                Ok(Box::new(Priority::new(bands)))
+            }
+            Self::Drr { classes } => {
+                let path = format!("{path}.classes");
+                check_count(&path, classes.len())?;
+                let classes = classes
+                    .iter()
+                    .enumerate()
+                    .map(|(index, class)| class.build_at(&format!("{path}.{index}"), depth))
+                    .collect::<Result<Vec<_>, _>>()?;
+                Ok(Box::new(Drr::new(classes)))
+            }
+            Self::Tbf { rate_bps, burst_bytes, queue } => {
+                check_rate(&format!("{path}.rate_bps"), *rate_bps, HIGHEST_RATE_BPS)?;
+                check_burst(&format!("{path}.burst_bytes"), *burst_bytes)?;
+                let inside = build_or_fifo(queue.as_deref(), &format!("{path}.queue"), depth + 1)?;
+                Ok(Box::new(Tbf::new(*rate_bps, *burst_bytes, inside)))
+            }
+            Self::Htb { rate_bps, queues } => {
+                check_rate(&format!("{path}.rate_bps"), *rate_bps, HIGHEST_RATE_BPS)?;
+                let path = format!("{path}.queues");
+                check_count(&path, queues.len())?;
+                let mut leaves = BTreeMap::new();
+                for (number, queue) in queues {
+                    leaves.insert(*number, queue.build_at(&format!("{path}.{number}"), *rate_bps, depth)?);
+                }
+                Ok(Box::new(Htb::new(*rate_bps, leaves, default_fifo)))
+            }
+        }
+    }
+}
+
+impl DrrClassConfig {
+    fn build_at(&self, path: &str, depth: usize) -> Result<(u64, Box<dyn QueueDiscipline>), QueueError> {
+        let most = u64::from(u32::MAX);
+        if !(1..=most).contains(&self.quantum_bytes) {
+            let allowed = format!("a quantum from 1 to {most} bytes");
+            return refuse(&format!("{path}.quantum_bytes"), self.quantum_bytes.to_string(), allowed);
+        }
+        Ok((self.quantum_bytes, build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1)?))
+    }
+}
+
+impl HtbQueueConfig {
+    fn build_at(&self, path: &str, port_rate_bps: u64, depth: usize) -> Result<HtbLeaf, QueueError> {
+        let max_rate_bps = self.max_rate_bps.unwrap_or(port_rate_bps);
+        check_rate(&format!("{path}.max_rate_bps"), max_rate_bps, port_rate_bps)?;
+        let min_rate_bps = self.min_rate_bps.unwrap_or(DEFAULT_MIN_RATE_BPS.min(max_rate_bps));
+        check_rate(&format!("{path}.min_rate_bps"), min_rate_bps, max_rate_bps)?;
+        if let Some(burst_bytes) = self.burst_bytes {
+            check_burst(&format!("{path}.burst_bytes"), burst_bytes)?;
+        }
+        if self.priority >= PRIORITIES {
+            let allowed = format!("a priority from 0 (first) to {}", PRIORITIES - 1);
+            return refuse(&format!("{path}.priority"), self.priority.to_string(), allowed);
+        }
+        let inside = build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1)?;
+        Ok(HtbLeaf { min_rate_bps, max_rate_bps, burst_bytes: self.burst_bytes, priority: self.priority, inside })
+    }
+}
+
+fn build_fifo(
+    path: &str,
+    limit_frames: Option<u64>,
+    limit_bytes: Option<u64>,
+) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+    if limit_frames.is_none() && limit_bytes.is_none() {
+        return refuse(path, "a fifo without a limit", "limit_frames, limit_bytes or both");
+    }
+    for (key, limit) in [("limit_frames", limit_frames), ("limit_bytes", limit_bytes)] {
+        if limit == Some(0) {
+            return refuse(&format!("{path}.{key}"), "0", "at least 1; a queue of nothing sends nothing");
+        }
+    }
+    Ok(Box::new(Fifo::new(limit_frames, limit_bytes)))
+}
+
+fn build_or_fifo(
+    queue: Option<&QueueConfig>,
+    path: &str,
+    depth: usize,
+) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+    queue.map_or_else(|| Ok(default_fifo()), |queue| queue.build_at(path, depth))
+}
+
+fn default_fifo() -> Box<dyn QueueDiscipline> {
+    Box::new(Fifo::new(Some(DEFAULT_LIMIT_FRAMES), None))
+}
+
+fn check_rate(path: &str, rate_bps: u64, highest_bps: u64) -> Result<(), QueueError> {
+    if (1..=highest_bps).contains(&rate_bps) {
+        return Ok(());
+    }
+    refuse(path, format!("{rate_bps} bit/s"), format!("1 to {highest_bps} bit/s"))
+}
+
+fn check_burst(path: &str, burst_bytes: u64) -> Result<(), QueueError> {
+    if burst_bytes >= SHALLOWEST_BURST_BYTES {
+        return Ok(());
+    }
+    let allowed = format!("at least {SHALLOWEST_BURST_BYTES} bytes, so that a full-size frame can ever pass");
+    refuse(path, format!("{burst_bytes} bytes"), allowed)
+}
+
+fn check_count(path: &str, count: usize) -> Result<(), QueueError> {
+    if (1..=MOST_CLASSES).contains(&count) {
+        return Ok(());
+    }
+    refuse(path, format!("{count} entries"), format!("1 to {MOST_CLASSES} entries"))
+}
+
+fn refuse<T>(path: &str, value: impl Into<String>, allowed: impl Into<String>) -> Result<T, QueueError> {
+    Err(QueueError { path: path.to_owned(), value: value.into(), allowed: allowed.into() })
+}
+
+/// JSON's keys are text, and serde's tagged enums do not turn them into numbers.
+fn queues_by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u32, HtbQueueConfig>, D::Error> {
+    let by_text = BTreeMap::<String, HtbQueueConfig>::deserialize(deserializer)?;
+    by_text
+        .into_iter()
+        .map(|(key, queue)| match key.parse::<u32>() {
+            Ok(number) if number.to_string() == key => Ok((number, queue)),
+            _ => Err(serde::de::Error::custom(format!("queues: key {key:?}; allowed is a queue number such as \"0\""))),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(json: &str) -> QueueError {
+        let config: QueueConfig = serde_json::from_str(json).expect("well-formed");
+        config.build().map(drop).expect_err("refused")
+    }
+
+    #[test]
+    fn every_kind_of_the_protocol_is_read_written_and_built() {
+        for text in [
+            r#"{"kind":"fifo","limit_frames":1000}"#,
+            r#"{"kind":"fifo","limit_bytes":64000}"#,
+            r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":10},{"kind":"fifo","limit_frames":20}]}"#,
+            r#"{"kind":"drr","classes":[{"quantum_bytes":1514,"queue":{"kind":"fifo","limit_frames":10}}]}"#,
+            r#"{"kind":"tbf","rate_bps":1000000,"burst_bytes":3000,"queue":{"kind":"fifo","limit_frames":10}}"#,
+            r#"{"kind":"htb","rate_bps":1000000000,"queues":{"0":{"min_rate_bps":12000,"max_rate_bps":1000000000,"burst_bytes":null,"priority":0,"queue":null},"12":{"min_rate_bps":5,"max_rate_bps":6,"burst_bytes":20000,"priority":7,"queue":{"kind":"fifo","limit_frames":10}}}}"#,
+        ] {
+            let config: QueueConfig = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&config).unwrap(), text);
+            config.build().unwrap();
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_their_path() {
+        let cases = [
+            (r#"{"kind":"fifo"}"#, "queue", "a fifo without a limit"),
+            (r#"{"kind":"fifo","limit_bytes":0}"#, "queue.limit_bytes", "0"),
+            (r#"{"kind":"priority","bands":[]}"#, "queue.bands", "0 entries"),
+            (
+                r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":1},{"kind":"drr","classes":[]}]}"#,
+                "queue.bands.1.classes",
+                "0 entries",
+            ),
+            (r#"{"kind":"drr","classes":[{"quantum_bytes":0,"queue":null}]}"#, "queue.classes.0.quantum_bytes", "0"),
+            (r#"{"kind":"tbf","rate_bps":0,"burst_bytes":3000}"#, "queue.rate_bps", "0 bit/s"),
+            (r#"{"kind":"tbf","rate_bps":1,"burst_bytes":1517}"#, "queue.burst_bytes", "1517 bytes"),
+            (r#"{"kind":"htb","rate_bps":0,"queues":{"0":{}}}"#, "queue.rate_bps", "0 bit/s"),
+            (r#"{"kind":"htb","rate_bps":9,"queues":{}}"#, "queue.queues", "0 entries"),
+            (
+                r#"{"kind":"htb","rate_bps":9,"queues":{"3":{"max_rate_bps":10}}}"#,
+                "queue.queues.3.max_rate_bps",
+                "10 bit/s",
+            ),
+            (
+                r#"{"kind":"htb","rate_bps":9,"queues":{"3":{"min_rate_bps":5,"max_rate_bps":4}}}"#,
+                "queue.queues.3.min_rate_bps",
+                "5 bit/s",
+            ),
+            (r#"{"kind":"htb","rate_bps":9,"queues":{"3":{"priority":8}}}"#, "queue.queues.3.priority", "8"),
+        ];
+        for (json, path, value) in cases {
+            let error = error_of(json);
+            assert_eq!((error.path.as_str(), error.value.as_str()), (path, value), "{json}");
+            assert!(!error.allowed.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_message_tells_place_value_and_what_is_allowed() {
+        let error = error_of(r#"{"kind":"htb","rate_bps":9,"queues":{"1":{"min_rate_bps":5,"max_rate_bps":4}}}"#);
+        assert_eq!(error.to_string(), "queue.queues.1.min_rate_bps: got 5 bit/s; allowed is 1 to 4 bit/s");
+    }
+
+    #[test]
+    fn unknown_kinds_keys_and_queue_numbers_are_refused() {
+        for json in [
+            r#"{"kind":"sfq"}"#,
+            r#"{"kind":"fifo","limit_frames":1,"limit":2}"#,
+            r#"{"kind":"fifo","limit_frames":-1}"#,
+            r#"{"kind":"htb","rate_bps":9,"queues":{"one":{}}}"#,
+            r#"{"kind":"htb","rate_bps":9,"queues":{"01":{}}}"#,
+            r#"{"kind":"htb","rate_bps":9,"queues":{"1":{"rate":5}}}"#,
+            r#"{"kind":"drr","classes":[{"quantum_bytes":1,"weight":5}]}"#,
+        ] {
+            assert!(serde_json::from_str::<QueueConfig>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn eight_disciplines_may_stand_within_each_other_and_not_nine() {
+        let nest = |times: usize| {
+            (1..times).fold(QueueConfig::default(), |inside, _| QueueConfig::Priority { bands: vec![inside] })
+        };
+        assert!(nest(8).build().is_ok());
+        let error = nest(9).build().map(drop).unwrap_err();
+        assert_eq!(error.value, "a queue at depth 9");
+    }
+}

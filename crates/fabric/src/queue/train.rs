@@ -1,0 +1,19 @@
+//! Where a train may be cut: how long its frames are.
+
+use twinnet_packet::Frame;
+
+/// Bytes at the link layer of the first frame of `train` (of all of it when it is one frame).
+pub(super) fn first_frame_bytes(train: &Frame) -> u64 {
+    match train.offload {
+        Some(offload) if train.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
+        _ => train.link_bytes(),
+    }
+}
+
+/// How many whole frames from the front of `train` fit into `bytes`.
+pub(super) fn frames_within(train: &Frame, bytes: u64) -> u64 {
+    if train.link_bytes() <= bytes {
+        return train.frames();
+    }
+    (bytes / first_frame_bytes(train).max(1)).min(train.frames() - 1)
+}

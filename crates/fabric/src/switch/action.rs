@@ -1,0 +1,163 @@
+//! What a flow does with a frame, and how it is written.
+
+use std::fmt;
+
+use super::field::MatchField;
+use super::value;
+
+/// One action or instruction of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action {
+    Output(u32),
+    InPort,
+    Flood,
+    All,
+    Normal,
+    Local,
+    /// At most so many bytes to the controller.
+    Controller(u16),
+    Drop,
+    Enqueue {
+        port: u32,
+        queue: u32,
+    },
+    SetQueue(u32),
+    PopQueue,
+    /// Changes those bits of a field that the mask has.
+    SetField {
+        field: &'static MatchField,
+        value: u128,
+        mask: u128,
+    },
+    /// `mod_*`: sets a field, in the words of OpenFlow 1.0.
+    Modify {
+        name: &'static str,
+        field: &'static MatchField,
+        value: u128,
+    },
+    PushVlan(u16),
+    PopVlan,
+    DecrementTtl,
+    GotoTable(u8),
+    WriteMetadata {
+        value: u64,
+        mask: u64,
+    },
+    WriteActions(Vec<Action>),
+    ClearActions,
+    /// Looks the frame up again as if it came in by `port` (none: as it did), in `table` (none: in this one).
+    Resubmit {
+        port: Option<u32>,
+        table: Option<u8>,
+    },
+}
+
+/// The `mod_*` actions and the fields that they set.
+pub(super) static MODIFICATIONS: &[(&str, &str)] = &[
+    ("mod_dl_src", "dl_src"),
+    ("mod_dl_dst", "dl_dst"),
+    ("mod_nw_src", "nw_src"),
+    ("mod_nw_dst", "nw_dst"),
+    ("mod_nw_tos", "nw_tos"),
+    ("mod_nw_ecn", "nw_ecn"),
+    ("mod_nw_ttl", "nw_ttl"),
+    ("mod_tp_src", "tp_src"),
+    ("mod_tp_dst", "tp_dst"),
+    ("mod_vlan_vid", "dl_vlan"),
+    ("mod_vlan_pcp", "vlan_pcp"),
+];
+
+/// Names of actions, for error messages.
+pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, normal, local, controller, drop, enqueue:PORT:QUEUE, set_queue:N, \
+     pop_queue, set_field:VALUE->FIELD, mod_dl_src, mod_dl_dst, mod_nw_src, mod_nw_dst, mod_nw_tos, mod_nw_ecn, mod_nw_ttl, mod_tp_src, \
+     mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, pop_vlan, push_vlan:PROTOCOL, dec_ttl, goto_table:N, write_metadata:VALUE/MASK, \
+     write_actions(...), clear_actions, resubmit(PORT,TABLE)";
+
+impl Action {
+    /// Whether it sends the frame somewhere.
+    pub(super) fn is_output(&self) -> bool {
+        matches!(
+            self,
+            Self::Output(_)
+                | Self::InPort
+                | Self::Flood
+                | Self::All
+                | Self::Normal
+                | Self::Local
+                | Self::Controller(_)
+                | Self::Enqueue { .. }
+        )
+    }
+
+    /// Where it stands in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::PopVlan => 0,
+            Self::PushVlan(_) => 1,
+            Self::DecrementTtl => 2,
+            Self::SetQueue(_) | Self::PopQueue => 4,
+            action if action.is_output() => 5,
+            _ => 3,
+        }
+    }
+
+    /// Whether an action set holds only one of both: the later one.
+    pub(super) fn replaces(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::SetField { field, .. }, Self::SetField { field: other, .. }) => field.field == other.field,
+            (Self::Modify { field, .. }, Self::Modify { field: other, .. }) => field.field == other.field,
+            (one, other) => one.rank() == other.rank() && one.rank() != 3,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(port) => write!(f, "output:{}", value::show_port(*port)),
+            Self::InPort => f.write_str("IN_PORT"),
+            Self::Flood => f.write_str("FLOOD"),
+            Self::All => f.write_str("ALL"),
+            Self::Normal => f.write_str("NORMAL"),
+            Self::Local => f.write_str("LOCAL"),
+            Self::Controller(length) => write!(f, "CONTROLLER:{length}"),
+            Self::Drop => f.write_str("drop"),
+            Self::Enqueue { port, queue } => write!(f, "enqueue:{}:{queue}", value::show_port(*port)),
+            Self::SetQueue(queue) => write!(f, "set_queue:{queue}"),
+            Self::PopQueue => f.write_str("pop_queue"),
+            Self::SetField { field, value, mask } => {
+                write!(f, "set_field:{}->{}", value::show_masked(field, *value, *mask), field.name)
+            }
+            Self::Modify { name, field, value } => write!(f, "{name}:{}", value::show(field.format, *value)),
+            Self::PushVlan(protocol) => write!(f, "push_vlan:{protocol:#06x}"),
+            Self::PopVlan => f.write_str("pop_vlan"),
+            Self::DecrementTtl => f.write_str("dec_ttl"),
+            Self::GotoTable(table) => write!(f, "goto_table:{table}"),
+            Self::WriteMetadata { value, mask: u64::MAX } => write!(f, "write_metadata:{value:#x}"),
+            Self::WriteMetadata { value, mask } => write!(f, "write_metadata:{value:#x}/{mask:#x}"),
+            Self::WriteActions(actions) => write!(f, "write_actions({})", List(actions)),
+            Self::ClearActions => f.write_str("clear_actions"),
+            Self::Resubmit { port: Some(port), table: None } => write!(f, "resubmit:{}", value::show_port(*port)),
+            Self::Resubmit { port, table } => {
+                let port = port.map_or(String::new(), value::show_port);
+                write!(f, "resubmit({port},{})", table.map_or(String::new(), |table| table.to_string()))
+            }
+        }
+    }
+}
+
+/// Actions, separated by commas; `drop` when there are none.
+pub(super) struct List<'a>(pub(super) &'a [Action]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("drop");
+        }
+        for (index, action) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{action}")?;
+        }
+        Ok(())
+    }
+}

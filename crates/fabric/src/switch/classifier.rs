@@ -1,0 +1,163 @@
+//! One flow table's matches: tuple space search (Srinivasan, Suri, Varghese: "Packet Classification using Tuple Space Search", 1999).
+//!
+//! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest priority, and the search
+//! ends where none left can win.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use twinnet_packet::{mix, FlowKey, FLOW_KEY_WORDS};
+
+use super::matching::Match;
+
+/// A flow's place in the switch's store of flows.
+pub(super) type FlowId = u32;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    value: FlowKey,
+    priority: u16,
+    /// Order of addition: of two matches with one priority, the older one wins.
+    sequence: u64,
+    id: FlowId,
+}
+
+impl Slot {
+    fn beats(&self, other: &Self) -> bool {
+        (self.priority, other.sequence) > (other.priority, self.sequence)
+    }
+}
+
+#[derive(Debug)]
+struct Tuple {
+    mask: FlowKey,
+    /// Words in which the mask has bits: the only ones that are hashed and compared.
+    words: Vec<u8>,
+    /// How many flows of each priority there are.
+    priorities: BTreeMap<u16, usize>,
+    highest_priority: u16,
+    /// By hash of the masked value; the best first.
+    slots: FxHashMap<u64, Vec<Slot>>,
+}
+
+impl Tuple {
+    fn new(mask: FlowKey) -> Self {
+        let words = (0..FLOW_KEY_WORDS as u8).filter(|&word| mask.words()[usize::from(word)] != 0).collect();
+        Self { mask, words, priorities: BTreeMap::new(), highest_priority: 0, slots: FxHashMap::default() }
+    }
+
+    fn digest(&self, key: &FlowKey, seed: u64) -> u64 {
+        let (values, masks) = (key.words(), self.mask.words());
+        self.words.iter().fold(seed, |digest, &word| {
+            let word = usize::from(word);
+            mix(digest ^ (values[word] & masks[word]), 0x9e37_79b9_7f4a_7c15)
+        })
+    }
+
+    fn find(&self, key: &FlowKey, seed: u64) -> Option<&Slot> {
+        let (values, masks) = (key.words(), self.mask.words());
+        self.slots.get(&self.digest(key, seed))?.iter().find(|slot| {
+            let wanted = slot.value.words();
+            self.words
+                .iter()
+                .all(|&word| values[usize::from(word)] & masks[usize::from(word)] == wanted[usize::from(word)])
+        })
+    }
+}
+
+/// Finds the flow of highest priority that a key matches.
+#[derive(Debug)]
+pub(super) struct Classifier {
+    /// Highest priority first.
+    tuples: Vec<Tuple>,
+    seed: u64,
+    count: usize,
+}
+
+impl Classifier {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { tuples: Vec::new(), seed, count: 0 }
+    }
+
+    /// How many flows are in it.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The flow that `key` matches.
+    pub(super) fn find(&self, key: &FlowKey) -> Option<FlowId> {
+        let mut best: Option<&Slot> = None;
+        for tuple in &self.tuples {
+            if best.is_some_and(|best| best.priority > tuple.highest_priority) {
+                break;
+            }
+            if let Some(slot) = tuple.find(key, self.seed) {
+                if best.is_none_or(|best| slot.beats(best)) {
+                    best = Some(slot);
+                }
+            }
+        }
+        best.map(|slot| slot.id)
+    }
+
+    /// The flow with exactly this match and priority.
+    pub(super) fn find_same(&self, matching: &Match, priority: u16) -> Option<FlowId> {
+        let tuple = self.tuples.iter().find(|tuple| tuple.mask == matching.mask)?;
+        let slots = tuple.slots.get(&tuple.digest(&matching.value, self.seed))?;
+        slots.iter().find(|slot| slot.value == matching.value && slot.priority == priority).map(|slot| slot.id)
+    }
+
+    /// Adds a flow; one with the same match and priority must not be there.
+    pub(super) fn insert(&mut self, matching: &Match, priority: u16, sequence: u64, id: FlowId) {
+        let at = match self.tuples.iter().position(|tuple| tuple.mask == matching.mask) {
+            Some(at) => at,
+            None => {
+                self.tuples.push(Tuple::new(matching.mask));
+                self.tuples.len() - 1
+            }
+        };
+        let tuple = &mut self.tuples[at];
+        let digest = tuple.digest(&matching.value, self.seed);
+        let slots = tuple.slots.entry(digest).or_default();
+        let slot = Slot { value: matching.value, priority, sequence, id };
+        let place = slots.iter().position(|other| slot.beats(other)).unwrap_or(slots.len());
+        slots.insert(place, slot);
+        *tuple.priorities.entry(priority).or_default() += 1;
+        self.count += 1;
+        self.settle(at);
+    }
+
+    /// Takes a flow out.
+    pub(super) fn remove(&mut self, matching: &Match, id: FlowId) {
+        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == matching.mask) else { return };
+        let tuple = &mut self.tuples[at];
+        let digest = tuple.digest(&matching.value, self.seed);
+        let Some(slots) = tuple.slots.get_mut(&digest) else { return };
+        let Some(place) = slots.iter().position(|slot| slot.id == id) else { return };
+        let priority = slots.remove(place).priority;
+        self.count -= 1;
+        if slots.is_empty() {
+            tuple.slots.remove(&digest);
+        }
+        if let Some(count) = tuple.priorities.get_mut(&priority) {
+            *count -= 1;
+            if *count == 0 {
+                tuple.priorities.remove(&priority);
+            }
+        }
+        self.settle(at);
+    }
+
+    /// Keeps the order of the tuples after a flow of the one at `at` came or went.
+    fn settle(&mut self, at: usize) {
+        let tuple = &mut self.tuples[at];
+        let Some((&highest, _)) = tuple.priorities.last_key_value() else {
+            self.tuples.remove(at);
+            return;
+        };
+        if highest != tuple.highest_priority || self.tuples.len() == at + 1 {
+            self.tuples[at].highest_priority = highest;
+            self.tuples.sort_by_key(|tuple| std::cmp::Reverse(tuple.highest_priority));
+        }
+    }
+}

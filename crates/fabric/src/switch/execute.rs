@@ -1,0 +1,132 @@
+//! Carrying out a decision on a frame: rewriting, learning, sending.
+
+use twinnet_packet::{Frame, Layout};
+use twinnet_units::Time;
+
+use super::decision::{Step, SwitchDrop};
+use super::mac_table::{MacTable, Station};
+use super::port::Ports;
+use super::Output;
+
+/// The part of a switch that frames change: ports, learnt addresses, drop counters.
+#[derive(Debug)]
+pub(super) struct Datapath {
+    pub(super) ports: Ports,
+    pub(super) macs: MacTable,
+    /// By reason, in the order of [`SwitchDrop::ALL`].
+    pub(super) drops: [u64; SwitchDrop::ALL.len()],
+}
+
+/// A frame that is copied for every port but the last it goes to.
+struct Sender<'a> {
+    frame: Option<Box<Frame>>,
+    out: &'a mut Vec<Output>,
+}
+
+impl Sender<'_> {
+    /// Sends the frame; `last`: it is not needed any more.
+    fn send(&mut self, port: u32, queue: u32, last: bool) {
+        let frame = if last { self.frame.take() } else { self.frame.clone() };
+        if let Some(mut frame) = frame {
+            frame.queue = queue;
+            self.out.push(Output { port, frame });
+        }
+    }
+
+    /// Sends the frame to all of `ports`.
+    fn send_to_all(&mut self, ports: impl Iterator<Item = u32>, queue: u32, last: bool) -> bool {
+        let mut ports = ports.peekable();
+        let any = ports.peek().is_some();
+        while let Some(port) = ports.next() {
+            self.send(port, queue, last && ports.peek().is_none());
+        }
+        any
+    }
+}
+
+impl Datapath {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { ports: Ports::default(), macs: MacTable::new(seed), drops: [0; SwitchDrop::ALL.len()] }
+    }
+
+    pub(super) fn count_drop(&mut self, reason: SwitchDrop, frames: u64) {
+        self.drops[reason as usize] += frames;
+    }
+
+    /// Carries out `steps` on a frame whose headers lie as `layout` says.
+    pub(super) fn execute(
+        &mut self,
+        steps: &[Step],
+        in_port: u32,
+        frame: Box<Frame>,
+        mut layout: Layout,
+        now: Time,
+        out: &mut Vec<Output>,
+    ) {
+        let frames = frame.frames();
+        let last_send = steps.iter().rposition(Step::sends);
+        let mut sender = Sender { frame: Some(frame), out };
+        for (index, step) in steps.iter().enumerate() {
+            let last = Some(index) == last_send;
+            let failed = match *step {
+                Step::Rewrite(rewrite) => {
+                    if let Some(frame) = &mut sender.frame {
+                        rewrite.apply(frame, &mut layout);
+                    }
+                    None
+                }
+                Step::Output { port, queue } => self.output(&mut sender, port, queue, last),
+                Step::InPort { queue } => self.output(&mut sender, in_port, queue, last),
+                Step::Flood { queue } => self.flood(&mut sender, in_port, queue, last, true),
+                Step::All { queue } => self.flood(&mut sender, in_port, queue, last, false),
+                Step::Normal { source, destination, queue } => {
+                    self.normal(&mut sender, in_port, (source, destination), queue, last, now)
+                }
+                Step::Drop(reason) => Some(reason),
+            };
+            if let Some(reason) = failed {
+                self.count_drop(reason, frames);
+            }
+        }
+    }
+
+    fn output(&self, sender: &mut Sender<'_>, port: u32, queue: u32, last: bool) -> Option<SwitchDrop> {
+        match self.ports.get(port) {
+            None => Some(SwitchDrop::NoPort),
+            Some(port) if !port.up => Some(SwitchDrop::PortDown),
+            Some(_) => {
+                sender.send(port, queue, last);
+                None
+            }
+        }
+    }
+
+    fn flood(&self, sender: &mut Sender<'_>, in_port: u32, queue: u32, last: bool, tree: bool) -> Option<SwitchDrop> {
+        let wanted = self.ports.iter().filter(|port| port.up && port.number != in_port && (port.in_tree || !tree));
+        let any = sender.send_to_all(wanted.map(|port| port.number), queue, last);
+        (!any).then_some(SwitchDrop::Alone)
+    }
+
+    /// A learning switch: IEEE 802.1Q, 8.6 and 8.7, with the tree given from outside.
+    fn normal(
+        &mut self,
+        sender: &mut Sender<'_>,
+        in_port: u32,
+        (source, destination): (Station, Station),
+        queue: u32,
+        last: bool,
+        now: Time,
+    ) -> Option<SwitchDrop> {
+        if destination.is_reserved() {
+            return Some(SwitchDrop::Reserved);
+        }
+        if self.ports.get(in_port).is_some_and(|port| port.in_tree) {
+            self.macs.learn(source, in_port, now);
+        }
+        match self.macs.find(destination, now) {
+            Some(port) if port == in_port => Some(SwitchDrop::ToIngress),
+            Some(port) => self.output(sender, port, queue, last),
+            None => self.flood(sender, in_port, queue, last, true),
+        }
+    }
+}

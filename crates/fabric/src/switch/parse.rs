@@ -1,0 +1,406 @@
+//! A flow from its text, in the syntax of `ovs-ofctl`.
+//!
+//! Differences to `ovs-ofctl`, all on the strict side: a condition whose prerequisite is missing (`tp_dst` without `tcp`) or that
+//! contradicts another is an error where `ovs-ofctl` drops or overrides it.
+
+use twinnet_packet::Field;
+
+use super::action::{Action, ACTION_NAMES, MODIFICATIONS};
+use super::field::{Format, MatchField, Needs, FIELDS, SHORTHANDS};
+use super::flow::Flow;
+use super::matching::Match;
+use super::syntax::{FlowSyntaxError, Item, Items, Word};
+use super::value;
+
+/// The last table of the pipeline (OpenFlow 1.3: 255 stands for all).
+pub(super) const LAST_TABLE: u8 = 254;
+/// Actions that one flow may have.
+const MOST_ACTIONS: usize = 256;
+
+/// Which flows a deletion means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Selection {
+    pub(super) table: Option<u8>,
+    /// Value and mask.
+    pub(super) cookie: (u64, u64),
+    pub(super) out_port: Option<u32>,
+    pub(super) matching: Match,
+}
+
+type Parsed<T> = Result<T, FlowSyntaxError>;
+
+/// Conditions as they are gathered, with the words whose prerequisites are to be checked at the end.
+#[derive(Default)]
+struct Conditions<'a> {
+    matching: Match,
+    needs: Vec<(Word<'a>, Needs)>,
+}
+
+/// Reads a whole flow.
+pub(super) fn flow(line: &str) -> Parsed<Flow> {
+    let mut flow = Flow::default();
+    let mut conditions = Conditions::default();
+    let mut actions = None;
+    let mut items = Items::of_flow(Word::whole(line));
+    while let Some(item) = items.next()? {
+        match item.name.text {
+            "table" => flow.table = table(item)?,
+            "priority" => flow.priority = integer(item, 0, u64::from(u16::MAX))?,
+            "idle_timeout" => flow.idle_timeout_s = integer(item, 0, u64::from(u16::MAX))?,
+            "hard_timeout" => flow.hard_timeout_s = integer(item, 0, u64::from(u16::MAX))?,
+            "cookie" => flow.cookie = integer(item, 0, u64::MAX)?,
+            "actions" | "action" => actions = Some(value_of(item)?),
+            // What a dump shows beside the flow itself.
+            "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
+                value_of(item)?;
+            }
+            _ => conditions.add(item)?,
+        }
+    }
+    let Some(actions) = actions else {
+        let end = Word { text: "", column: line.chars().count() + 1 };
+        return Err(end.error("ends without actions", "end the flow with actions=..., for example actions=drop"));
+    };
+    flow.matching = conditions.checked()?;
+    flow.actions = Reader { matching: flow.matching, table: flow.table, nested: false }.actions(actions)?;
+    Ok(flow)
+}
+
+/// Reads the text that selects flows to delete; an empty one selects all.
+pub(super) fn selection(line: &str) -> Parsed<Selection> {
+    let mut selection = Selection::default();
+    let mut conditions = Conditions::default();
+    let mut items = Items::of_flow(Word::whole(line));
+    while let Some(item) = items.next()? {
+        match item.name.text {
+            "table" => selection.table = Some(table(item)?),
+            "cookie" => selection.cookie = cookie_with_mask(item)?,
+            "out_port" => selection.out_port = Some(port(value_of(item)?)?),
+            "actions" | "action" | "priority" | "idle_timeout" | "hard_timeout" => {
+                let remedy = "write conditions only: every flow that matches within them is deleted";
+                return Err(item.name.error("does not select flows to delete", remedy));
+            }
+            _ => conditions.add(item)?,
+        }
+    }
+    selection.matching = conditions.checked()?;
+    Ok(selection)
+}
+
+fn value_of(item: Item<'_>) -> Parsed<Word<'_>> {
+    item.value.ok_or_else(|| item.name.error("needs a value", format!("write {}=VALUE", item.name.text)))
+}
+
+/// The value of `item` as a number from `least` to `most`.
+fn integer<T: TryFrom<u128>>(item: Item<'_>, least: u64, most: u64) -> Parsed<T> {
+    number_in(value_of(item)?, item.name.text, least, most)
+}
+
+fn number_in<T: TryFrom<u128>>(word: Word<'_>, name: &str, least: u64, most: u64) -> Parsed<T> {
+    let value = value::number(word.text).filter(|value| (u128::from(least)..=u128::from(most)).contains(value));
+    let value = value.and_then(|value| T::try_from(value).ok());
+    value.ok_or_else(|| word.error(format!("is no valid {name}"), format!("write a number from {least} to {most}")))
+}
+
+fn table(item: Item<'_>) -> Parsed<u8> {
+    integer(item, 0, u64::from(LAST_TABLE))
+}
+
+fn cookie_with_mask(item: Item<'_>) -> Parsed<(u64, u64)> {
+    let word = value_of(item)?;
+    match word.split_once("/") {
+        Some((value, mask)) if mask.text == "-1" => Ok((number_in(value, "cookie", 0, u64::MAX)?, u64::MAX)),
+        Some((value, mask)) => {
+            let mask: u64 = number_in(mask, "cookie mask", 0, u64::MAX)?;
+            Ok((number_in::<u64>(value, "cookie", 0, u64::MAX)? & mask, mask))
+        }
+        None => Ok((number_in(word, "cookie", 0, u64::MAX)?, u64::MAX)),
+    }
+}
+
+fn port(word: Word<'_>) -> Parsed<u32> {
+    value::port(word.text)
+        .ok_or_else(|| word.error("is no port", format!("write a port number from 1 to {}, or LOCAL", value::PORT_MAX)))
+}
+
+impl<'a> Conditions<'a> {
+    fn add(&mut self, item: Item<'a>) -> Parsed<()> {
+        let name = item.name.text;
+        if let Some(&(_, eth_type, protocol)) = SHORTHANDS.iter().find(|(shorthand, ..)| *shorthand == name) {
+            if let Some(value) = item.value {
+                return Err(
+                    value.error(format!("follows {name:?}, which takes no value"), format!("write {name} alone"))
+                );
+            }
+            self.restrict(item.name, Field::ETH_TYPE, (u128::from(eth_type), Field::ETH_TYPE.maximum()))?;
+            if let Some(protocol) = protocol {
+                self.restrict(item.name, Field::NW_PROTO, (u128::from(protocol), Field::NW_PROTO.maximum()))?;
+            }
+            return Ok(());
+        }
+        let Some(field) = MatchField::by_name(name) else {
+            return Err(item.name.error("is neither a field nor a property of a flow", unknown_name_remedy(name)));
+        };
+        let word = value_of(item)?;
+        let wrong = || word.error(format!("is no valid {name}"), format!("write {}", value::allowed(field)));
+        self.needs.push((item.name, field.needs));
+        match field.format {
+            Format::VlanOrNone => match value::number(word.text) {
+                Some(0xffff) => self.restrict(item.name, Field::VLAN_TCI, (0, Field::VLAN_TCI.maximum())),
+                Some(vid @ 0..=0xfff) => self.restrict(item.name, field.field, (vid | 0x1000, field.field.maximum())),
+                _ => Err(wrong()),
+            },
+            Format::VlanPriority => {
+                let value = value::parse(field, word.text).ok_or_else(wrong)?;
+                self.restrict(item.name, field.field, value)?;
+                self.restrict(item.name, Field::VLAN_PRESENT, (1, 1))
+            }
+            _ => {
+                let value = value::parse(field, word.text).ok_or_else(wrong)?;
+                self.restrict(item.name, field.field, value)
+            }
+        }
+    }
+
+    fn restrict(&mut self, word: Word<'a>, field: Field, (value, mask): (u128, u128)) -> Parsed<()> {
+        if self.matching.restrict(field, value, mask) {
+            return Ok(());
+        }
+        Err(word.error("contradicts an earlier condition of this flow", "keep only one of them"))
+    }
+
+    /// The match, when every field in it has a meaning.
+    fn checked(self) -> Parsed<Match> {
+        for (word, needs) in self.needs {
+            if !needs.met(&self.matching) {
+                let remedy = format!("add {} to the match", needs.remedy());
+                return Err(word.error("has no meaning without its protocol", remedy));
+            }
+        }
+        Ok(self.matching)
+    }
+}
+
+fn unknown_name_remedy(name: &str) -> String {
+    let names = FIELDS.iter().map(|field| field.name).chain(SHORTHANDS.iter().map(|shorthand| shorthand.0));
+    let properties = ["table", "priority", "cookie", "idle_timeout", "hard_timeout", "actions"];
+    let names: Vec<_> = names.chain(properties).collect();
+    match names.iter().find(|known| close(name, known)) {
+        Some(known) => format!("did you mean {known:?}?"),
+        None => format!("known are {}", names.join(", ")),
+    }
+}
+
+/// Whether one letter was added, lost, or changed, or two neighbours were swapped.
+fn close(given: &str, known: &str) -> bool {
+    let (given, known): (Vec<_>, Vec<_>) = (given.chars().collect(), known.chars().collect());
+    let front = given.iter().zip(&known).take_while(|(a, b)| a == b).count();
+    let (given, known) = (&given[front..], &known[front..]);
+    let back = given.iter().rev().zip(known.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (given, known) = (&given[..given.len() - back], &known[..known.len() - back]);
+    let swapped = given.len() == 2 && known.len() == 2 && given[0] == known[1] && given[1] == known[0];
+    swapped || given.len().max(known.len()) <= 1
+}
+
+/// Reads the actions of a flow with a certain match in a certain table.
+struct Reader {
+    matching: Match,
+    table: u8,
+    /// Inside `write_actions(...)`.
+    nested: bool,
+}
+
+impl Reader {
+    fn actions(&self, text: Word<'_>) -> Parsed<Vec<Action>> {
+        let mut items = Items::of_actions(text);
+        let mut actions = Vec::new();
+        while let Some(item) = items.next()? {
+            if let Some(last @ (Action::GotoTable(_) | Action::Drop)) = actions.last() {
+                return Err(item.name.error(
+                    format!("follows {last}, which ends the actions"),
+                    "write it before that, or leave it away",
+                ));
+            }
+            let action = self.action(item)?;
+            if action == Action::Drop && !actions.is_empty() {
+                return Err(item.name.error("does not go together with other actions", "write drop alone"));
+            }
+            actions.push(action);
+            if actions.len() > MOST_ACTIONS {
+                return Err(item.name.error("is one action too many", format!("a flow has at most {MOST_ACTIONS}")));
+            }
+        }
+        if actions.is_empty() {
+            return Err(text.error("holds no action", "write drop to drop the frames"));
+        }
+        actions.retain(|action| *action != Action::Drop);
+        Ok(actions)
+    }
+
+    fn action(&self, item: Item<'_>) -> Parsed<Action> {
+        let name = item.name.text.to_ascii_lowercase();
+        if let Some(action) = plain_action(&name) {
+            if action == Action::DecrementTtl {
+                self.require(item.name, Needs::Ip)?;
+            }
+            return match item.value {
+                Some(value) if !value.text.is_empty() => {
+                    Err(value
+                        .error(format!("follows {name:?}, which takes no argument"), format!("write {name} alone")))
+                }
+                _ => self.allowed_here(item, action),
+            };
+        }
+        let action = match name.as_str() {
+            "output" => {
+                let word = value_of(item)?;
+                match plain_action(&word.text.to_ascii_lowercase()) {
+                    Some(action) if action.is_output() => action,
+                    _ => output(port(word)?),
+                }
+            }
+            "controller" => Action::Controller(match item.value.filter(|value| !value.text.is_empty()) {
+                Some(word) => number_in(word, "length", 0, u64::from(u16::MAX))?,
+                None => u16::MAX,
+            }),
+            "enqueue" => {
+                let word = value_of(item)?;
+                let halves = word.split_once(":").or_else(|| word.split_once(","));
+                let (number, queue) = halves.ok_or_else(|| word.error("names no queue", "write enqueue:PORT:QUEUE"))?;
+                Action::Enqueue { port: port(number.trimmed())?, queue: queue_number(queue.trimmed())? }
+            }
+            "set_queue" => Action::SetQueue(queue_number(value_of(item)?)?),
+            "set_field" => self.set_field(value_of(item)?)?,
+            "push_vlan" => match value::number(value_of(item)?.text) {
+                Some(0x8100) => Action::PushVlan(0x8100),
+                Some(0x88a8) => Action::PushVlan(0x88a8),
+                _ => return Err(value_of(item)?.error("is no VLAN tag protocol", "write 0x8100 or 0x88a8")),
+            },
+            "goto_table" => {
+                let next: u8 = number_in(value_of(item)?, "table", 0, u64::from(LAST_TABLE))?;
+                if next <= self.table {
+                    let remedy = format!("go to a table above {}, the flow's own", self.table);
+                    return Err(value_of(item)?.error("is not a later table", remedy));
+                }
+                Action::GotoTable(next)
+            }
+            "write_metadata" => write_metadata(value_of(item)?)?,
+            "write_actions" => Action::WriteActions(Self { nested: true, ..*self }.actions(value_of(item)?)?),
+            "resubmit" => resubmit(value_of(item)?)?,
+            _ => match MODIFICATIONS.iter().find(|(known, _)| *known == name) {
+                Some(&(name, field)) => {
+                    let modification = modify(name, field, value_of(item)?)?;
+                    if let Action::Modify { field, .. } = modification {
+                        self.require(item.name, field.needs)?;
+                    }
+                    modification
+                }
+                None if item.value.is_none() => match value::port(item.name.text) {
+                    Some(port) => output(port),
+                    None => return Err(item.name.error("is no action", format!("known are {ACTION_NAMES}"))),
+                },
+                None => return Err(item.name.error("is no action", format!("known are {ACTION_NAMES}"))),
+            },
+        };
+        self.allowed_here(item, action)
+    }
+
+    fn allowed_here(&self, item: Item<'_>, action: Action) -> Parsed<Action> {
+        let instruction = matches!(
+            action,
+            Action::GotoTable(_)
+                | Action::WriteMetadata { .. }
+                | Action::WriteActions(_)
+                | Action::ClearActions
+                | Action::Resubmit { .. }
+        );
+        if self.nested && instruction {
+            return Err(item.name.error("cannot stand in write_actions", "write it beside write_actions"));
+        }
+        Ok(action)
+    }
+
+    /// A change of a header is allowed where the match makes sure that there is one, as Open vSwitch has it.
+    fn require(&self, word: Word<'_>, needs: Needs) -> Parsed<()> {
+        if needs.met(&self.matching) {
+            return Ok(());
+        }
+        let remedy = format!("add {} to the match", needs.remedy());
+        Err(word.error("changes a header that the frames that match need not have", remedy))
+    }
+
+    fn set_field(&self, word: Word<'_>) -> Parsed<Action> {
+        let syntax = || word.error("names no field to set", "write set_field:VALUE->FIELD");
+        let (text, name) = word.split_once("->").ok_or_else(syntax)?;
+        let field = MatchField::by_name(name.text).filter(|field| field.settable).ok_or_else(|| {
+            let names: Vec<_> = FIELDS.iter().filter(|field| field.settable).map(|field| field.name).collect();
+            name.error("is no field that can be set", format!("these can: {}", names.join(", ")))
+        })?;
+        self.require(name, field.needs)?;
+        let (value, mask) = value::parse(field, text.text).ok_or_else(|| {
+            text.error(format!("is no valid {}", field.name), format!("write {}", value::allowed(field)))
+        })?;
+        Ok(Action::SetField { field, value: value & mask, mask })
+    }
+}
+
+fn plain_action(name: &str) -> Option<Action> {
+    Some(match name {
+        "in_port" => Action::InPort,
+        "flood" => Action::Flood,
+        "all" => Action::All,
+        "normal" => Action::Normal,
+        "local" => Action::Local,
+        "drop" => Action::Drop,
+        "pop_queue" => Action::PopQueue,
+        "strip_vlan" | "pop_vlan" => Action::PopVlan,
+        "dec_ttl" => Action::DecrementTtl,
+        "clear_actions" => Action::ClearActions,
+        _ => return None,
+    })
+}
+
+fn output(port: u32) -> Action {
+    if port == value::PORT_LOCAL {
+        return Action::Local;
+    }
+    Action::Output(port)
+}
+
+fn queue_number(word: Word<'_>) -> Parsed<u32> {
+    number_in(word, "queue", 0, u64::from(u32::MAX - 1))
+}
+
+fn write_metadata(word: Word<'_>) -> Parsed<Action> {
+    let (value, mask) = match word.split_once("/") {
+        Some((value, mask)) => (value, number_in(mask, "metadata mask", 0, u64::MAX)?),
+        None => (word, u64::MAX),
+    };
+    Ok(Action::WriteMetadata { value: number_in::<u64>(value, "metadata", 0, u64::MAX)? & mask, mask })
+}
+
+fn resubmit(word: Word<'_>) -> Parsed<Action> {
+    let Some((first, second)) = word.split_once(",") else {
+        return Ok(Action::Resubmit { port: Some(port(word.trimmed())?), table: None });
+    };
+    let (first, second) = (first.trimmed(), second.trimmed());
+    let port =
+        if first.text.is_empty() || first.text.eq_ignore_ascii_case("in_port") { None } else { Some(port(first)?) };
+    let table = match second.text {
+        "" => None,
+        _ => Some(number_in(second, "table", 0, u64::from(LAST_TABLE))?),
+    };
+    Ok(Action::Resubmit { port, table })
+}
+
+fn modify(name: &'static str, field: &str, word: Word<'_>) -> Parsed<Action> {
+    let field = MatchField::by_name(field).ok_or_else(|| word.error("is set in an unknown field", ACTION_NAMES))?;
+    let value = match field.format {
+        Format::VlanOrNone => value::number(word.text).filter(|&vid| vid <= 0xfff),
+        _ if word.text.contains('/') => None,
+        _ => value::parse(field, word.text).map(|(value, _)| value),
+    };
+    let value =
+        value.ok_or_else(|| word.error(format!("is no valid {name}"), format!("write {}", value::allowed(field))))?;
+    Ok(Action::Modify { name, field, value })
+}

@@ -1,0 +1,45 @@
+//! The ports of a switch.
+
+/// One port.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    pub(super) number: u32,
+    pub(super) name: String,
+    pub(super) mac: [u8; 6],
+    pub(super) up: bool,
+    /// Flooding and learning use it.
+    pub(super) in_tree: bool,
+}
+
+/// All ports, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Ports {
+    ports: Vec<Port>,
+}
+
+impl Ports {
+    /// Adds a port; one with that number is replaced.
+    pub(super) fn add(&mut self, port: Port) {
+        match self.ports.binary_search_by_key(&port.number, |port| port.number) {
+            Ok(at) => self.ports[at] = port,
+            Err(at) => self.ports.insert(at, port),
+        }
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&Port> {
+        // Numbers without a gap from 1, as they nearly always are, need no search.
+        let guess = self.ports.get((number as usize).wrapping_sub(1));
+        if let Some(port) = guess.filter(|port| port.number == number) {
+            return Some(port);
+        }
+        self.ports.binary_search_by_key(&number, |port| port.number).ok().map(|at| &self.ports[at])
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Port> {
+        self.ports.binary_search_by_key(&number, |port| port.number).ok().map(|at| &mut self.ports[at])
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Port> {
+        self.ports.iter()
+    }
+}

@@ -1,0 +1,97 @@
+//! Stand-alone: learning, ageing, flooding over the tree.
+
+use twinnet_packet::Frame;
+
+use super::frames::{arp, tagged, tcp, tcp_train};
+use super::*;
+
+#[test]
+fn an_unknown_destination_is_flooded_and_a_learnt_one_is_not() {
+    let mut switch = switch(FailMode::Standalone);
+    assert_eq!(ports(&send(&mut switch, 1, &arp(1, 4))), [2, 3, 4]);
+    assert_eq!(ports(&send(&mut switch, 4, &tcp(4, 1, 80))), [1]);
+    assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 80))), [4]);
+}
+
+#[test]
+fn a_host_that_moves_is_found_at_its_new_port() {
+    let mut switch = switch(FailMode::Standalone);
+    send(&mut switch, 1, &arp(1, 4));
+    send(&mut switch, 2, &arp(1, 4));
+    assert_eq!(ports(&send(&mut switch, 4, &tcp(4, 1, 80))), [2]);
+}
+
+#[test]
+fn an_address_that_aged_is_flooded_again() {
+    let mut switch = switch(FailMode::Standalone);
+    send_at(&mut switch, 1, &arp(1, 4), Time::ZERO);
+    assert_eq!(ports(&send_at(&mut switch, 4, &tcp(4, 1, 80), at(299))), [1]);
+    assert_eq!(ports(&send_at(&mut switch, 4, &tcp(4, 1, 80), at(300))), [1, 2, 3]);
+}
+
+#[test]
+fn vlans_learn_apart() {
+    let mut switch = switch(FailMode::Standalone);
+    send(&mut switch, 1, &tagged(&arp(1, 4), 10));
+    assert_eq!(ports(&send(&mut switch, 4, &tagged(&tcp(4, 1, 80), 10))), [1]);
+    assert_eq!(ports(&send(&mut switch, 4, &tagged(&tcp(4, 1, 80), 11))), [1, 2, 3]);
+}
+
+#[test]
+fn ports_outside_of_the_tree_are_neither_flooded_to_nor_learnt_from() {
+    let mut switch = switch(FailMode::Standalone);
+    switch.set_port_in_tree(3, false);
+    assert_eq!(ports(&send(&mut switch, 1, &arp(1, 4))), [2, 4]);
+    send(&mut switch, 3, &arp(9, 4));
+    assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 9, 80))), [2, 4]);
+}
+
+#[test]
+fn a_port_that_goes_down_is_forgotten_and_not_sent_to() {
+    let mut switch = switch(FailMode::Standalone);
+    send(&mut switch, 1, &arp(1, 4));
+    switch.set_port_up(1, false);
+    assert_eq!(ports(&send(&mut switch, 4, &tcp(4, 1, 80))), [2, 3]);
+    assert_eq!(ports(&send(&mut switch, 1, &arp(1, 4))), [0_u32; 0]);
+    assert_eq!(drops(&switch, SwitchDrop::Ingress), 1);
+    switch.set_port_up(1, true);
+    assert_eq!(ports(&send(&mut switch, 4, &tcp(4, 1, 80))), [1, 2, 3]);
+}
+
+#[test]
+fn a_frame_for_a_station_at_its_own_port_is_dropped() {
+    let mut switch = switch(FailMode::Standalone);
+    send(&mut switch, 1, &arp(1, 2));
+    send(&mut switch, 1, &arp(2, 1));
+    assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 2, 80))), [0_u32; 0]);
+    assert_eq!(drops(&switch, SwitchDrop::ToIngress), 1);
+}
+
+#[test]
+fn bridge_protocol_addresses_are_not_forwarded() {
+    let mut switch = switch(FailMode::Standalone);
+    let mut frame = tcp(1, 2, 80);
+    frame.bytes[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+    assert_eq!(send(&mut switch, 1, &frame).len(), 0);
+    assert_eq!(drops(&switch, SwitchDrop::Reserved), 1);
+}
+
+#[test]
+fn a_train_counts_as_its_frames() {
+    let mut switch = switch(FailMode::Standalone);
+    switch.add_flow("tcp,actions=output:4,output:1", Time::ZERO).unwrap();
+    let out = send(&mut switch, 1, &tcp_train(1, 4, 80, 14480));
+    assert_eq!((ports(&out), out[0].frame.frames()), (vec![4], 10));
+    assert_eq!(drops(&switch, SwitchDrop::ToIngress), 10);
+    let dump = switch.dump_flows(Time::ZERO);
+    assert!(dump[0].contains(&format!("n_packets=10, n_bytes={}", 14480 + 540)), "{dump:?}");
+}
+
+#[test]
+fn a_frame_too_short_to_have_addresses_does_no_harm() {
+    let mut switch = switch(FailMode::Standalone);
+    for length in 0..14 {
+        send(&mut switch, 1, &Frame::new(vec![0; length]));
+    }
+    assert_eq!(switch.counters().received, 14);
+}

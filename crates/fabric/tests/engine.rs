@@ -1,0 +1,368 @@
+//! The engine against what theory says, under a hand-cranked clock.
+
+use std::collections::{HashMap, VecDeque};
+
+use twinnet_fabric::queue::QueueConfig;
+use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
+use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortId, Way, World};
+use twinnet_packet::Frame;
+use twinnet_units::{Duration, Time};
+
+/// Hosts that send what a test gives them and keep what arrives.
+#[derive(Default)]
+struct Hosts {
+    to_send: HashMap<PortId, VecDeque<Frame>>,
+    arrived: Vec<(PortId, Time, Frame)>,
+    captured: Vec<(PortId, Way, Time, u64)>,
+    carrier: Vec<(PortId, bool)>,
+}
+
+impl World for Hosts {
+    fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
+        self.arrived.push((port, due, *frame));
+    }
+    fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
+        self.to_send.get_mut(&port)?.pop_front().map(Box::new)
+    }
+    fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
+        self.captured.push((port, way, at, frame.length()));
+    }
+    fn carrier(&mut self, port: PortId, up: bool) {
+        self.carrier.push((port, up));
+    }
+}
+
+struct Bench {
+    fabric: Fabric,
+    hosts: Hosts,
+}
+
+impl Bench {
+    fn new(seed: u64) -> Self {
+        Self { fabric: Fabric::new(seed), hosts: Hosts::default() }
+    }
+
+    fn host(&mut self, name: &str) -> PortId {
+        let node = self.fabric.add_host();
+        self.fabric.add_port(node, name, 0, [0; 6])
+    }
+
+    fn switch(&mut self, dpid: u64, ports: u32) -> (twinnet_fabric::NodeId, Vec<PortId>) {
+        let switch = Switch::new(SwitchConfig { dpid, fail_mode: FailMode::Standalone, seed: 1 });
+        let node = self.fabric.add_switch(switch, Duration::ZERO);
+        let ports = (1..=ports)
+            .map(|number| self.fabric.add_port(node, &format!("s{dpid}-eth{number}"), number, [2, 0, 0, 0, 0, 1]))
+            .collect();
+        (node, ports)
+    }
+
+    fn join(&mut self, a: PortId, b: PortId, config: &DirectionConfig) {
+        self.fabric.join((a, config.clone(), None), (b, config.clone(), None), 9000).unwrap();
+    }
+
+    /// The host behind `port` offers `frame` at `at`.
+    fn send(&mut self, at: Time, port: PortId, frame: Frame) {
+        self.fabric.advance(at, &mut self.hosts);
+        self.hosts.to_send.entry(port).or_default().push_back(frame);
+        while self.fabric.readable(port, &mut self.hosts) {}
+    }
+
+    fn finish(&mut self, at: Time) {
+        self.fabric.advance(at, &mut self.hosts);
+    }
+}
+
+fn link(rate: &str, delay: &str) -> DirectionConfig {
+    DirectionConfig { rate_bps: Some(rate.parse().unwrap()), delay_ps: delay.parse().unwrap(), ..Default::default() }
+}
+
+/// An Ethernet frame of `length` bytes without FCS from host `from` to host `to` (0: broadcast).
+fn frame(from: u8, to: u8, length: usize) -> Frame {
+    let mut bytes = vec![0; length];
+    bytes[..6].copy_from_slice(&if to == 0 { [0xff; 6] } else { [0, 0, 0, 0, 0, to] });
+    bytes[6..12].copy_from_slice(&[0, 0, 0, 0, 0, from]);
+    bytes[12..14].copy_from_slice(&[0x88, 0xb5]);
+    Frame::new(bytes)
+}
+
+#[test]
+fn a_lone_frame_takes_its_serialisation_time_then_the_delay() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("2 Mbit", "10 ms"));
+    bench.send(Time::ZERO, a, frame(1, 2, 1512));
+    bench.finish(Time::from_ns(1_000_000_000));
+    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms.
+    assert_eq!(bench.hosts.arrived[0].1, Time::from_ns(16_144_000));
+}
+
+#[test]
+fn no_frame_of_a_burst_goes_faster_than_the_line_not_even_the_first() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("100 Mbit", "0 s"));
+    for _ in 0..100 {
+        bench.send(Time::ZERO, a, frame(1, 2, 1514));
+    }
+    bench.finish(Time::from_ns(1_000_000_000));
+    for (index, (_, at, _)) in bench.hosts.arrived.iter().enumerate() {
+        assert_eq!(at.as_ps(), 123_040_000 * (index as u64 + 1));
+    }
+    assert_eq!(bench.hosts.arrived.len(), 100);
+}
+
+#[test]
+fn over_a_chain_of_switches_the_delays_add_up_to_the_picosecond() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let rates = ["10 Mbit", "100 Mbit", "1 Gbit", "3 Mbit", "7 Gbit"];
+    let mut left = a;
+    for (index, rate) in rates.iter().enumerate() {
+        let config = link(rate, "3 us");
+        if index == 4 {
+            bench.join(left, b, &config);
+        } else {
+            let (_, ports) = bench.switch(index as u64 + 1, 2);
+            bench.join(left, ports[0], &config);
+            left = ports[1];
+        }
+    }
+    bench.send(Time::ZERO, a, frame(1, 2, 1000));
+    bench.finish(Time::from_ns(1_000_000_000));
+    let expected: u64 =
+        rates.iter().map(|rate| rate.parse::<twinnet_units::Rate>().unwrap().serialise(1024).as_ps() + 3_000_000).sum();
+    assert_eq!(bench.hosts.arrived.len(), 1);
+    assert_eq!(bench.hosts.arrived[0].1.as_ps(), expected);
+}
+
+/// Pollaczek-Khinchine: in M/D/1 the mean wait is rho / (2 (1 - rho)) service times.
+#[test]
+fn poisson_arrivals_wait_as_m_d_1_says() {
+    for (load, tolerance) in [(0.3, 0.02), (0.6, 0.02), (0.8, 0.04)] {
+        let mut bench = Bench::new(1);
+        let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+        let config = link("100 Mbit", "0 s");
+        let queue: QueueConfig = serde_json::from_str(r#"{"kind":"fifo","limit_frames":100000}"#).unwrap();
+        bench.fabric.join((a, config.clone(), Some(&queue)), (b, config, None), 1500).unwrap();
+        let service = 100e-6; // 1226 + 24 bytes at 100 Mbit/s
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut now = 0.0_f64;
+        let mut offered = Vec::new();
+        for _ in 0..200_000 {
+            // xorshift64 (Marsaglia 2003) into an exponential gap.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let uniform = (random >> 11) as f64 / (1_u64 << 53) as f64;
+            now += -(1.0 - uniform).ln() * service / load;
+            let at = Time::ZERO + Duration::from_secs_f64(now);
+            offered.push(at);
+            bench.send(at, a, frame(1, 2, 1226));
+        }
+        bench.finish(Time::from_ns(1_000_000_000_000));
+        assert_eq!(bench.hosts.arrived.len(), offered.len());
+        let waits = bench.hosts.arrived.iter().zip(&offered);
+        let mean = waits.map(|((_, at, _), from)| (*at - *from).as_secs_f64() - service).sum::<f64>() / 200_000.0;
+        let theory = load / (2.0 * (1.0 - load)) * service;
+        // The relative standard error of 200,000 correlated waits stays below a third of each tolerance.
+        assert!((mean / theory - 1.0).abs() < tolerance, "load {load}: {mean} against {theory}");
+    }
+}
+
+#[test]
+fn sources_in_step_share_an_overloaded_port_evenly() {
+    const SOURCES: u8 = 8;
+    let mut bench = Bench::new(3);
+    let (_, ports) = bench.switch(1, u32::from(SOURCES) + 1);
+    let config = link("100 Mbit", "0 s");
+    let hosts: Vec<PortId> = (0..SOURCES).map(|index| bench.host(&format!("h{index}-eth0"))).collect();
+    for (host, port) in hosts.iter().zip(&ports) {
+        bench.join(*host, *port, &config);
+    }
+    let sink = bench.host("sink-eth0");
+    bench.join(sink, ports[SOURCES as usize], &config);
+    bench.send(Time::ZERO, sink, frame(99, 0, 60));
+    for _ in 0..40_000 {
+        for (index, host) in hosts.iter().enumerate() {
+            bench.hosts.to_send.entry(*host).or_default().push_back(frame(index as u8 + 1, 99, 1226));
+        }
+    }
+    bench.fabric.advance(Time::from_ns(1_000_000), &mut bench.hosts);
+    for host in &hosts {
+        bench.fabric.readable(*host, &mut bench.hosts);
+    }
+    bench.finish(Time::from_ns(4_000_000_000));
+    let mut shares = [0_u32; SOURCES as usize];
+    for (port, _, frame) in &bench.hosts.arrived {
+        if *port == sink {
+            shares[frame.bytes[11] as usize - 1] += 1;
+        }
+    }
+    let mean = f64::from(shares.iter().sum::<u32>()) / f64::from(SOURCES);
+    assert!(mean > 4000.0, "{shares:?}");
+    for share in shares {
+        // 5000 draws with a chance of 1/8 each: three standard errors are 4 %.
+        assert!((f64::from(share) / mean - 1.0).abs() < 0.05, "{shares:?}");
+    }
+}
+
+#[test]
+fn a_broadcast_in_a_triangle_of_switches_reaches_every_host_once() {
+    let mut bench = Bench::new(1);
+    let config = link("1 Gbit", "1 us");
+    let switches: Vec<Vec<PortId>> = (1..=3).map(|dpid| bench.switch(dpid, 3).1).collect();
+    bench.join(switches[0][0], switches[1][0], &config);
+    bench.join(switches[1][1], switches[2][0], &config);
+    bench.join(switches[2][1], switches[0][1], &config);
+    let hosts: Vec<PortId> = (0..3).map(|index| bench.host(&format!("h{index}-eth0"))).collect();
+    for (host, switch) in hosts.iter().zip(&switches) {
+        bench.join(*host, switch[2], &config);
+    }
+    bench.send(Time::ZERO, hosts[0], frame(1, 0, 60));
+    bench.finish(Time::from_ns(1_000_000_000));
+    let mut reached: Vec<PortId> = bench.hosts.arrived.iter().map(|(port, ..)| *port).collect();
+    reached.sort();
+    assert_eq!(reached, [hosts[1], hosts[2]]);
+    assert_eq!(bench.fabric.next_event(), None, "nothing goes on circling");
+}
+
+#[test]
+fn a_loop_made_by_flow_entries_ends_at_the_hop_limit() {
+    let mut bench = Bench::new(1);
+    let config = link("1 Gbit", "1 us");
+    let (first, a) = bench.switch(1, 2);
+    let (second, b) = bench.switch(2, 2);
+    bench.join(a[0], b[0], &config);
+    let host = bench.host("h1-eth0");
+    bench.join(host, a[1], &config);
+    for node in [first, second] {
+        bench
+            .fabric
+            .with_switch(node, |switch, now| switch.add_flow("in_port=1,actions=in_port", now))
+            .unwrap()
+            .unwrap();
+    }
+    bench.fabric.with_switch(first, |switch, now| switch.add_flow("in_port=2,actions=output:1", now)).unwrap().unwrap();
+    bench.send(Time::ZERO, host, frame(1, 2, 60));
+    bench.finish(Time::from_ns(1_000_000_000));
+    assert_eq!(bench.fabric.next_event(), None);
+    let looped = bench.fabric.counters(a[0]).dropped_loop + bench.fabric.counters(b[0]).dropped_loop;
+    assert_eq!(looped, 1);
+}
+
+#[test]
+fn a_redundant_path_takes_over_when_a_link_goes_down() {
+    let mut bench = Bench::new(1);
+    let config = link("1 Gbit", "1 us");
+    let (_, a) = bench.switch(1, 3);
+    let (_, b) = bench.switch(2, 3);
+    bench.join(a[0], b[0], &config);
+    bench.join(a[1], b[1], &config);
+    let (left, right) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(left, a[2], &config);
+    bench.join(right, b[2], &config);
+    bench.send(Time::ZERO, right, frame(2, 0, 60));
+    bench.send(Time::from_ns(1_000_000), left, frame(1, 2, 60));
+    let down = || DirectionChange { config: None, up: Some(false) };
+    bench.fabric.change_at(Time::from_ns(2_000_000), vec![(a[0], down()), (b[0], down())]).unwrap();
+    bench.send(Time::from_ns(3_000_000), left, frame(1, 2, 60));
+    bench.finish(Time::from_ns(1_000_000_000));
+    let at_right = bench.hosts.arrived.iter().filter(|(port, ..)| *port == right).count();
+    assert_eq!(at_right, 2);
+}
+
+#[test]
+fn a_link_that_goes_down_loses_what_is_on_it_and_tells_the_hosts() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("1 Gbit", "10 ms"));
+    bench.send(Time::ZERO, a, frame(1, 2, 1000));
+    bench.fabric.advance(Time::from_ns(5_000_000), &mut bench.hosts);
+    bench.fabric.change(a, DirectionChange { config: None, up: Some(false) }, &mut bench.hosts).unwrap();
+    bench.send(Time::from_ns(6_000_000), a, frame(1, 2, 1000));
+    bench.fabric.change(a, DirectionChange { config: None, up: Some(true) }, &mut bench.hosts).unwrap();
+    bench.send(Time::from_ns(7_000_000), a, frame(1, 2, 1001));
+    bench.finish(Time::from_ns(1_000_000_000));
+    assert_eq!(bench.hosts.arrived.len(), 1);
+    assert_eq!(bench.hosts.arrived[0].2.length(), 1001);
+    assert_eq!(bench.fabric.counters(a).sent.dropped_down, 2);
+    assert_eq!(bench.hosts.carrier, [(a, false), (b, false), (a, true), (b, true)]);
+}
+
+#[test]
+fn a_change_of_rate_spares_the_frame_whose_first_bit_has_left() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("10 Mbit", "0 s"));
+    let faster = DirectionChange { config: Some(link("100 Mbit", "0 s")), up: None };
+    bench.fabric.change_at(Time::from_ns(500_000), vec![(a, faster)]).unwrap();
+    bench.send(Time::ZERO, a, frame(1, 2, 1226));
+    bench.send(Time::ZERO, a, frame(1, 2, 1226));
+    bench.finish(Time::from_ns(1_000_000_000));
+    let times: Vec<u64> = bench.hosts.arrived.iter().map(|(_, at, _)| at.as_ns()).collect();
+    assert_eq!(times, [1_000_000, 1_100_000]);
+}
+
+#[test]
+fn frames_longer_than_the_mtu_are_counted_and_dropped() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let config = link("1 Gbit", "0 s");
+    bench.fabric.join((a, config.clone(), None), (b, config, None), 1500).unwrap();
+    bench.send(Time::ZERO, a, frame(1, 2, 1514));
+    bench.send(Time::ZERO, a, frame(1, 2, 1600));
+    bench.finish(Time::from_ns(1_000_000_000));
+    assert_eq!(bench.hosts.arrived.len(), 1);
+    assert_eq!(bench.fabric.counters(a).sent.dropped_oversize, 1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
+    let trace = |seed: u64| {
+        let mut bench = Bench::new(seed);
+        let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+        let mut config = link("10 Mbit", "1 ms");
+        config.impair =
+            serde_json::from_str(r#"{"jitter":{"distribution":"normal","scale_ps":100000000},"reorder":true}"#)
+                .unwrap();
+        bench.join(a, b, &config);
+        for step in 0..100 {
+            bench.send(Time::from_ns(step * 1000), a, frame(1, 2, 500));
+        }
+        bench.finish(Time::from_ns(1_000_000_000));
+        assert_eq!(bench.hosts.arrived.len(), 100);
+        bench.fabric.trace_hash()
+    };
+    assert_eq!(trace(5), trace(5));
+    assert_ne!(trace(5), trace(6));
+}
+
+#[test]
+fn samples_add_up_to_the_counters_and_never_exceed_the_rate() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("10 Mbit", "0 s"));
+    let sampler = bench.fabric.sample_ports(Duration::from_ms(10), &[a]);
+    for _ in 0..1000 {
+        bench.send(Time::ZERO, a, frame(1, 2, 1226));
+    }
+    bench.finish(Time::from_ns(2_000_000_000));
+    let (_, samples) = bench.fabric.samples(sampler).unwrap();
+    let series = &samples.ports[0].1;
+    assert_eq!(series.iter().map(|sample| sample.frames).sum::<u64>(), 1000);
+    assert_eq!(series.iter().map(|sample| sample.wire_bytes).max(), Some(12_500));
+    assert_eq!(bench.fabric.counters(a).sent.wire_bytes, 1_250_000);
+}
+
+#[test]
+fn a_capture_sees_a_frame_leave_and_arrive_one_propagation_delay_apart() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("10 Mbit", "7 ms"));
+    bench.fabric.set_capture(a, true);
+    bench.fabric.set_capture(b, true);
+    bench.send(Time::ZERO, a, frame(1, 2, 1226));
+    bench.finish(Time::from_ns(1_000_000_000));
+    let seen: Vec<_> = bench.hosts.captured.iter().map(|(port, way, at, _)| (*port, *way, at.as_ns())).collect();
+    assert_eq!(seen, [(a, Way::Out, 1_000_000), (b, Way::In, 8_000_000)]);
+}

@@ -1,0 +1,273 @@
+//! Datagrams by many a system call, in buffers that are used again.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::{c_int, c_void, iovec, mmsghdr, msghdr, timespec};
+use twinnet_apps::Chunk;
+use twinnet_units::Time;
+
+use super::system::{check, RawAddress};
+use crate::clock::LabClock;
+
+/// Datagrams in one system call.
+pub const BATCH: usize = 64;
+/// Bytes of a received datagram that are looked at; the rest is only counted.
+const LOOKED_AT: usize = 128;
+/// Space for the control message that carries the arrival time.
+const CONTROL: usize = 64;
+/// Datagrams that may wait in a socket's queue for the kernel to take them.
+const MOST_QUEUED: usize = 256;
+/// The content of padding; no datagram is longer.
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+struct Queued {
+    to: SocketAddr,
+    /// Where its real bytes are in the queue's `bytes`.
+    start: usize,
+    end: usize,
+    padding: usize,
+}
+
+/// Datagrams that an app has sent and the kernel has not taken yet.
+#[derive(Default)]
+pub struct SendQueue {
+    bytes: Vec<u8>,
+    queued: Vec<Queued>,
+}
+
+impl SendQueue {
+    /// Takes a datagram; `false` when the queue is full.
+    pub fn push(&mut self, to: SocketAddr, chunk: Chunk<'_>) -> bool {
+        if self.queued.len() >= MOST_QUEUED {
+            return false;
+        }
+        let (bytes, padding) = match chunk {
+            Chunk::Bytes(bytes) => (bytes, 0),
+            Chunk::Padded(bytes, padding) => (bytes, padding as usize),
+            Chunk::Filler(length) => (&[][..], usize::try_from(length).unwrap_or(usize::MAX)),
+        };
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.queued.push(Queued { to, start, end: self.bytes.len(), padding });
+        true
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    fn drop_first(&mut self, number: usize) {
+        self.queued.drain(..number);
+        if self.queued.is_empty() {
+            self.bytes.clear();
+        }
+    }
+}
+
+/// Whether `chunk` fits in a datagram at all.
+pub fn fits(chunk: Chunk<'_>) -> Result<(), usize> {
+    let length = match chunk {
+        Chunk::Bytes(bytes) => bytes.len(),
+        Chunk::Padded(bytes, padding) => bytes.len().saturating_add(padding as usize),
+        Chunk::Filler(length) => usize::try_from(length).unwrap_or(usize::MAX),
+    };
+    if length < ZEROS.len() {
+        Ok(())
+    } else {
+        Err(length)
+    }
+}
+
+/// What became of a flush.
+pub enum Flushed {
+    /// All was taken.
+    All,
+    /// The kernel's buffer is full; the rest waits.
+    Waiting,
+}
+
+/// A received datagram.
+pub struct Received<'a> {
+    /// Its first bytes.
+    pub bytes: &'a [u8],
+    /// Its whole length.
+    pub length: usize,
+    /// Its sender.
+    pub from: SocketAddr,
+    /// When the kernel got it from the interface.
+    pub arrived: Time,
+}
+
+/// Buffers for both directions, shared by all sockets of a thread. They point into each other, so they never move.
+pub struct Buffers {
+    headers: Box<[mmsghdr; BATCH]>,
+    vectors: Box<[[iovec; 2]; BATCH]>,
+    addresses: Box<[RawAddress; BATCH]>,
+    contents: Box<[[u8; LOOKED_AT]; BATCH]>,
+    /// In words, because control messages are aligned.
+    controls: Box<[[u64; CONTROL / 8]; BATCH]>,
+}
+
+impl Buffers {
+    /// New buffers.
+    pub fn new() -> Self {
+        const EMPTY: iovec = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Self {
+            // SAFETY: zero is a valid message header: no address, no content.
+            headers: Box::new([const { unsafe { zeroed::<mmsghdr>() } }; BATCH]),
+            vectors: Box::new([[EMPTY; 2]; BATCH]),
+            addresses: Box::new([RawAddress::EMPTY; BATCH]),
+            contents: Box::new([[0; LOOKED_AT]; BATCH]),
+            controls: Box::new([[0; CONTROL / 8]; BATCH]),
+        }
+    }
+
+    /// Hands the queue to the kernel. A datagram that the kernel refuses is dropped and told to `refused`.
+    pub fn flush(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        queue: &mut SendQueue,
+        mut refused: impl FnMut(&io::Error, SocketAddr),
+    ) -> Flushed {
+        while !queue.is_empty() {
+            let number = self.lay_out(queue);
+            // SAFETY: the first `number` headers point to addresses and vectors of this call, and these to bytes of `queue` and
+            // `ZEROS`, none of which change before the call returns; the kernel only reads them.
+            let result = unsafe {
+                libc::sendmmsg(
+                    fd.as_raw_fd(),
+                    self.headers.as_mut_ptr(),
+                    number,
+                    libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
+                )
+            };
+            match check(result) {
+                Ok(taken) => queue.drop_first(usize::try_from(taken).unwrap_or(0)),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN)) => return Flushed::Waiting,
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) => {
+                    refused(&error, queue.queued[0].to);
+                    queue.drop_first(1);
+                }
+            }
+        }
+        Flushed::All
+    }
+
+    /// Describes the first datagrams of the queue; how many.
+    #[allow(clippy::cast_possible_truncation)]
+    fn lay_out(&mut self, queue: &SendQueue) -> u32 {
+        let number = queue.queued.len().min(BATCH);
+        for (place, datagram) in queue.queued[..number].iter().enumerate() {
+            let bytes = &queue.bytes[datagram.start..datagram.end];
+            let (address, length) = RawAddress::new(datagram.to);
+            self.addresses[place] = address;
+            self.vectors[place] = [
+                iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
+                iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: datagram.padding },
+            ];
+            // SAFETY: zero is a valid message header.
+            let mut header: msghdr = unsafe { zeroed() };
+            header.msg_name = (&raw mut self.addresses[place]).cast::<c_void>();
+            header.msg_namelen = length;
+            header.msg_iov = self.vectors[place].as_mut_ptr();
+            header.msg_iovlen = if datagram.padding > 0 { 2 } else { 1 };
+            self.headers[place].msg_hdr = header;
+        }
+        number as u32
+    }
+
+    /// Receives up to [`BATCH`] datagrams; how many. [`Buffers::received`] gives them.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
+        for place in 0..BATCH {
+            self.vectors[place][0] = iovec { iov_base: self.contents[place].as_mut_ptr().cast(), iov_len: LOOKED_AT };
+            // SAFETY: zero is a valid message header.
+            let mut header: msghdr = unsafe { zeroed() };
+            header.msg_name = (&raw mut self.addresses[place]).cast::<c_void>();
+            header.msg_namelen = RawAddress::SPACE;
+            header.msg_iov = self.vectors[place].as_mut_ptr();
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[place].as_mut_ptr().cast();
+            header.msg_controllen = CONTROL as _;
+            self.headers[place].msg_hdr = header;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: every header points to space of `self` with its true length, and `self` outlives the call.
+        let result = unsafe {
+            libc::recvmmsg(fd.as_raw_fd(), self.headers.as_mut_ptr(), BATCH as u32, flags as _, std::ptr::null_mut())
+        };
+        check(result).map(|number| usize::try_from(number).unwrap_or(0))
+    }
+
+    /// Datagram `place` of the last [`Buffers::receive`]; `None` when its sender has no address.
+    pub fn received(&self, place: usize, times: &ArrivalClock) -> Option<Received<'_>> {
+        let header = &self.headers[place];
+        let length = header.msg_len as usize;
+        Some(Received {
+            bytes: &self.contents[place][..length.min(LOOKED_AT)],
+            length,
+            from: self.addresses[place].get()?,
+            arrived: arrival(&header.msg_hdr).map_or(times.now, |stamp| times.at(stamp)),
+        })
+    }
+}
+
+/// The kernel's stamp among the control messages.
+fn arrival(header: &msghdr) -> Option<timespec> {
+    // SAFETY: the header was filled by the kernel, so its control messages lie within their space; the stamp's length is
+    // that of a timespec, which is read unaligned.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(control) = message.as_ref() {
+            let is_stamp = control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS;
+            if is_stamp && control.cmsg_len >= libc::CMSG_LEN(size_of::<timespec>() as u32) as _ {
+                return Some(libc::CMSG_DATA(message).cast::<timespec>().read_unaligned());
+            }
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+    None
+}
+
+/// Turns kernel stamps into the lab's time, by the offset between the clocks as it was when this was made: once per batch.
+pub struct ArrivalClock {
+    clock: LabClock,
+    /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC`.
+    offset_ns: i128,
+    now: Time,
+}
+
+impl ArrivalClock {
+    /// Reads both clocks.
+    pub fn read(clock: LabClock) -> Self {
+        // Between the two readings of one clock that lie nearest to each other, of a few.
+        let (_, offset_ns) = (0..3)
+            .map(|_| {
+                let before = read(libc::CLOCK_MONOTONIC);
+                let real = read(libc::CLOCK_REALTIME);
+                let after = read(libc::CLOCK_MONOTONIC);
+                (after - before, real - (before + after) / 2)
+            })
+            .min()
+            .unwrap_or((0, 0));
+        Self { clock, offset_ns, now: clock.now() }
+    }
+
+    fn at(&self, stamp: timespec) -> Time {
+        let monotonic = i128::from(stamp.tv_sec) * 1_000_000_000 + i128::from(stamp.tv_nsec) - self.offset_ns;
+        let arrived = self.clock.at_monotonic_ns(u64::try_from(monotonic).unwrap_or(0));
+        arrived.min(self.now)
+    }
+}
+
+fn read(clock: c_int) -> i128 {
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec for the call to fill; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+}

@@ -1,0 +1,466 @@
+//! The agent's thread: sockets that are ready and timers that are due, each in its turn.
+//!
+//! Every turn serves each ready socket once, with bounded work, and looks at the timers in between, so no flow can starve another.
+//! A timer is waited for until shortly before it is due; the rest is spun, at most [`SPIN`]. An app that allows slack
+//! ([`twinnet_apps::App::slack`]) is never spun for, and is served early, though not before it is due, when the thread is awake anyway.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::mpsc::Receiver;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use serde_json::{json, Value};
+use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
+use twinnet_units::{Duration, Time};
+
+use super::datagrams::{ArrivalClock, BATCH};
+use super::icmp;
+use super::poller::Found;
+use super::requests::Command;
+use super::sockets::{ready, Kind, Sockets};
+use super::system;
+use super::usage::PublishedUsage;
+use crate::clock::LabClock;
+use crate::service::{LabError, Reply};
+
+/// The longest spin before a deadline.
+const SPIN: Duration = Duration::from_us(50);
+/// Connections accepted in one turn of a listener.
+const ACCEPTS: usize = 16;
+/// How often the thread's own costs are published while it is busy.
+const PUBLISH: Duration = Duration::from_ms(10);
+
+enum State {
+    /// Starts at its deadline.
+    Planned(Box<dyn App>),
+    Running(Box<dyn App>),
+    /// What it counted; the app itself is gone.
+    Finished(Value),
+}
+
+struct Entry {
+    host: usize,
+    kind: &'static str,
+    state: State,
+    random: Pcg64Mcg,
+    /// The deadline under which the app stands in `timers`.
+    deadline: Option<Time>,
+    slack: Duration,
+}
+
+struct Waiter {
+    apps: Vec<u32>,
+    until: Option<Time>,
+    reply: Reply,
+}
+
+/// All that the thread holds.
+pub struct EventLoop {
+    clock: LabClock,
+    sockets: Sockets,
+    hosts: Arc<Vec<String>>,
+    commands: Receiver<Command>,
+    /// App `n` is at `n - 1`.
+    apps: Vec<Entry>,
+    timers: BTreeSet<(Time, u32)>,
+    waiters: Vec<Waiter>,
+    usage: Arc<PublishedUsage>,
+    published: Time,
+    /// Apps told something since they were last settled.
+    unsettled: Vec<u32>,
+    ended: bool,
+}
+
+impl EventLoop {
+    /// A loop without apps.
+    pub fn new(
+        clock: LabClock,
+        sockets: Sockets,
+        hosts: Arc<Vec<String>>,
+        commands: Receiver<Command>,
+        usage: Arc<PublishedUsage>,
+    ) -> Self {
+        Self {
+            clock,
+            sockets,
+            hosts,
+            commands,
+            apps: Vec::new(),
+            timers: BTreeSet::new(),
+            waiters: Vec::new(),
+            usage,
+            published: Time::ZERO,
+            unsettled: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// Runs until it is told to end.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut found = Found::default();
+        self.usage.publish();
+        while !self.ended {
+            self.turn();
+            let timeout = self.timeout();
+            let clock = self.clock;
+            self.sockets.poller.wait(timeout, &mut found, || clock.now())?;
+            if found.woken {
+                self.obey();
+            }
+            for &(socket, events) in &found.ready {
+                self.sockets.schedule(socket, what_is_ready(events));
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves every socket that is ready once, and all timers that are due.
+    fn turn(&mut self) {
+        self.serve_timers();
+        for _ in 0..self.sockets.turns() {
+            let Some((socket, what)) = self.sockets.next_turn() else { break };
+            self.serve(socket, what);
+            self.settle();
+            self.serve_timers();
+        }
+        self.answer_waiters(self.clock.now());
+    }
+
+    /// How long to wait for sockets; publishes the thread's costs now and then, and always before a long wait.
+    fn timeout(&mut self) -> Option<Duration> {
+        let (wake, precise) = self.next_wake();
+        let now = self.clock.now();
+        let left = (wake < Time::MAX).then(|| wake.since(now));
+        if now.since(self.published) >= PUBLISH || left.is_none_or(|left| left >= PUBLISH) {
+            self.usage.publish();
+            self.published = now;
+        }
+        if self.sockets.turns() > 0 {
+            return Some(Duration::ZERO);
+        }
+        let left = left?;
+        if !precise {
+            return Some(left);
+        }
+        if left > SPIN {
+            return Some(left.saturating_sub(SPIN));
+        }
+        while self.clock.now() < wake {
+            std::hint::spin_loop();
+        }
+        Some(Duration::ZERO)
+    }
+
+    /// The moment by which some timer must be served, and whether exactly then.
+    fn next_wake(&self) -> (Time, bool) {
+        let mut best = (Time::MAX, false);
+        for &(deadline, app) in &self.timers {
+            if deadline >= best.0 {
+                break;
+            }
+            let slack = self.apps[app as usize - 1].slack;
+            if deadline + slack < best.0 {
+                best = (deadline + slack, slack == Duration::ZERO);
+            }
+        }
+        for until in self.waiters.iter().filter_map(|waiter| waiter.until) {
+            if until < best.0 {
+                best = (until, false);
+            }
+        }
+        best
+    }
+
+    fn serve_timers(&mut self) {
+        let now = self.clock.now();
+        // Each app once: one that asks to be called again at once is due again in the next round.
+        let due: Vec<(Time, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
+        for (deadline, app) in due {
+            let entry = &mut self.apps[app as usize - 1];
+            let planned = matches!(entry.state, State::Planned(_));
+            if planned {
+                let state = std::mem::replace(&mut entry.state, State::Finished(Value::Null));
+                entry.state = match state {
+                    State::Planned(app) => State::Running(app),
+                    other => other,
+                };
+                // The flow's schedule counts from the moment that was planned, not from when the thread got to it.
+                self.tell(app, deadline, Event::Start);
+            } else {
+                self.tell(app, self.clock.now(), Event::Timer);
+            }
+            self.settle();
+        }
+    }
+
+    fn tell(&mut self, app: u32, now: Time, event: Event<'_>) {
+        let Some(entry) = self.apps.get_mut(app as usize - 1) else { return };
+        let State::Running(running) = &mut entry.state else { return };
+        let mut view = self.sockets.view(app, entry.host, &mut entry.random);
+        running.handle(now, event, &mut view);
+        if self.unsettled.last() != Some(&app) {
+            self.unsettled.push(app);
+        }
+    }
+
+    /// After apps were told something: sends what they sent, notes their deadlines, keeps the reports of those that ended.
+    fn settle(&mut self) {
+        self.sockets.flush();
+        while let Some(app) = self.unsettled.pop() {
+            let entry = &mut self.apps[app as usize - 1];
+            let State::Running(running) = &entry.state else { continue };
+            let finished = running.finished() && !self.sockets.has_unsent(app);
+            let deadline = if running.finished() { None } else { running.deadline() };
+            entry.slack = running.slack();
+            if deadline != entry.deadline {
+                if let Some(before) = entry.deadline {
+                    self.timers.remove(&(before, app));
+                }
+                if let Some(after) = deadline {
+                    self.timers.insert((after, app));
+                }
+                entry.deadline = deadline;
+            }
+            if finished {
+                entry.state = State::Finished(running.report(self.clock.now()));
+                self.sockets.remove_all_of(app);
+            }
+        }
+    }
+
+    fn serve(&mut self, socket: u32, what: u8) {
+        let Some(entry) = self.sockets.get(socket) else { return };
+        let app = entry.app;
+        match entry.kind {
+            Kind::Udp(_) => {
+                if what & ready::ERROR != 0 {
+                    // Errors of datagrams sent earlier (ICMP) are told to connected sockets only: taken off, so that sends go on.
+                    drop(system::pending_error(entry.fd.as_fd()));
+                }
+                if what & ready::WRITE != 0 {
+                    self.sockets.flush_one(socket);
+                    self.unsettled.push(app);
+                }
+                self.receive_datagrams(socket, app, None);
+            }
+            Kind::Icmp { v6, identifier } => self.receive_datagrams(socket, app, Some((v6, identifier))),
+            Kind::Listener => self.accept(socket, app),
+            Kind::Connecting => self.establish(socket, app),
+            Kind::Stream { .. } => self.serve_stream(socket, app, what),
+        }
+    }
+
+    /// Receives one batch; when it was a full one the socket gets another turn.
+    fn receive_datagrams(&mut self, socket: u32, app: u32, echo: Option<(bool, u16)>) {
+        let Some((entry, buffers)) = self.sockets.with_buffers(socket) else { return };
+        let Ok(number) = buffers.receive(entry.fd.as_fd()) else { return };
+        if number == 0 {
+            return;
+        }
+        let times = ArrivalClock::read(self.clock);
+        let now = self.clock.now();
+        for place in 0..number {
+            // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
+            let mut copy = [0_u8; 128];
+            let Some((from, length, arrived, stored)) = self.sockets.buffers.received(place, &times).map(|datagram| {
+                copy[..datagram.bytes.len()].copy_from_slice(datagram.bytes);
+                (datagram.from, datagram.length, datagram.arrived, datagram.bytes.len())
+            }) else {
+                continue;
+            };
+            let offset = match echo {
+                None => Some(0),
+                Some((v6, identifier)) => icmp::offset_of_reply(&copy[..stored], identifier, v6),
+            };
+            let Some(offset) = offset else { continue };
+            let from = if echo.is_some() { SocketAddr::new(from.ip(), 0) } else { from };
+            let (bytes, length) = (&copy[offset..stored], length - offset);
+            self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
+        }
+        if number == BATCH {
+            self.sockets.schedule(socket, ready::READ);
+        }
+    }
+
+    fn accept(&mut self, listener: u32, app: u32) {
+        for _ in 0..ACCEPTS {
+            let Some(entry) = self.sockets.get(listener) else { return };
+            let accepted = system::accept(entry.fd.as_fd()).and_then(|(fd, peer)| {
+                system::set_option::<libc::c_int>(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+                let local = system::local_address(fd.as_fd());
+                let number = self.sockets.insert(fd, app, Kind::Stream { blocked: false })?;
+                Ok((number, local.zip(peer)))
+            });
+            match accepted {
+                Ok((number, addresses)) => {
+                    let Some((_, peer)) = addresses else {
+                        self.sockets.remove(number);
+                        continue;
+                    };
+                    if let Some(entry) = self.sockets.get(number) {
+                        entry.addresses = addresses;
+                    }
+                    let (listener, socket) = (SocketId(listener), SocketId(number));
+                    self.tell(app, self.clock.now(), Event::Accepted { listener, socket, peer });
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => return,
+                    // The peer gave up while it waited in the queue (accept(2)).
+                    Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::ENETDOWN | libc::EHOSTUNREACH) => {}
+                    _ => return self.fail(listener, app, system::host_error(&error, None)),
+                },
+            }
+        }
+        self.sockets.schedule(listener, ready::READ);
+    }
+
+    fn fail(&mut self, socket: u32, app: u32, error: HostError) {
+        self.sockets.remove(socket);
+        self.tell(app, self.clock.now(), Event::Failed { socket: SocketId(socket), error });
+    }
+
+    fn establish(&mut self, socket: u32, app: u32) {
+        let Some(entry) = self.sockets.get(socket) else { return };
+        if let Some(error) = system::pending_error(entry.fd.as_fd()) {
+            return self.fail(socket, app, system::host_error(&error, None));
+        }
+        // Ready without an error and without a peer: not established yet.
+        let Some(peer) = system::peer_address(entry.fd.as_fd()) else { return };
+        entry.addresses = system::local_address(entry.fd.as_fd()).map(|local| (local, peer));
+        entry.kind = Kind::Stream { blocked: false };
+        self.tell(app, self.clock.now(), Event::Connected { socket: SocketId(socket) });
+        self.sockets.schedule(socket, ready::READ);
+    }
+
+    fn serve_stream(&mut self, socket: u32, app: u32, what: u8) {
+        if what & ready::READ != 0 {
+            self.tell(app, self.clock.now(), Event::Readable { socket: SocketId(socket) });
+        }
+        let Some(entry) = self.sockets.get(socket) else { return };
+        if what & ready::ERROR != 0 {
+            if let Some(error) = system::pending_error(entry.fd.as_fd()) {
+                return self.fail(socket, app, system::host_error(&error, None));
+            }
+        }
+        if what & ready::WRITE != 0 {
+            if let Kind::Stream { blocked: blocked @ true } = &mut entry.kind {
+                *blocked = false;
+                self.tell(app, self.clock.now(), Event::Writable { socket: SocketId(socket) });
+            }
+        }
+    }
+
+    /// Does what other threads asked for.
+    fn obey(&mut self) {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Start { host, config, at, seed, reply } => self.start(host, &config, at, seed, reply),
+                Command::Stop { app, reply } => self.stop(app, reply),
+                Command::Report { apps, reply } => reply.send(self.report(apps)),
+                Command::Wait { apps, until, reply } => match self.check_known(&apps) {
+                    Ok(()) => self.waiters.push(Waiter { apps, until, reply }),
+                    Err(error) => reply.send(Err(error)),
+                },
+                Command::End => self.ended = true,
+            }
+        }
+    }
+
+    fn start(&mut self, host: usize, config: &AppConfig, at: Option<Time>, seed: Option<u64>, reply: Reply) {
+        let Ok(app) = u32::try_from(self.apps.len() + 1) else {
+            return reply.send(Err(LabError::new("TooManyApps", "this lab has run 2^32 apps", "start another lab")));
+        };
+        let now = self.clock.now();
+        let start = at.map_or(now, |at| at.max(now));
+        self.apps.push(Entry {
+            host,
+            kind: config.kind(),
+            state: State::Planned(config.build()),
+            random: Pcg64Mcg::seed_from_u64(seed.unwrap_or(u64::from(app))),
+            deadline: Some(start),
+            slack: Duration::ZERO,
+        });
+        self.timers.insert((start, app));
+        self.serve_timers();
+        reply.send(Ok(json!({"app": app})));
+    }
+
+    fn stop(&mut self, app: u32, reply: Reply) {
+        if let Err(error) = self.check_known(&[app]) {
+            return reply.send(Err(error));
+        }
+        let now = self.clock.now();
+        let entry = &mut self.apps[app as usize - 1];
+        if let State::Planned(planned) = &entry.state {
+            let report = planned.report(now);
+            entry.state = State::Finished(report);
+            if let Some(deadline) = entry.deadline.take() {
+                self.timers.remove(&(deadline, app));
+            }
+        }
+        self.tell(app, now, Event::Stop);
+        self.settle();
+        reply.send(Ok(json!({})));
+    }
+
+    fn check_known(&self, apps: &[u32]) -> Result<(), LabError> {
+        match apps.iter().find(|&&app| app == 0 || app as usize > self.apps.len()) {
+            None => Ok(()),
+            Some(app) => {
+                let remedy = match self.apps.len() {
+                    0 => "no app was started yet".to_owned(),
+                    number => format!("apps are 1 to {number}"),
+                };
+                Err(LabError::new("UnknownApp", format!("there is no app {app}"), remedy))
+            }
+        }
+    }
+
+    fn report(&self, apps: Option<Vec<u32>>) -> Result<Value, LabError> {
+        let apps = match apps {
+            Some(apps) => apps,
+            None => (1..=u32::try_from(self.apps.len()).unwrap_or(u32::MAX)).collect(),
+        };
+        self.check_known(&apps)?;
+        let now = self.clock.now();
+        let reports = apps.into_iter().map(|app| {
+            let entry = &self.apps[app as usize - 1];
+            let (finished, report) = match &entry.state {
+                State::Planned(running) | State::Running(running) => (false, running.report(now)),
+                State::Finished(report) => (true, report.clone()),
+            };
+            json!({"app": app, "host": self.hosts[entry.host], "kind": entry.kind, "finished": finished, "report": report})
+        });
+        Ok(reports.collect())
+    }
+
+    fn answer_waiters(&mut self, now: Time) {
+        for place in (0..self.waiters.len()).rev() {
+            let waiter = &self.waiters[place];
+            let finished =
+                waiter.apps.iter().all(|&app| matches!(self.apps[app as usize - 1].state, State::Finished(_)));
+            if finished || waiter.until.is_some_and(|until| now >= until) {
+                self.waiters.swap_remove(place).reply.send(Ok(json!({"finished": finished})));
+            }
+        }
+    }
+}
+
+fn what_is_ready(events: u32) -> u8 {
+    let any = |bits: libc::c_int| events & u32::try_from(bits).unwrap_or(0) != 0;
+    let mut what = 0;
+    if any(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP) {
+        what |= ready::READ;
+    }
+    if any(libc::EPOLLOUT) {
+        what |= ready::WRITE;
+    }
+    if any(libc::EPOLLERR) {
+        what |= ready::ERROR;
+    }
+    what
+}

@@ -1,0 +1,139 @@
+//! The agent: runs the apps of all hosts on real sockets, in one thread.
+//!
+//! It holds sockets in every host's network namespace and drives the state machines of `twinnet-apps` with them. There is no
+//! process and no thread per host, and what it costs is known ([`Agent::cpu`]).
+
+mod datagrams;
+mod event_loop;
+mod icmp;
+mod namespaces;
+mod poller;
+mod requests;
+mod sockets;
+mod system;
+mod usage;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use event_loop::EventLoop;
+use namespaces::Namespaces;
+use poller::{Poller, Waker};
+use requests::Command;
+use sockets::Sockets;
+use usage::PublishedUsage;
+
+pub use usage::AgentUsage;
+
+use crate::clock::LabClock;
+use crate::fidelity::ThreadUsage;
+use crate::service::{LabError, Request, Service};
+
+/// The agent's thread, seen from outside. Dropping it ends the thread and closes all sockets.
+pub struct Agent {
+    commands: Sender<Command>,
+    waker: Waker,
+    hosts: Arc<Vec<String>>,
+    usage: Arc<PublishedUsage>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Agent {
+    /// Starts the thread, which will run apps in these hosts' network namespaces.
+    ///
+    /// # Errors
+    /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.
+    pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>) -> io::Result<Self> {
+        let (names, namespaces): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
+        let hosts = Arc::new(names);
+        let usage = Arc::new(PublishedUsage::default());
+        let (mut poller, waker) = Poller::new()?;
+        // The one call that an old kernel lacks: found out now rather than in the thread.
+        poller.wait(Some(twinnet_units::Duration::ZERO), &mut poller::Found::default(), || clock.now())?;
+        system::raise_open_files();
+        let (commands, received) = channel();
+        let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
+        let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(move || {
+            precise_timers();
+            let sockets = Sockets::new(Namespaces::new(namespaces), poller);
+            let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage);
+            if let Err(error) = event_loop.run() {
+                // Its replies and its end of the channel are dropped: every request, past and to come, is answered with an error.
+                eprintln!("twinnet: the agent ended: {error}");
+            }
+        })?;
+        Ok(Self { commands, waker, hosts, usage, thread: Some(thread) })
+    }
+
+    /// What the thread has cost so far, as it published it: within 10 ms while it is busy.
+    #[must_use]
+    pub fn cpu(&self) -> AgentUsage {
+        self.usage.read()
+    }
+
+    /// Ends the thread and closes all sockets. Reports that were not asked for are gone.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Both fail only when the thread has ended by itself.
+            let _ = self.commands.send(Command::End);
+            self.waker.wake();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Service for Agent {
+    fn submit(&self, request: Request) {
+        match requests::read(&request.body, request.reply, &self.hosts) {
+            Err((reply, error)) => reply.send(Err(error)),
+            Ok(command) => match self.commands.send(command) {
+                Ok(()) => self.waker.wake(),
+                Err(refused) => refuse(refused.0),
+            },
+        }
+    }
+
+    fn usage(&self) -> Option<ThreadUsage> {
+        let used = self.cpu();
+        Some(ThreadUsage {
+            cpu_s: (used.user + used.system).as_secs_f64(),
+            user_s: used.user.as_secs_f64(),
+            involuntary_switches: used.involuntary_switches,
+        })
+    }
+}
+
+/// Answers a request that came after the thread's end.
+fn refuse(command: Command) {
+    let (Command::Start { reply, .. }
+    | Command::Stop { reply, .. }
+    | Command::Report { reply, .. }
+    | Command::Wait { reply, .. }) = command
+    else {
+        return;
+    };
+    reply.send(Err(LabError::new(
+        "AgentEnded",
+        "the agent that runs apps has ended",
+        "stop the lab and start it anew",
+    )));
+}
+
+/// Timers of this thread fire when they are due, not up to 50 us later.
+fn precise_timers() {
+    // SAFETY: takes numbers only; a refusal leaves the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}

@@ -1,0 +1,470 @@
+//! The sockets of all apps in all hosts: opened, used through [`HostView`], closed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use libc::c_int;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use rustc_hash::FxHashMap;
+use twinnet_apps::{Chunk, Host, HostError, SocketId};
+
+use super::datagrams::{self, Buffers, Flushed, SendQueue};
+use super::icmp;
+use super::namespaces::Namespaces;
+use super::poller::{Poller, Urgency};
+use super::system;
+
+/// Something to do on a socket that is ready, as bits.
+pub mod ready {
+    /// There is something to receive.
+    pub const READ: u8 = 1;
+    /// There is room to send.
+    pub const WRITE: u8 = 2;
+    /// The kernel has an error for it.
+    pub const ERROR: u8 = 4;
+}
+
+/// Bytes of a stream that an app may receive, and as many that it may send, before others have their turn.
+const BUDGET: u64 = 1 << 20;
+/// Bytes thrown away at once from which a stream counts as bulk traffic.
+const BULK_DISCARD: u64 = 1 << 20;
+/// Buffers of a UDP socket: hundreds of full-size datagrams, since the thread may be away for milliseconds.
+const UDP_BUFFER: c_int = 4 << 20;
+/// The content of filler.
+static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
+
+const DATAGRAM_EVENTS: c_int = libc::EPOLLIN;
+const STREAM_EVENTS: c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP;
+
+/// What a socket is.
+pub enum Kind {
+    /// UDP, with what the kernel has not taken yet.
+    Udp(SendQueue),
+    /// ICMP echo with this identifier.
+    Icmp {
+        /// Of which version.
+        v6: bool,
+        /// Ours in every request.
+        identifier: u16,
+    },
+    /// Waits for connections.
+    Listener,
+    /// A connection that is not established yet.
+    Connecting,
+    /// A connection.
+    Stream {
+        /// Whether a send took less than was offered.
+        blocked: bool,
+    },
+}
+
+/// One socket.
+pub struct Socket {
+    /// The descriptor.
+    pub fd: OwnedFd,
+    /// The app that owns it.
+    pub app: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Own and peer's address, where known.
+    pub addresses: Option<(SocketAddr, SocketAddr)>,
+    /// Bits of [`ready`] that wait for the socket's turn.
+    pub pending: u8,
+    queued: bool,
+    urgency: Urgency,
+    events: c_int,
+    /// An error of a datagram that was taken before: told at the next send.
+    late_error: Option<HostError>,
+    /// Whether a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
+    proven: bool,
+}
+
+/// All sockets.
+pub struct Sockets {
+    namespaces: Namespaces,
+    /// Waits for them.
+    pub poller: Poller,
+    /// Buffers for datagrams.
+    pub buffers: Buffers,
+    table: FxHashMap<u32, Socket>,
+    next: u32,
+    next_identifier: u16,
+    /// Sockets whose turn will come, each once.
+    turns: std::collections::VecDeque<u32>,
+    /// UDP sockets with datagrams that were not offered to the kernel yet.
+    unflushed: Vec<u32>,
+    receive_budget: u64,
+    send_budget: u64,
+}
+
+impl Sockets {
+    /// No sockets.
+    pub fn new(namespaces: Namespaces, poller: Poller) -> Self {
+        Self {
+            namespaces,
+            poller,
+            buffers: Buffers::new(),
+            table: FxHashMap::default(),
+            next: 1,
+            next_identifier: 1,
+            turns: std::collections::VecDeque::new(),
+            unflushed: Vec::new(),
+            receive_budget: 0,
+            send_budget: 0,
+        }
+    }
+
+    /// A socket by number.
+    pub fn get(&mut self, socket: u32) -> Option<&mut Socket> {
+        self.table.get_mut(&socket)
+    }
+
+    /// A socket with the shared buffers, for receiving.
+    pub fn with_buffers(&mut self, socket: u32) -> Option<(&mut Socket, &mut Buffers)> {
+        Some((self.table.get_mut(&socket)?, &mut self.buffers))
+    }
+
+    /// Gives a socket a turn for `what` (bits of [`ready`]).
+    pub fn schedule(&mut self, socket: u32, what: u8) {
+        if let Some(entry) = self.table.get_mut(&socket) {
+            entry.pending |= what;
+            if !std::mem::replace(&mut entry.queued, true) {
+                self.turns.push_back(socket);
+            }
+        }
+    }
+
+    /// The next socket whose turn it is, with what is to be done.
+    pub fn next_turn(&mut self) -> Option<(u32, u8)> {
+        while let Some(socket) = self.turns.pop_front() {
+            if let Some(entry) = self.table.get_mut(&socket) {
+                entry.queued = false;
+                return Some((socket, std::mem::take(&mut entry.pending)));
+            }
+        }
+        None
+    }
+
+    /// Sockets that wait for their turn.
+    pub fn turns(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Takes a descriptor in.
+    pub fn insert(&mut self, fd: OwnedFd, app: u32, kind: Kind) -> io::Result<u32> {
+        let (events, urgency) = match kind {
+            Kind::Udp(_) => (DATAGRAM_EVENTS, Urgency::Bulk),
+            Kind::Icmp { .. } | Kind::Listener => (DATAGRAM_EVENTS, Urgency::Urgent),
+            Kind::Connecting | Kind::Stream { .. } => (STREAM_EVENTS, Urgency::Urgent),
+        };
+        while self.next == 0 || self.table.contains_key(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.poller.add(fd.as_fd(), number, events, urgency)?;
+        let (addresses, late_error, queued, proven) = (None, None, false, false);
+        let socket = Socket { fd, app, kind, addresses, pending: 0, queued, urgency, events, late_error, proven };
+        self.table.insert(number, socket);
+        Ok(number)
+    }
+
+    /// Closes a socket; whose it was.
+    pub fn remove(&mut self, socket: u32) -> Option<u32> {
+        self.table.remove(&socket).map(|socket| socket.app)
+    }
+
+    /// Closes all sockets of an app.
+    pub fn remove_all_of(&mut self, app: u32) {
+        self.table.retain(|_, socket| socket.app != app);
+    }
+
+    /// Whether datagrams of an app wait for the kernel.
+    pub fn has_unsent(&self, app: u32) -> bool {
+        self.table
+            .values()
+            .any(|socket| socket.app == app && matches!(&socket.kind, Kind::Udp(queue) if !queue.is_empty()))
+    }
+
+    /// Offers all waiting datagrams of an app's last call to the kernel.
+    pub fn flush(&mut self) {
+        while let Some(socket) = self.unflushed.pop() {
+            self.flush_one(socket);
+        }
+    }
+
+    /// Offers a socket's datagrams to the kernel, and has it watched for room when it does not take all.
+    pub fn flush_one(&mut self, number: u32) {
+        let Some(socket) = self.table.get_mut(&number) else { return };
+        let Kind::Udp(queue) = &mut socket.kind else { return };
+        let late_error = &mut socket.late_error;
+        let flushed = self.buffers.flush(socket.fd.as_fd(), queue, |error, to| {
+            *late_error = Some(system::host_error(error, Some(to)));
+        });
+        let events = match flushed {
+            Flushed::All => DATAGRAM_EVENTS,
+            Flushed::Waiting => DATAGRAM_EVENTS | libc::EPOLLOUT,
+        };
+        // Watching for room is only for those that lack it: the kernel tells of room after every datagram sent.
+        if events != socket.events && self.poller.modify(socket.fd.as_fd(), number, events, socket.urgency).is_ok() {
+            socket.events = events;
+        }
+    }
+
+    /// What an app sees of its host during one call, with a fresh budget.
+    pub fn view<'a>(&'a mut self, app: u32, host: usize, random: &'a mut Pcg64Mcg) -> HostView<'a> {
+        self.receive_budget = BUDGET;
+        self.send_budget = BUDGET;
+        HostView { sockets: self, app, host, random }
+    }
+}
+
+/// A host as one of its apps sees it.
+pub struct HostView<'a> {
+    sockets: &'a mut Sockets,
+    app: u32,
+    host: usize,
+    random: &'a mut Pcg64Mcg,
+}
+
+impl HostView<'_> {
+    fn open(&mut self, v6: bool, kind: c_int, protocol: c_int) -> Result<OwnedFd, HostError> {
+        self.sockets
+            .namespaces
+            .enter(self.host)
+            .map_err(|error| HostError::Other(format!("the host's network namespace cannot be entered: {error}")))?;
+        system::socket(v6, kind, protocol).map_err(|error| system::host_error(&error, None))
+    }
+
+    fn keep(&mut self, fd: OwnedFd, kind: Kind) -> Result<SocketId, HostError> {
+        let kept = self.sockets.insert(fd, self.app, kind);
+        kept.map(SocketId).map_err(|error| system::host_error(&error, None))
+    }
+
+    fn mine(&mut self, socket: SocketId) -> Result<&mut Socket, HostError> {
+        let app = self.app;
+        self.sockets.table.get_mut(&socket.0).filter(|socket| socket.app == app).ok_or(HostError::NoSuchSocket)
+    }
+
+    /// One receiving call on a stream: `call` with the bytes that the budget leaves of `most`.
+    fn receive_with(
+        &mut self,
+        socket: SocketId,
+        most: u64,
+        call: impl FnOnce(&Socket, usize) -> io::Result<usize>,
+    ) -> Result<Option<usize>, HostError> {
+        let allowed = most.min(self.sockets.receive_budget);
+        let entry = self.mine(socket)?;
+        if allowed == 0 && most > 0 {
+            self.sockets.schedule(socket.0, ready::READ);
+            return Ok(None);
+        }
+        match call(entry, usize::try_from(allowed).unwrap_or(usize::MAX)) {
+            Ok(length) => {
+                self.sockets.receive_budget = self.sockets.receive_budget.saturating_sub(length as u64);
+                Ok(Some(length))
+            }
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(None),
+            Err(error) => Err(system::host_error(&error, None)),
+        }
+    }
+
+    /// Sends filler until the kernel takes no more or the budget is used up.
+    fn send_filler(&mut self, socket: SocketId, length: u64) -> Result<u64, HostError> {
+        let budget = self.sockets.send_budget;
+        let entry = self.mine(socket)?;
+        let mut taken = 0;
+        let mut used_up = false;
+        while taken < length {
+            if taken >= budget {
+                used_up = true;
+                break;
+            }
+            let piece = usize::try_from(length - taken).map_or(ZEROS.len(), |left| left.min(ZEROS.len()));
+            match system::send(entry.fd.as_fd(), &ZEROS[..piece]) {
+                Ok(sent) => {
+                    taken += sent as u64;
+                    if sent < piece {
+                        break;
+                    }
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => break,
+                Err(error) => return Err(system::host_error(&error, None)),
+            }
+        }
+        if let Kind::Stream { blocked } = &mut entry.kind {
+            *blocked = taken < length;
+        }
+        self.sockets.send_budget = budget.saturating_sub(taken);
+        if used_up {
+            self.sockets.schedule(socket.0, ready::WRITE);
+        }
+        Ok(taken)
+    }
+}
+
+impl Host for HostView<'_> {
+    fn udp_bind(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError> {
+        let fd = self.open(v6, libc::SOCK_DGRAM, 0)?;
+        let socket = fd.as_fd();
+        for (privileged, ordinary) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
+            // Without the privilege the host's own limit holds (net.core.rmem_max); both are wishes.
+            let _ = system::set_option(socket, libc::SOL_SOCKET, privileged, UDP_BUFFER)
+                .or_else(|_| system::set_option(socket, libc::SOL_SOCKET, ordinary, UDP_BUFFER));
+        }
+        let bound = (|| {
+            system::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            if v6 {
+                system::set_option::<c_int>(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+            }
+            system::bind_any(socket, v6, port)
+        })();
+        bound.map_err(|error| system::host_error(&error, Some(system::any_address(v6, port))))?;
+        let local = system::local_address(socket);
+        let id = self.keep(fd, Kind::Udp(SendQueue::default()))?;
+        self.mine(id)?.addresses = local.map(|local| (local, system::any_address(v6, 0)));
+        Ok(id)
+    }
+
+    fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError> {
+        let entry = self.mine(socket)?;
+        if let Some(error) = entry.late_error.take() {
+            return Err(error);
+        }
+        let Kind::Udp(queue) = &mut entry.kind else { return Err(HostError::NoSuchSocket) };
+        datagrams::fits(datagram).map_err(HostError::TooLong)?;
+        let was_empty = queue.is_empty();
+        if !queue.push(to, datagram) {
+            return Err(HostError::Full);
+        }
+        if !entry.proven {
+            self.sockets.flush_one(socket.0);
+            let entry = self.mine(socket)?;
+            let refusal = entry.late_error.take();
+            entry.proven = refusal.is_none();
+            return refusal.map_or(Ok(()), Err);
+        }
+        if was_empty {
+            self.sockets.unflushed.push(socket.0);
+        }
+        Ok(())
+    }
+
+    fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
+        let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
+        let fd = self.open(v6, libc::SOCK_RAW, protocol)?;
+        icmp::only_echo_replies(fd.as_fd(), v6).map_err(|error| system::host_error(&error, None))?;
+        system::set_option::<c_int>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+            .map_err(|error| system::host_error(&error, None))?;
+        let identifier = self.sockets.next_identifier;
+        self.sockets.next_identifier = identifier.wrapping_add(1);
+        self.keep(fd, Kind::Icmp { v6, identifier })
+    }
+
+    fn icmp_send(&mut self, socket: SocketId, to: SocketAddr, message: Chunk<'_>) -> Result<(), HostError> {
+        datagrams::fits(message).map_err(HostError::TooLong)?;
+        let entry = self.mine(socket)?;
+        let Kind::Icmp { v6, identifier } = entry.kind else { return Err(HostError::NoSuchSocket) };
+        let bytes = icmp::complete(message, identifier, v6);
+        match system::send_to(entry.fd.as_fd(), &bytes, to) {
+            Ok(_) => Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => Err(HostError::TooLong(bytes.len())),
+            Err(error) => Err(system::host_error(&error, Some(to))),
+        }
+    }
+
+    fn tcp_listen(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError> {
+        let fd = self.open(v6, libc::SOCK_STREAM, 0)?;
+        let listening = (|| {
+            system::set_option::<c_int>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+            if v6 {
+                system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+            }
+            system::bind_any(fd.as_fd(), v6, port)?;
+            system::listen(fd.as_fd())
+        })();
+        listening.map_err(|error| system::host_error(&error, Some(system::any_address(v6, port))))?;
+        let local = system::local_address(fd.as_fd());
+        let id = self.keep(fd, Kind::Listener)?;
+        self.mine(id)?.addresses = local.map(|local| (local, system::any_address(v6, 0)));
+        Ok(id)
+    }
+
+    fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError> {
+        let fd = self.open(to.is_ipv6(), libc::SOCK_STREAM, 0)?;
+        system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)
+            .and_then(|()| system::connect(fd.as_fd(), to))
+            .map_err(|error| system::host_error(&error, Some(to)))?;
+        self.keep(fd, Kind::Connecting)
+    }
+
+    fn tcp_send(&mut self, socket: SocketId, chunk: Chunk<'_>) -> Result<u64, HostError> {
+        let (bytes, filler) = match chunk {
+            Chunk::Bytes(bytes) => (bytes, 0),
+            Chunk::Padded(bytes, padding) => (bytes, u64::from(padding)),
+            Chunk::Filler(length) => (&[][..], length),
+        };
+        if bytes.is_empty() {
+            return self.send_filler(socket, filler);
+        }
+        let entry = self.mine(socket)?;
+        let taken = match system::send(entry.fd.as_fd(), bytes) {
+            Ok(taken) => taken,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => 0,
+            Err(error) => return Err(system::host_error(&error, None)),
+        };
+        if let Kind::Stream { blocked } = &mut entry.kind {
+            *blocked = taken < bytes.len();
+        }
+        if taken < bytes.len() || filler == 0 {
+            return Ok(taken as u64);
+        }
+        Ok(taken as u64 + self.send_filler(socket, filler)?)
+    }
+
+    fn tcp_receive(&mut self, socket: SocketId, buffer: &mut [u8]) -> Result<Option<usize>, HostError> {
+        self.receive_with(socket, buffer.len() as u64, |entry, allowed| {
+            system::receive(entry.fd.as_fd(), &mut buffer[..allowed])
+        })
+    }
+
+    fn tcp_discard(&mut self, socket: SocketId, most: u64) -> Result<Option<u64>, HostError> {
+        if most >= BULK_DISCARD {
+            let entry = self.mine(socket)?;
+            if entry.urgency == Urgency::Urgent && matches!(entry.kind, Kind::Stream { .. }) {
+                entry.urgency = Urgency::Bulk;
+                let entry = &self.sockets.table[&socket.0];
+                let moved = self.sockets.poller.make_bulk(entry.fd.as_fd(), socket.0, entry.events);
+                moved.map_err(|error| system::host_error(&error, None))?;
+            }
+        }
+        let received = self.receive_with(socket, most, |entry, allowed| system::discard(entry.fd.as_fd(), allowed))?;
+        Ok(received.map(|length| length as u64))
+    }
+
+    fn tcp_finish(&mut self, socket: SocketId) {
+        if let Ok(entry) = self.mine(socket) {
+            // A connection that is gone already is told by its own event.
+            let _ = system::shutdown_send(entry.fd.as_fd());
+        }
+    }
+
+    fn addresses(&self, socket: SocketId) -> Option<(SocketAddr, SocketAddr)> {
+        self.sockets.table.get(&socket.0).filter(|entry| entry.app == self.app)?.addresses
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        if self.mine(socket).is_ok() {
+            self.sockets.flush_one(socket.0);
+            self.sockets.remove(socket.0);
+        }
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}

@@ -1,0 +1,249 @@
+//! The system calls that sockets need, each as a safe function.
+
+use std::io;
+use std::mem::{size_of, size_of_val, zeroed, MaybeUninit};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_void, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
+use twinnet_apps::HostError;
+
+/// Turns the C convention (negative and `errno`) into a result.
+pub fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// As [`check`], for calls that return a length.
+pub fn check_length(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// An address in the kernel's form.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub union RawAddress {
+    v4: sockaddr_in,
+    v6: sockaddr_in6,
+}
+
+impl RawAddress {
+    /// Space for the kernel to fill.
+    pub const EMPTY: Self = {
+        // SAFETY: all bit patterns of these plain structures are valid, zero among them.
+        unsafe { zeroed() }
+    };
+    /// Bytes that the kernel may fill.
+    #[allow(clippy::cast_possible_truncation)]
+    pub const SPACE: socklen_t = size_of::<Self>() as socklen_t;
+
+    /// The address and its length.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn new(address: SocketAddr) -> (Self, socklen_t) {
+        match address {
+            SocketAddr::V4(v4) => {
+                // SAFETY: zero is a valid `sockaddr_in`.
+                let mut raw: sockaddr_in = unsafe { zeroed() };
+                raw.sin_family = libc::AF_INET as libc::sa_family_t;
+                raw.sin_port = v4.port().to_be();
+                raw.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                (Self { v4: raw }, size_of::<sockaddr_in>() as socklen_t)
+            }
+            SocketAddr::V6(v6) => {
+                // SAFETY: zero is a valid `sockaddr_in6`.
+                let mut raw: sockaddr_in6 = unsafe { zeroed() };
+                raw.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                raw.sin6_port = v6.port().to_be();
+                raw.sin6_addr.s6_addr = v6.ip().octets();
+                raw.sin6_scope_id = v6.scope_id();
+                (Self { v6: raw }, size_of::<sockaddr_in6>() as socklen_t)
+            }
+        }
+    }
+
+    /// The address; `None` when it is of another family.
+    pub fn get(&self) -> Option<SocketAddr> {
+        // SAFETY: both forms begin with the family and are plain numbers, so reading either is defined.
+        let (family, v4, v6) = unsafe { (self.v4.sin_family, self.v4, self.v6) };
+        match c_int::from(family) {
+            libc::AF_INET => {
+                let address = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
+                Some(SocketAddrV4::new(address, u16::from_be(v4.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let address = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                Some(SocketAddrV6::new(address, u16::from_be(v6.sin6_port), 0, v6.sin6_scope_id).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A new socket that never blocks.
+pub fn socket(v6: bool, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
+    // SAFETY: takes numbers only.
+    let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })?;
+    // SAFETY: the descriptor is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets an option.
+#[allow(clippy::cast_possible_truncation)]
+pub fn set_option<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: T) -> io::Result<()> {
+    let pointer = (&raw const value).cast::<c_void>();
+    // SAFETY: the pointer and length describe `value`, which outlives the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, pointer, size_of_val(&value) as socklen_t) }).map(drop)
+}
+
+/// The socket's pending error, which is cleared; `None` when there is none.
+pub fn pending_error(fd: BorrowedFd<'_>) -> Option<io::Error> {
+    let mut error: c_int = 0;
+    #[allow(clippy::cast_possible_truncation)]
+    let mut length = size_of::<c_int>() as socklen_t;
+    let pointer = (&raw mut error).cast::<c_void>();
+    // SAFETY: the pointer and length describe `error`, which outlives the call.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, pointer, &raw mut length) };
+    match check(result) {
+        Err(error) => Some(error),
+        Ok(_) => (error != 0).then(|| io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Binds to all addresses.
+pub fn bind_any(fd: BorrowedFd<'_>, v6: bool, port: u16) -> io::Result<()> {
+    let (raw, length) = RawAddress::new(any_address(v6, port));
+    // SAFETY: the pointer and length describe an address that outlives the call.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const raw).cast::<sockaddr>(), length) }).map(drop)
+}
+
+/// All addresses of a family.
+pub fn any_address(v6: bool, port: u16) -> SocketAddr {
+    if v6 {
+        SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)
+    } else {
+        SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port)
+    }
+}
+
+/// Listens with the longest queue that the host allows.
+pub fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::listen(fd.as_raw_fd(), 4096) }).map(drop)
+}
+
+/// Begins a connection.
+pub fn connect(fd: BorrowedFd<'_>, to: SocketAddr) -> io::Result<()> {
+    let (raw, length) = RawAddress::new(to);
+    // SAFETY: the pointer and length describe an address that outlives the call.
+    let result = check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const raw).cast::<sockaddr>(), length) });
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Takes a connection from a listener's queue.
+pub fn accept(fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
+    let mut raw = RawAddress::EMPTY;
+    let mut length = RawAddress::SPACE;
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the pointers describe space that outlives the call.
+    let accepted =
+        check(unsafe { libc::accept4(fd.as_raw_fd(), (&raw mut raw).cast::<sockaddr>(), &raw mut length, flags) })?;
+    // SAFETY: the descriptor is new and ours.
+    Ok((unsafe { OwnedFd::from_raw_fd(accepted) }, raw.get()))
+}
+
+type NameCall = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
+
+fn name(fd: BorrowedFd<'_>, call: NameCall) -> Option<SocketAddr> {
+    let mut raw = RawAddress::EMPTY;
+    let mut length = RawAddress::SPACE;
+    // SAFETY: both calls fill at most `length` bytes of the address, which outlives the call.
+    check(unsafe { call(fd.as_raw_fd(), (&raw mut raw).cast::<sockaddr>(), &raw mut length) }).ok()?;
+    raw.get()
+}
+
+/// The socket's own address.
+pub fn local_address(fd: BorrowedFd<'_>) -> Option<SocketAddr> {
+    name(fd, libc::getsockname)
+}
+
+/// The address of the socket's peer.
+pub fn peer_address(fd: BorrowedFd<'_>) -> Option<SocketAddr> {
+    name(fd, libc::getpeername)
+}
+
+/// Ends the sending half.
+pub fn shutdown_send(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
+}
+
+/// Sends bytes on a stream.
+pub fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and length describe `bytes`.
+    check_length(unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Sends a datagram.
+pub fn send_to(fd: BorrowedFd<'_>, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+    let (raw, length) = RawAddress::new(to);
+    let address = (&raw const raw).cast::<sockaddr>();
+    let (pointer, size) = (bytes.as_ptr().cast(), bytes.len());
+    // SAFETY: the pointers and lengths describe `bytes` and an address that outlive the call.
+    check_length(unsafe { libc::sendto(fd.as_raw_fd(), pointer, size, libc::MSG_NOSIGNAL, address, length) })
+}
+
+/// Receives bytes of a stream.
+pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and length describe `buffer`.
+    check_length(unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) })
+}
+
+/// Receives bytes of a TCP stream and throws them away without copying (`MSG_TRUNC`, tcp(7)).
+pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC on a TCP socket the kernel writes nothing, so no buffer is needed.
+    check_length(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
+}
+
+/// Lets this thread open as many files as it may, and tells how many that is.
+pub fn raise_open_files() -> u64 {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the call fills the structure, and zero is valid when it fails.
+    let mut limit = unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr());
+        limit.assume_init()
+    };
+    let before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the structure is initialised. A refusal leaves the limit as it was.
+    match check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }) {
+        Ok(_) => limit.rlim_cur,
+        Err(_) => before,
+    }
+}
+
+/// An error of a socket call in an app's terms; `address` is the one that was to be used.
+pub fn host_error(error: &io::Error, address: Option<SocketAddr>) -> HostError {
+    match (error.raw_os_error(), address) {
+        (Some(libc::EADDRINUSE), Some(address)) => HostError::AddressInUse(address),
+        (Some(libc::ECONNREFUSED), _) => HostError::Refused,
+        (Some(libc::ECONNRESET | libc::EPIPE), _) => HostError::Reset,
+        (Some(libc::ETIMEDOUT), _) => HostError::TimedOut,
+        (Some(libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EADDRNOTAVAIL), to) => {
+            let to = to.map(|to| format!("{to}: ")).unwrap_or_default();
+            HostError::Unreachable(format!("{to}{error}"))
+        }
+        (Some(libc::EAGAIN | libc::ENOBUFS), _) => HostError::Full,
+        (Some(libc::EMFILE | libc::ENFILE), _) => HostError::Other(
+            "the lab has too many open files for another socket: raise the limit of open files (ulimit -Hn, sysctl fs.file-max) or run fewer connections at once"
+                .to_owned(),
+        ),
+        _ => HostError::Other(error.to_string()),
+    }
+}

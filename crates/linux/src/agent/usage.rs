@@ -1,0 +1,58 @@
+//! What the agent's thread costs, published by itself for others to read at any time.
+
+use std::mem::zeroed;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Processor time and switches of the agent's thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AgentUsage {
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// Times that it was taken off the processor though it could have gone on.
+    pub involuntary_switches: u64,
+    /// Times that it waited.
+    pub voluntary_switches: u64,
+}
+
+/// The figures as atomics. Each is exact; together they may be of neighbouring moments.
+#[derive(Default)]
+pub struct PublishedUsage {
+    user_us: AtomicU64,
+    system_us: AtomicU64,
+    involuntary: AtomicU64,
+    voluntary: AtomicU64,
+}
+
+impl PublishedUsage {
+    /// Publishes the calling thread's figures.
+    pub fn publish(&self) {
+        // SAFETY: zero is a valid `rusage`, and the call fills it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = zeroed();
+            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+            usage
+        };
+        let microseconds = |time: libc::timeval| number(time.tv_sec) * 1_000_000 + number(time.tv_usec);
+        self.user_us.store(microseconds(usage.ru_utime), Ordering::Relaxed);
+        self.system_us.store(microseconds(usage.ru_stime), Ordering::Relaxed);
+        self.involuntary.store(number(usage.ru_nivcsw), Ordering::Relaxed);
+        self.voluntary.store(number(usage.ru_nvcsw), Ordering::Relaxed);
+    }
+
+    /// The figures last published.
+    pub fn read(&self) -> AgentUsage {
+        AgentUsage {
+            user: Duration::from_micros(self.user_us.load(Ordering::Relaxed)),
+            system: Duration::from_micros(self.system_us.load(Ordering::Relaxed)),
+            involuntary_switches: self.involuntary.load(Ordering::Relaxed),
+            voluntary_switches: self.voluntary.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn number(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

@@ -1,0 +1,83 @@
+//! Running a probe in a forked child, in namespaces of its own where wanted.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{pipe_with, PipeFlags};
+
+/// Longest answer of a probe, in bytes.
+const ANSWER_BYTES: u64 = 16 << 10;
+/// The answer that stands for a refusal begins with this.
+const REFUSED: char = '!';
+
+/// Runs `probe` in a child and gives its answer. With `namespaces` (`CLONE_NEW*` of unshare) the child first enters new
+/// ones, with a user namespace among them in which it is root.
+///
+/// # Errors
+/// What the machine did not permit, as text.
+pub fn in_child(namespaces: i32, probe: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| error.to_string())?;
+    // SAFETY: the child runs the probe and exits. The probe allocates: that is safe with glibc, whose fork leaves the
+    // allocator usable in a child of a process with threads.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error().to_string()),
+        0 => {
+            drop(reader);
+            let answer = match enter(namespaces).and_then(|()| probe()) {
+                Ok(answer) => answer,
+                Err(error) => format!("{REFUSED}{error}"),
+            };
+            // An answer that cannot be written is missed by the parent, which reports so.
+            let _ = File::from(writer).write_all(answer.as_bytes());
+            // SAFETY: ends the child without running what belongs to the parent.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            drop(writer);
+            let answer = read_answer(reader);
+            // SAFETY: waits for the child created above.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            answer
+        }
+    }
+}
+
+fn read_answer(reader: OwnedFd) -> Result<String, String> {
+    let mut answer = String::new();
+    File::from(reader).take(ANSWER_BYTES).read_to_string(&mut answer).map_err(|error| error.to_string())?;
+    match answer.strip_prefix(REFUSED) {
+        Some(error) => Err(error.to_owned()),
+        None if answer.is_empty() => Err("the probe ended without an answer".to_owned()),
+        None => Ok(answer),
+    }
+}
+
+fn enter(namespaces: i32) -> Result<(), String> {
+    if namespaces == 0 {
+        return Ok(());
+    }
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // SAFETY: the child has one thread; its namespaces are its own affair.
+    if unsafe { libc::unshare(namespaces | libc::CLONE_NEWUSER) } < 0 {
+        return Err(format!("unshare: {}", io::Error::last_os_error()));
+    }
+    let map = |file: &str, content: String| {
+        fs::write(format!("/proc/self/{file}"), content).map_err(|error| format!("{file}: {error}"))
+    };
+    map("setgroups", "deny".to_owned())?;
+    map("uid_map", format!("0 {user} 1\n"))?;
+    map("gid_map", format!("0 {group} 1\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_refusals_cross_from_the_child() {
+        assert_eq!(in_child(0, || Ok("well".to_owned())), Ok("well".to_owned()));
+        assert_eq!(in_child(0, || Err("no".to_owned())), Err("no".to_owned()));
+        assert_eq!(in_child(0, || Ok(String::new())), Err("the probe ended without an answer".to_owned()));
+    }
+}

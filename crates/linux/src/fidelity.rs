@@ -1,0 +1,240 @@
+//! How closely the fabric kept its own schedule.
+//!
+//! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment at
+//! which the frame was due. When the loop finds itself further behind than [`SLIP_AFTER`] it does not hurry to catch up,
+//! which would carry more than the links' rates allow: it moves the fabric's clock back by what it lost, and counts that as
+//! *slipped*. The lab then was slower than real time for that long.
+
+use serde_json::{json, Value};
+use twinnet_units::{Duration, Time};
+
+/// How far behind the loop may be without moving the fabric's clock.
+pub const SLIP_AFTER: Duration = Duration::from_us(10);
+
+/// Buckets for each doubling: their bounds are at most 1/8 apart.
+const PER_DOUBLING: usize = 8;
+/// The highest bucket begins at about 68 s.
+const BUCKETS: usize = PER_DOUBLING * 34;
+
+/// Counts of durations in nanoseconds, in buckets that are at most 12.5 % wide.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKETS]>,
+    total: u64,
+    sum_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Box::new([0; BUCKETS]), total: 0, sum_ns: 0, max_ns: 0 }
+    }
+}
+
+impl Histogram {
+    /// Counts `weight` durations of `ns` nanoseconds.
+    pub fn record(&mut self, ns: u64, weight: u64) {
+        self.counts[bucket(ns)] += weight;
+        self.total += weight;
+        self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(weight));
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// The least upper bound of a bucket below which at least the share `q` of all lies, in nanoseconds; never above the maximum.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub fn quantile_ns(&self, q: f64) -> u64 {
+        let wanted = (q * self.total as f64).ceil() as u64;
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if *count > 0 && seen >= wanted {
+                return upper_ns(index).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// As the fidelity record shows it.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn to_json(&self) -> Value {
+        let occupied: Vec<Value> = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(index, count)| json!([upper_ns(index), count]))
+            .collect();
+        let mean = if self.total == 0 { 0.0 } else { self.sum_ns as f64 / self.total as f64 };
+        json!({
+            "p50": self.quantile_ns(0.5), "p90": self.quantile_ns(0.9), "p99": self.quantile_ns(0.99),
+            "p999": self.quantile_ns(0.999), "max": self.max_ns, "mean": mean, "histogram": occupied,
+        })
+    }
+}
+
+fn bucket(ns: u64) -> usize {
+    if ns < PER_DOUBLING as u64 {
+        return usize::try_from(ns).unwrap_or(0);
+    }
+    let doubling = ns.ilog2() as usize;
+    let within = (ns >> (doubling - 3)) as usize & (PER_DOUBLING - 1);
+    ((doubling - 2) * PER_DOUBLING + within).min(BUCKETS - 1)
+}
+
+/// The highest value that falls into bucket `index`.
+fn upper_ns(index: usize) -> u64 {
+    if index < PER_DOUBLING {
+        return index as u64;
+    }
+    let (doubling, within) = (index / PER_DOUBLING + 2, index % PER_DOUBLING);
+    ((PER_DOUBLING + within + 1) as u64) << (doubling - 3).min(60)
+}
+
+/// What a thread has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadUsage {
+    /// CPU time in user and kernel mode, in seconds.
+    pub cpu_s: f64,
+    /// Part of it in user mode.
+    pub user_s: f64,
+    /// Times that it was made to wait though it could have run.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUsage {
+    /// Of the calling thread.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss)]
+    pub fn of_this_thread() -> Self {
+        // SAFETY: an all-zero rusage is valid, and the call fills it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+            usage
+        };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self {
+            cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            user_s: seconds(usage.ru_utime),
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
+}
+
+/// Time that the machine's CPUs were taken away by a hypervisor, in seconds over all CPUs; 0 where the kernel does not tell.
+#[must_use]
+pub fn steal_s() -> f64 {
+    let Ok(text) = std::fs::read_to_string("/proc/stat") else { return 0.0 };
+    // The first line: "cpu user nice system idle iowait irq softirq steal ..." in ticks of 1/100 s.
+    text.lines()
+        .next()
+        .and_then(|line| line.split_whitespace().nth(8))
+        .and_then(|field| field.parse::<f64>().ok())
+        .map_or(0.0, |ticks| ticks / 100.0)
+}
+
+/// The record that a lab keeps since it started, or since it was reset.
+#[derive(Debug, Default)]
+pub struct FidelityRecord {
+    /// When the record began.
+    pub since: Time,
+    /// Lateness of each frame's hand-over.
+    pub lateness: Histogram,
+    /// Frames handed to real hosts.
+    pub handed_over: u64,
+    /// By how much the fabric's clock was moved back.
+    pub slipped: Duration,
+    /// How often.
+    pub slips: u64,
+    /// The longest of these.
+    pub longest_slip: Duration,
+    /// Frames that a host's interface did not take, or that were lost before the fabric read them.
+    pub overload_drops: u64,
+    /// The loop's own use when the record began.
+    pub usage_before: ThreadUsage,
+    /// The machine's stolen time when the record began.
+    pub steal_before: f64,
+}
+
+impl FidelityRecord {
+    /// A record that begins now.
+    #[must_use]
+    pub fn begin(now: Time) -> Self {
+        Self { since: now, usage_before: ThreadUsage::of_this_thread(), steal_before: steal_s(), ..Self::default() }
+    }
+
+    /// The loop found itself `behind` and moved the fabric's clock back by as much.
+    pub fn slip(&mut self, behind: Duration) {
+        self.slipped += behind;
+        self.slips += 1;
+        self.longest_slip = self.longest_slip.max(behind);
+    }
+
+    /// The loop's share of the record that docs/reference/lab-protocol.md describes; to be called by the loop's thread.
+    #[must_use]
+    pub fn to_json(&self, now: Time, realtime: bool) -> Value {
+        let usage = ThreadUsage::of_this_thread();
+        let cpu = usage.cpu_s - self.usage_before.cpu_s;
+        let user = usage.user_s - self.usage_before.user_s;
+        json!({
+            "elapsed_ps": (now - self.since).as_ps(),
+            "handed_over": self.handed_over,
+            "lateness_ns": self.lateness.to_json(),
+            "slipped_ps": self.slipped.as_ps(),
+            "slips": self.slips,
+            "longest_slip_ps": self.longest_slip.as_ps(),
+            "overload_drops": self.overload_drops,
+            "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
+            "steal_s": steal_s() - self.steal_before,
+            "involuntary_switches": {
+                "fabric": usage.involuntary_switches - self.usage_before.involuntary_switches,
+            },
+            "realtime": realtime,
+            "cores": std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_lies_in_a_bucket_that_is_at_most_an_eighth_wide() {
+        for ns in (0..64).map(|shift| 1_u64 << shift >> 1).chain([3, 9, 100, 12_345, 999_999]) {
+            let upper = upper_ns(bucket(ns));
+            if bucket(ns) < BUCKETS - 1 {
+                assert!(upper >= ns && upper - ns <= ns / 8 + 1, "{ns} in a bucket up to {upper}");
+            }
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_known_sample_are_within_a_bucket() {
+        let mut histogram = Histogram::default();
+        for ns in 1..=10_000 {
+            histogram.record(ns, 1);
+        }
+        assert!((5000..=5000 * 9 / 8).contains(&histogram.quantile_ns(0.5)));
+        assert!((9900..=10_000).contains(&histogram.quantile_ns(0.99)));
+        assert_eq!(histogram.quantile_ns(1.0), 10_000);
+    }
+
+    #[test]
+    fn the_thread_that_worked_has_used_cpu_time() {
+        let before = ThreadUsage::of_this_thread().cpu_s;
+        let mut sum = 0_u64;
+        while ThreadUsage::of_this_thread().cpu_s < before + 0.01 {
+            sum = sum.wrapping_add(1);
+        }
+        assert!(sum > 0);
+    }
+}

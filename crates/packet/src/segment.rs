@@ -1,0 +1,255 @@
+//! Cutting a super-segment into the frames it stands for, and finishing checksums that were left to the wire.
+//!
+//! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP sequence number and
+//! flags, checksums. The layout of the headers is looked up once a cut, the payload copied once.
+
+use crate::checksum;
+use crate::extract::Layout;
+use crate::frame::{Checksum, Frame, Offload, Segmentation};
+
+const FIN_AND_PSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+
+/// Where a piece stands in its train.
+#[derive(Clone, Copy)]
+struct Position {
+    /// Frames of the train before this piece.
+    index: u64,
+    /// Whether it ends the train.
+    last: bool,
+}
+
+/// What all cuts of one super-segment share.
+#[derive(Clone, Copy)]
+struct Cutter {
+    offload: Offload,
+    l3: usize,
+    l4: usize,
+    /// Offset of the transport checksum from the transport header.
+    checksum_offset: u16,
+    /// The checksum is to be computed to the end: it was complete before.
+    finish: bool,
+    /// The sender uses no checksum (UDP).
+    unsummed: bool,
+}
+
+impl Cutter {
+    /// `None` when the headers are not what the offload claims.
+    fn new(frame: &Frame) -> Option<Self> {
+        let offload = frame.offload?;
+        let layout = Layout::of(frame.bytes.get(..usize::from(offload.header))?);
+        let (l3, l4) = (layout.l3()?, layout.l4()?);
+        let (version, protocol) = (frame.bytes[l3] >> 4, layout.protocol());
+        let (header, checksum_offset) = match (offload.kind, version, protocol) {
+            (Segmentation::Tcp4, 4, 6) | (Segmentation::Tcp6, 6, 6) => {
+                (l4 + usize::from(frame.bytes[l4 + 12] >> 4) * 4, 16)
+            }
+            (Segmentation::Udp, 4 | 6, 17) => (l4 + 8, 6),
+            _ => return None,
+        };
+        let partial_fits = match frame.checksum {
+            Checksum::Complete => true,
+            Checksum::Partial { start, offset } => usize::from(start) == l4 && offset == checksum_offset,
+        };
+        if offload.segment == 0 || header != usize::from(offload.header) || header < l4 + 8 || !partial_fits {
+            return None;
+        }
+        let field = l4 + usize::from(checksum_offset);
+        let finish = frame.checksum == Checksum::Complete;
+        let unsummed = finish && protocol == 17 && frame.bytes[field..field + 2] == [0, 0];
+        Some(Self { offload, l3, l4, checksum_offset, finish, unsummed })
+    }
+
+    /// Turns the train's header at the front of `piece` into the piece's own.
+    #[allow(clippy::cast_possible_truncation)]
+    fn dress(&self, piece: &mut Frame, position: Position) {
+        let length = piece.length();
+        piece.offload = Some(self.offload);
+        if piece.frames() == 1 {
+            piece.offload = None;
+        }
+        let ip_length = length - self.l3 as u64;
+        let bytes = &mut piece.bytes;
+        let version = bytes[self.l3] >> 4;
+        if version == 4 {
+            // A total length of 0 stands for one that does not fit, as Linux has it.
+            put_u16(bytes, self.l3 + 2, u16::try_from(ip_length).unwrap_or(0));
+            let identification = get_u16(bytes, self.l3 + 4).wrapping_add(position.index as u16);
+            put_u16(bytes, self.l3 + 4, identification);
+            put_u16(bytes, self.l3 + 10, 0);
+            let header_end = self.l3 + usize::from(bytes[self.l3] & 0x0f) * 4;
+            let header_checksum = checksum::checksum(&bytes[self.l3..header_end]);
+            put_u16(bytes, self.l3 + 10, header_checksum);
+        } else {
+            put_u16(bytes, self.l3 + 4, u16::try_from(ip_length - 40).unwrap_or(0));
+        }
+        if self.offload.kind == Segmentation::Udp {
+            put_u16(bytes, self.l4 + 4, u16::try_from(length - self.l4 as u64).unwrap_or(0));
+        } else {
+            let advance = (position.index as u32).wrapping_mul(u32::from(self.offload.segment));
+            let sequence = &mut bytes[self.l4 + 4..self.l4 + 8];
+            let next = u32::from_be_bytes([sequence[0], sequence[1], sequence[2], sequence[3]]).wrapping_add(advance);
+            sequence.copy_from_slice(&next.to_be_bytes());
+            if !position.last {
+                bytes[self.l4 + 13] &= !FIN_AND_PSH;
+            }
+            // RFC 3168, 6.1.2: CWR tells of one reduction and is set on the first new segment after it.
+            if position.index > 0 && self.offload.ecn {
+                bytes[self.l4 + 13] &= !CWR;
+            }
+        }
+        if self.unsummed {
+            return;
+        }
+        let pseudo_header = pseudo_header(bytes, self.l3, self.l4, length);
+        put_u16(bytes, self.l4 + usize::from(self.checksum_offset), pseudo_header);
+        piece.checksum = Checksum::Partial { start: self.l4 as u16, offset: self.checksum_offset };
+        if self.finish {
+            piece.finish_checksum();
+        }
+    }
+}
+
+/// The sum of the pseudo-header of a TCP or UDP frame of `length` bytes in all.
+#[allow(clippy::cast_possible_truncation)]
+fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
+    let transport_length = (length - l4 as u64) as u32;
+    if bytes[l3] >> 4 == 4 {
+        let (source, destination) = (array(bytes, l3 + 12), array(bytes, l3 + 16));
+        return checksum::pseudo_header_v4(source, destination, bytes[l3 + 9], transport_length);
+    }
+    let protocol = crate::extract::extension_headers(&bytes[..l4], l3 + 40, bytes[l3 + 6]).map_or(0, |found| found.0);
+    checksum::pseudo_header_v6(&array(bytes, l3 + 8), &array(bytes, l3 + 24), protocol, transport_length)
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut result = [0; N];
+    result.copy_from_slice(&bytes[at..at + N]);
+    result
+}
+
+fn get_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+impl Frame {
+    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload. A frame
+    /// from outside for which this is false should be dropped where it enters.
+    #[must_use]
+    pub fn offload_is_sound(&self) -> bool {
+        self.offload.is_none() || Cutter::new(self).is_some()
+    }
+
+    /// Takes the first `frames` frames off the train; they are returned as a frame or train, the rest stays here.
+    ///
+    /// `None`, and nothing changes, when that is none of the train or all of it, or when the train cannot be cut
+    /// ([`Frame::offload_is_sound`]). Copies what stays; to take a train apart wholly, use [`Frame::into_frames`].
+    pub fn split_front(&mut self, frames: u64) -> Option<Box<Frame>> {
+        if frames == 0 || frames >= self.frames() {
+            return None;
+        }
+        let cutter = Cutter::new(self)?;
+        let header = usize::from(cutter.offload.header);
+        let front_payload = frames.checked_mul(u64::from(cutter.offload.segment))?;
+        let stored = self.bytes.len() - header;
+        let front_stored = usize::try_from(front_payload).map_or(stored, |payload| payload.min(stored));
+        let front_elided = u32::try_from(front_payload - front_stored as u64).ok()?;
+
+        let mut rest = Vec::with_capacity(header + stored - front_stored);
+        rest.extend_from_slice(&self.bytes[..header]);
+        rest.extend_from_slice(&self.bytes[header + front_stored..]);
+        let front_bytes = std::mem::replace(&mut self.bytes, rest);
+        let mut front = self.like_this(front_bytes);
+        front.bytes.truncate(header + front_stored);
+        front.elided = front_elided;
+        self.elided -= front_elided;
+        cutter.dress(&mut front, Position { index: 0, last: false });
+        cutter.dress(self, Position { index: frames, last: true });
+        Some(front)
+    }
+
+    /// Takes the train apart into its frames, each copied once. A frame that is no train, or cannot be cut, is given back as it is.
+    #[must_use]
+    pub fn into_frames(self: Box<Self>) -> Frames {
+        let cutter = if self.frames() > 1 { Cutter::new(&self) } else { None };
+        let count = if cutter.is_some() { self.frames() } else { 1 };
+        Frames { train: Some(self), cutter, next: 0, count }
+    }
+
+    /// Computes a [`Checksum::Partial`] checksum. Elided payload counts as zeros. Does nothing to a complete one; a place outside
+    /// of the stored bytes is forgotten.
+    pub fn finish_checksum(&mut self) {
+        let Checksum::Partial { start, offset } = self.checksum else { return };
+        self.checksum = Checksum::Complete;
+        let field = usize::from(start) + usize::from(offset);
+        if field + 2 > self.bytes.len() {
+            return;
+        }
+        let mut result = checksum::checksum(&self.bytes[usize::from(start)..]);
+        // RFC 768: "If the computed checksum is zero, it is transmitted as all ones". An offset of 6 is UDP's.
+        if result == 0 && offset == 6 {
+            result = 0xffff;
+        }
+        put_u16(&mut self.bytes, field, result);
+    }
+
+    /// A frame that has all of this one but the bytes.
+    fn like_this(&self, bytes: Vec<u8>) -> Box<Self> {
+        Box::new(Self {
+            bytes,
+            elided: self.elided,
+            offload: self.offload,
+            checksum: self.checksum,
+            queue: self.queue,
+            hops: self.hops,
+        })
+    }
+}
+
+/// The frames of a train, in order. See [`Frame::into_frames`].
+pub struct Frames {
+    train: Option<Box<Frame>>,
+    cutter: Option<Cutter>,
+    next: u64,
+    count: u64,
+}
+
+impl Iterator for Frames {
+    type Item = Box<Frame>;
+
+    fn next(&mut self) -> Option<Box<Frame>> {
+        let Some(cutter) = &self.cutter else { return self.train.take() };
+        if self.next >= self.count {
+            return None;
+        }
+        let train = self.train.as_deref()?;
+        let (header, segment) = (usize::from(cutter.offload.header), u64::from(cutter.offload.segment));
+        let before = self.next * segment;
+        let payload = segment.min(train.length() - header as u64 - before);
+        let stored = &train.bytes[header..];
+        let from = usize::try_from(before).map_or(stored.len(), |at| at.min(stored.len()));
+        let to = usize::try_from(before + payload).map_or(stored.len(), |at| at.min(stored.len()));
+        let mut bytes = Vec::with_capacity(header + to - from);
+        bytes.extend_from_slice(&train.bytes[..header]);
+        bytes.extend_from_slice(&stored[from..to]);
+        let elided = u32::try_from(payload - (to - from) as u64).unwrap_or(0);
+        let mut piece = train.like_this(bytes);
+        piece.elided = elided;
+        cutter.dress(&mut piece, Position { index: self.next, last: self.next + 1 == self.count });
+        self.next += 1;
+        Some(piece)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.count - self.next).unwrap_or(usize::MAX);
+        if self.cutter.is_some() {
+            return (left, Some(left));
+        }
+        let one = usize::from(self.train.is_some());
+        (one, Some(one))
+    }
+}
