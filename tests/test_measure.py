@@ -8,19 +8,8 @@ from twinnet.study.tables import table
 
 
 def intervals(*rows):
-    columns = (
-        "protocol",
-        "role",
-        "from_host",
-        "start_s",
-        "length_s",
-        "payload_bytes",
-        "packets",
-    )
-    return table(
-        "intervals",
-        [dict(zip(columns, row, strict=True), flow=1, name=row[0]) for row in rows],
-    )
+    columns = ("protocol", "role", "from_host", "start_s", "length_s", "payload_bytes", "packets")
+    return table("intervals", [dict(zip(columns, row, strict=True), flow=1, name=row[0]) for row in rows])
 
 
 def test_a_full_tcp_segment_is_1538_bytes_on_the_wire():
@@ -32,25 +21,17 @@ def test_a_full_tcp_segment_is_1538_bytes_on_the_wire():
 
 def test_udp_datagrams_are_counted_each_with_its_headers():
     payload, packets = np.array([14_700.0, 0.0]), np.array([10.0, 0.0])
-    assert carried_bytes(payload, packets, "udp", "link") == pytest.approx(
-        [10 * 1512, 0]
-    )
-    assert carried_bytes(payload, packets, "udp", "wire") == pytest.approx(
-        [10 * 1536, 0]
-    )
+    assert carried_bytes(payload, packets, "udp", "link") == pytest.approx([10 * 1512, 0])
+    assert carried_bytes(payload, packets, "udp", "wire") == pytest.approx([10 * 1536, 0])
 
 
 def test_a_small_datagram_is_padded_to_the_smallest_frame():
-    assert carried_bytes(
-        np.array([16.0]), np.array([1.0]), "udp", "wire"
-    ) == pytest.approx([84])
+    assert carried_bytes(np.array([16.0]), np.array([1.0]), "udp", "wire") == pytest.approx([84])
 
 
 def test_a_datagram_larger_than_the_mtu_travels_as_fragments():
     # 8 + 4000 bytes in three fragments of at most 1480, each with IP and Ethernet headers.
-    assert carried_bytes(
-        np.array([4000.0]), np.array([1.0]), "udp", "link"
-    ) == pytest.approx([4008 + 3 * 34])
+    assert carried_bytes(np.array([4000.0]), np.array([1.0]), "udp", "link") == pytest.approx([4008 + 3 * 34])
 
 
 def test_flows_of_a_protocol_are_added_and_senders_are_not_counted():
@@ -60,28 +41,17 @@ def test_flows_of_a_protocol_are_added_and_senders_are_not_counted():
         ("tcp", "source", "h1", 0.0, 1.0, 9999, None),
         ("udp", "sink", "h1", 0.0, 1.0, 77, 1),
     )
-    assert flow_bytes(rows, {"protocol": "tcp"}).mean_bps(0, 1) == pytest.approx(
-        1500 * 8
-    )
-    assert flow_bytes(rows, {"protocol": "tcp", "from": "h3"}).mean_bps(
-        0, 1
-    ) == pytest.approx(500 * 8)
+    assert flow_bytes(rows, {"protocol": "tcp"}).mean_bps(0, 1) == pytest.approx(1500 * 8)
+    assert flow_bytes(rows, {"protocol": "tcp", "from": "h3"}).mean_bps(0, 1) == pytest.approx(500 * 8)
 
 
 def test_fine_intervals_add_up_to_coarse_ones_and_nothing_is_lost():
     generator = np.random.default_rng(1)
     sizes = generator.integers(0, 10_000, 40)
-    rows = intervals(
-        *[
-            ("udp", "sink", "h1", i * 0.125, 0.125, int(size), 1)
-            for i, size in enumerate(sizes)
-        ]
-    )
+    rows = intervals(*[("udp", "sink", "h1", i * 0.125, 0.125, int(size), 1) for i, size in enumerate(sizes)])
     starts, rates = flow_bytes(rows, {}).rates_bps(0.5, 5.0)
     assert starts.tolist() == pytest.approx([0.5 * i for i in range(10)])
-    assert (rates * 0.5 / 8).tolist() == pytest.approx(
-        sizes.reshape(10, 4).sum(axis=1).tolist()
-    )
+    assert (rates * 0.5 / 8).tolist() == pytest.approx(sizes.reshape(10, 4).sum(axis=1).tolist())
 
 
 def test_an_interval_that_a_window_cuts_counts_by_its_share():
@@ -92,41 +62,23 @@ def test_an_interval_that_a_window_cuts_counts_by_its_share():
 
 def test_nothing_selected_is_told():
     with pytest.raises(LookupError, match="no flow with protocol=sctp was received"):
-        flow_bytes(
-            intervals(("udp", "sink", "h1", 0.0, 1.0, 1000, 1)), {"protocol": "sctp"}
-        )
+        flow_bytes(intervals(("udp", "sink", "h1", 0.0, 1.0, 1000, 1)), {"protocol": "sctp"})
 
 
 def test_ports_are_added_at_the_layer_asked_for():
     rows = [
-        {
-            "port": port,
-            "start_s": 0.0,
-            "length_s": 1.0,
-            "frames": 1,
-            "link_bytes": 1514,
-            "wire_bytes": 1538,
-        }
+        {"port": port, "start_s": 0.0, "length_s": 1.0, "frames": 1, "link_bytes": 1514, "wire_bytes": 1538}
         for port in ("s1-eth1", "s1-eth2", "s1-eth3")
     ]
     samples = table("port_samples", rows)
-    assert port_bytes(samples, ["s1-eth1", "s1-eth2"], "link").mean_bps(
-        0, 1
-    ) == pytest.approx(2 * 1514 * 8)
-    assert port_bytes(samples, ["s1-eth1"], "wire").mean_bps(0, 1) == pytest.approx(
-        1538 * 8
-    )
+    assert port_bytes(samples, ["s1-eth1", "s1-eth2"], "link").mean_bps(0, 1) == pytest.approx(2 * 1514 * 8)
+    assert port_bytes(samples, ["s1-eth1"], "wire").mean_bps(0, 1) == pytest.approx(1538 * 8)
 
 
 def test_the_band_is_the_t_interval_at_each_moment():
-    found = band(
-        np.array([0.0, 1.0]),
-        [np.array([1.0, 5.0]), np.array([2.0, 5.0]), np.array([3.0, 5.0])],
-    )
+    found = band(np.array([0.0, 1.0]), [np.array([1.0, 5.0]), np.array([2.0, 5.0]), np.array([3.0, 5.0])])
     # t(0.975, 2) = 4.302653, standard error 1 / sqrt(3).
-    assert found.high[0] - found.mean[0] == pytest.approx(
-        4.302653 / np.sqrt(3), rel=1e-6
-    )
+    assert found.high[0] - found.mean[0] == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)
     assert (found.low[1], found.high[1]) == (5.0, 5.0)
 
 

@@ -51,14 +51,7 @@ def test_the_text_holds_the_answer_the_numbers_and_the_trust(store):
 
 
 def test_verdicts_scale_with_the_parameters(tmp_path):
-    found = analyse(
-        results(
-            tmp_path / "r",
-            link_rate="200 Mbit",
-            queue_rate="102.4 Mbit",
-            udp_rate="102.4 Mbit",
-        )
-    )
+    found = analyse(results(tmp_path / "r", link_rate="200 Mbit", queue_rate="102.4 Mbit", udp_rate="102.4 Mbit"))
     assert answer(found) == "Of 7 statements: 7 supported."
 
 
@@ -92,9 +85,7 @@ class Seen(HTMLParser):
         if tag not in ("meta", "br", "link", "img"):
             self.open.append(tag)
         for name, value in attrs:
-            if name in ("src", "href", "srcset", "data") and re.match(
-                r"(https?:)?//", value or ""
-            ):
+            if name in ("src", "href", "srcset", "data") and re.match(r"(https?:)?//", value or ""):
                 self.outside.append(value)
 
     def handle_endtag(self, tag):
@@ -106,9 +97,7 @@ def test_the_page_is_well_formed_and_asks_nothing_of_any_network(page):
     seen.feed(page.read_text(encoding="utf-8"))
     assert seen.open == []
     assert seen.outside == []
-    assert (
-        "link" not in seen.tags and "img" not in seen.tags and "iframe" not in seen.tags
-    )
+    assert "link" not in seen.tags and "img" not in seen.tags and "iframe" not in seen.tags
     assert seen.tags.count("h1") == 1
 
 
@@ -116,13 +105,7 @@ def test_the_page_says_what_the_text_says(page):
     text = page.read_text(encoding="utf-8")
     assert "Of 7 statements: 7 supported." in text
     assert text.count("class='verdict supported'") == 7
-    for heading in (
-        "Throughput over time",
-        "Published figures beside these",
-        "Method",
-        "Runs",
-        "Machine and software",
-    ):
+    for heading in ("Throughput over time", "Published figures beside these", "Method", "Runs", "Machine and software"):
         assert heading in text
 
 
@@ -135,20 +118,17 @@ def test_figures_and_tables_stand_beside_the_page(page):
 
 
 def test_the_series_in_csv_is_what_the_model_sends(page):
-    with open(page.parent / "series.csv", newline="") as file:
+    with (page.parent / "series.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     early = [
         float(row["mean_bps"])
         for row in rows
-        if (row["measurement"], row["factor_queues"], row["label"])
-        == ("throughput", "shared", "udp")
+        if (row["measurement"], row["factor_queues"], row["label"]) == ("throughput", "shared", "udp")
         and float(row["start_s"]) < 6
     ]
     assert len(early) == 12
     # 0.995 of 100 Mbit/s on the wire, 1470 of 1536 bytes payload; noise of 0.3 % over 24 draws.
-    assert sum(early) / len(early) == pytest.approx(
-        0.995 * 100e6 * 1470 / 1536, rel=0.002
-    )
+    assert sum(early) / len(early) == pytest.approx(0.995 * 100e6 * 1470 / 1536, rel=0.002)
 
 
 def test_latex_tables_escape_what_latex_would_read(page):
@@ -173,18 +153,11 @@ def test_there_is_no_report_of_nothing(tmp_path):
         write_report(analyse(store), tmp_path / "out")
 
 
-def test_results_compared_with_themselves_do_not_differ_and_with_others_do(
-    store, tmp_path
-):
+def test_results_compared_with_themselves_do_not_differ_and_with_others_do(store, tmp_path):
     same = compare_results(analyse(store), analyse(store))
     assert same.only_first == same.only_second == 0
     assert all(one.difference.estimate == 0 for one in same.compared)
-    other = results(
-        tmp_path / "r",
-        link_rate="90 Mbit",
-        udp_rate="46.08 Mbit",
-        queue_rate="46.08 Mbit",
-    )
+    other = results(tmp_path / "r", link_rate="90 Mbit", udp_rate="46.08 Mbit", queue_rate="46.08 Mbit")
     changed = {
         (one.first.levels["queues"], one.first.label, one.first.phase): one
         for one in compare_results(analyse(store), analyse(other)).compared

@@ -44,10 +44,7 @@ class WrittenLab:
         return 1
 
     def samples(self, sampler):
-        counts = {
-            name: [1, 2]
-            for name in ("frames", "link_bytes", "wire_bytes", "drops", "backlog_bytes")
-        }
+        counts = {name: [1, 2] for name in ("frames", "link_bytes", "wire_bytes", "drops", "backlog_bytes")}
         return {"interval_ps": 250 * MS, "start_ps": 0, "ports": {"s1-eth4": counts}}
 
     def start(self, traffic, at):
@@ -62,33 +59,12 @@ class WrittenLab:
 
     def fidelity(self, reset=False):
         self.calls.append(("fidelity", reset))
-        return FidelityRecord.from_spec(
-            {"elapsed_ps": S, "lateness_ns": {"p999": 1000}, "cores": 2}
-        )
+        return FidelityRecord.from_spec({"elapsed_ps": S, "lateness_ns": {"p999": 1000}, "cores": 2})
 
     def reports(self):
-        flow = {
-            "flow": 1,
-            "protocol": "tcp",
-            "role": "sink",
-            "from": "10.0.0.1:4000",
-            "bytes": 9,
-            "start_ps": 2 * S,
-        }
-        flow |= {
-            "end_ps": 4 * S,
-            "intervals": {"interval_ps": 250 * MS, "first": 8, "bytes": [4, 5]},
-        }
-        return [
-            AppReport.from_spec(
-                {
-                    "app": 1,
-                    "host": "h4",
-                    "kind": "tcp_sink",
-                    "report": {"flows": [flow]},
-                }
-            )
-        ]
+        flow = {"flow": 1, "protocol": "tcp", "role": "sink", "from": "10.0.0.1:4000", "bytes": 9, "start_ps": 2 * S}
+        flow |= {"end_ps": 4 * S, "intervals": {"interval_ps": 250 * MS, "first": 8, "bytes": [4, 5]}}
+        return [AppReport.from_spec({"app": 1, "host": "h4", "kind": "tcp_sink", "report": {"flows": [flow]}})]
 
 
 @pytest.fixture
@@ -134,11 +110,7 @@ def test_what_was_reported_lands_with_times_from_the_start_of_traffic(made):
     measured = LabExecutor()(run, progress)
     zero_s = measured.notes["zero_ps"] / S
     tcp = measured.flows.filter(measured.flows["protocol"] == "tcp").row(0, named=True)
-    assert (tcp["from_host"], tcp["payload_bytes"], tcp["start_s"]) == (
-        "h1",
-        9,
-        pytest.approx(2 - zero_s),
-    )
+    assert (tcp["from_host"], tcp["payload_bytes"], tcp["start_s"]) == ("h1", 9, pytest.approx(2 - zero_s))
     rows = measured.intervals.filter(measured.intervals["payload_bytes"] > 0)
     assert rows["payload_bytes"].to_list() == [4, 5]
     assert rows["start_s"].to_list() == pytest.approx([2 - zero_s, 2.25 - zero_s])
@@ -159,11 +131,7 @@ def test_a_flow_of_which_nothing_arrived_has_a_throughput_of_zero(made):
 
 def test_traffic_that_goes_on_is_ended_at_the_time_limit(made):
     _, progress, labs = made
-    run = plan_study(
-        load_study(
-            "tcp-udp-queues", {"drain": "1 ns", "time_limit": "1 s"}, preset="tiny"
-        )
-    )[0]
+    run = plan_study(load_study("tcp-udp-queues", {"drain": "1 ns", "time_limit": "1 s"}, preset="tiny"))[0]
     LabExecutor()(run, progress)
     assert [call[1] for call in labs[0].calls if call[0] == "stop"] == [1, 2, 3, 4, 5]
 
@@ -178,10 +146,7 @@ def test_a_stop_ends_the_lab_and_gives_no_result(made):
 
 def test_levels_put_queues_and_flows_into_the_network():
     plan = plan_study(load_study("tcp-udp-queues"))
-    shared, separate = (
-        network_of(run.specification, run.levels, run.seed).to_spec()
-        for run in plan[:2]
-    )
+    shared, separate = (network_of(run.specification, run.levels, run.seed).to_spec() for run in plan[:2])
 
     def switch(spec):
         return next(node for node in spec["nodes"] if node["kind"] == "switch")
@@ -189,14 +154,8 @@ def test_levels_put_queues_and_flows_into_the_network():
     assert switch(shared)["ports"][3]["queue"]["kind"] == "fifo"
     assert switch(shared)["flows"] == []
     queues = switch(separate)["ports"][3]["queue"]["queues"]
-    assert (queues["1"]["min_rate_bps"], queues["1"]["max_rate_bps"]) == (
-        512_000_000,
-        512_000_000,
-    )
-    assert (
-        "priority=65535,ip,nw_dst=10.0.0.4,tcp,tp_dst=5002,actions=enqueue:4:1"
-        in switch(separate)["flows"]
-    )
+    assert (queues["1"]["min_rate_bps"], queues["1"]["max_rate_bps"]) == (512_000_000, 512_000_000)
+    assert "priority=65535,ip,nw_dst=10.0.0.4,tcp,tp_dst=5002,actions=enqueue:4:1" in switch(separate)["flows"]
     sysctls = [node["sysctls"] for node in separate["nodes"] if node["kind"] == "host"]
     assert sysctls == [{"net.ipv4.tcp_congestion_control": "reno"}] * 4
     assert plan[0].seed == shared["seed"] != separate["seed"]
@@ -204,23 +163,12 @@ def test_levels_put_queues_and_flows_into_the_network():
 
 def test_the_virtual_clock_is_refused_before_anything_is_built():
     with pytest.raises(NotAvailable, match="virtual clock"):
-        LabExecutor().check(
-            load_study("tcp-udp-queues", {"clock": "virtual"}).specification
-        )
+        LabExecutor().check(load_study("tcp-udp-queues", {"clock": "virtual"}).specification)
 
 
 def test_a_sender_without_a_number_is_known_by_its_address():
     entry = load_study("tcp-udp-queues").specification.traffic[0]
-    planned = [
-        PlannedFlow(entry, "h1", 1, "10.0.0.1"),
-        PlannedFlow(entry, "h3", 2, "10.0.0.3"),
-    ]
-    flow = {
-        "flow": 0,
-        "protocol": "tcp",
-        "role": "sink",
-        "from": "10.0.0.3:5555",
-        "bytes": 7,
-    }
+    planned = [PlannedFlow(entry, "h1", 1, "10.0.0.1"), PlannedFlow(entry, "h3", 2, "10.0.0.3")]
+    flow = {"flow": 0, "protocol": "tcp", "role": "sink", "from": "10.0.0.3:5555", "bytes": 7}
     report = AppReport.from_spec({"app": 1, "report": {"flows": [flow]}})
     assert collect([report], planned, None, 0, S).flows["from_host"].to_list() == ["h3"]

@@ -34,11 +34,7 @@ def test_more_repetitions_keep_the_runs_that_are_there_and_wording_changes_nothi
 
 def test_what_changes_the_work_changes_the_name():
     before = {run.id for run in plan()}
-    for settings in (
-        {"udp_rate": "500 Mbit"},
-        {"seed": "2"},
-        {"traffic.udp.payload": "1000 B"},
-    ):
+    for settings in ({"udp_rate": "500 Mbit"}, {"seed": "2"}, {"traffic.udp.payload": "1000 B"}):
         assert before.isdisjoint(run.id for run in plan(**settings)), settings
 
 

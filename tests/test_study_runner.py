@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -55,9 +56,7 @@ def test_every_run_lands_with_its_record_and_its_tables(store):
     assert stored.record["seed"] == plan[0].seed
     assert stored.record["machine"]["before"]["kernel"] == os.uname().release
     assert stored.table("intervals")["payload_bytes"].sum() > 0
-    assert [
-        path.name for path in store.folder.iterdir() if path.name.startswith(".")
-    ] == []
+    assert [path.name for path in store.folder.iterdir() if path.name.startswith(".")] == []
 
 
 def test_the_same_command_again_makes_only_what_is_missing(store):
@@ -87,10 +86,7 @@ def test_a_run_that_fails_is_told_the_rest_go_on_and_it_is_made_again(store):
     outcome = run_plan(plan, store, FluidLab(before=fail_second), Silent())
     assert [run.id for run in outcome.failed] == [plan[1].id]
     assert len(outcome.finished) == 3
-    assert outcome.failed[0].record["error"] == {
-        "name": "RuntimeError",
-        "message": "the switch fell off its shelf",
-    }
+    assert outcome.failed[0].record["error"] == {"name": "RuntimeError", "message": "the switch fell off its shelf"}
     again = run_plan(plan, store, FluidLab(), Silent())
     assert [run.id for run in again.finished] == [plan[1].id]
     assert store.find(plan[1]) is not None
@@ -99,11 +95,7 @@ def test_a_run_that_fails_is_told_the_rest_go_on_and_it_is_made_again(store):
 def test_runs_side_by_side_are_under_way_at_the_same_time(store):
     together = threading.Barrier(2, timeout=20)
     outcome = run_plan(
-        plan_study(tiny()),
-        store,
-        FluidLab(before=lambda run, progress: together.wait()),
-        Silent(),
-        jobs=2,
+        plan_study(tiny()), store, FluidLab(before=lambda run, progress: together.wait()), Silent(), jobs=2
     )
     assert len(outcome.finished) == 4
 
@@ -150,10 +142,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_stays(store):
         "print(folder, flush=True); sys.stdin.read()"
     )
     writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(store.folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", code, str(store.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
     partial = writer.stdout.readline().strip()
@@ -161,7 +150,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_stays(store):
     writer.kill()
     writer.wait()
     assert [str(path) for path in store.remove_leftovers()] == [partial]
-    assert not os.path.exists(partial)
+    assert not Path(partial).exists()
 
 
 def test_a_run_cut_short_in_the_middle_of_its_writing_is_not_there(store, monkeypatch):
@@ -170,7 +159,7 @@ def test_a_run_cut_short_in_the_middle_of_its_writing_is_not_there(store, monkey
     def die(source, target):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "rename", die)
+    monkeypatch.setattr(Path, "rename", die)
     with pytest.raises(KeyboardInterrupt):
         store.write_failed(plan[0], {}, {"name": "x", "message": "y"})
     assert list(store.all_runs()) == []

@@ -29,12 +29,7 @@ def test_built_in_studies_pass_the_schema_as_they_are_written(name):
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        (("repetitions",), 0),
-        (("traffic", 0, "app"), "tpc"),
-        (("traffic", 0, "port"), 99999),
-        (("x",), 1),
-    ],
+    [(("repetitions",), 0), (("traffic", 0, "app"), "tpc"), (("traffic", 0, "port"), 99999), (("x",), 1)],
 )
 def test_the_schema_refuses_mistakes(path, value):
     data = load_yaml(built_in_studies()["tcp-udp-queues"]).data

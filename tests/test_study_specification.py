@@ -63,71 +63,29 @@ def test_settings_go_before_the_preset_and_the_preset_before_the_file():
 
 def test_a_setting_reaches_an_entry_by_its_name():
     assert (
-        read(RIGHT, settings={"traffic.bulk.to": "h2", "traffic.bulk.start": "1 s"})
-        .specification.traffic[0]
-        .start_ps
+        read(RIGHT, settings={"traffic.bulk.to": "h2", "traffic.bulk.start": "1 s"}).specification.traffic[0].start_ps
     )
 
 
 MISTAKES = [
-    (
-        "repetitions: 3",
-        "repetitons: 3",
-        "22:1: repetitons: unknown key; did you mean 'repetitions'?",
-    ),
-    (
-        "rate: 10 Mbit",
-        "rate: 10 Mbt",
-        "5:9: parameters.rate: '10 Mbt' has an unknown unit; known are",
-    ),
-    (
-        "rate: 10 Mbit",
-        "rate: -10 Mbit",
-        '5:9: parameters.rate: the value "-10 Mbit" is negative',
-    ),
+    ("repetitions: 3", "repetitons: 3", "22:1: repetitons: unknown key; did you mean 'repetitions'?"),
+    ("rate: 10 Mbit", "rate: 10 Mbt", "5:9: parameters.rate: '10 Mbt' has an unknown unit; known are"),
+    ("rate: 10 Mbit", "rate: -10 Mbit", '5:9: parameters.rate: the value "-10 Mbit" is negative'),
     ("length: {default: 4 s,", "length: {", "6:3: parameters.length: needs 'default'"),
     (
         'rate: "${rate}"',
         'rate: "${rat}"',
         "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?",
     ),
-    (
-        'port: "${port}"',
-        "port: 70000",
-        "19:54: traffic[0].port: must be less than or equal to 65535",
-    ),
-    (
-        "app: tcp",
-        "app: tpc",
-        "19:23: traffic[0].app: must be 'udp', 'tcp', 'http' or 'ping'",
-    ),
-    (
-        'duration: "${length}"',
-        "duration: 4",
-        "traffic[0].duration: the duration 4 has no unit",
-    ),
-    (
-        ', duration: "${length}"',
-        "",
-        "traffic[0]: tcp traffic needs either 'duration' or 'bytes'",
-    ),
-    (
-        "app: tcp",
-        "app: tcp, rate: 1 Mbit",
-        "traffic[0]: 'rate' has no meaning for tcp traffic",
-    ),
+    ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: must be less than or equal to 65535"),
+    ("app: tcp", "app: tpc", "19:23: traffic[0].app: must be 'udp', 'tcp', 'http' or 'ping'"),
+    ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
+    (', duration: "${length}"', "", "traffic[0]: tcp traffic needs either 'duration' or 'bytes'"),
+    ("app: tcp", "app: tcp, rate: 1 Mbit", "traffic[0]: 'rate' has no meaning for tcp traffic"),
     ("to: h2", "to: h1", "traffic[0]: 'h1' would send to itself"),
     (", interval: 500 ms", "", "measurements.throughput: throughput needs 'interval'"),
-    (
-        "repetitions: 3",
-        "repetitions: 0",
-        "22:14: repetitions: must be greater than or equal to 1",
-    ),
-    (
-        "repetitions: 3",
-        "repetitions: 2.5",
-        "22:14: repetitions: must be a valid integer",
-    ),
+    ("repetitions: 3", "repetitions: 0", "22:14: repetitions: must be greater than or equal to 1"),
+    ("repetitions: 3", "repetitions: 2.5", "22:14: repetitions: must be a valid integer"),
     (
         "fast: {set: {rate: 20 Mbit}}",
         "fast: {set: {speed: 1 s}}",
@@ -143,44 +101,24 @@ MISTAKES = [
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
     ("[1 s, length]", "[5 s, length]", "from 5 s to 4 s is no window of time"),
     ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, found the end"),
-    (
-        "template: single:2",
-        "template: singel:2",
-        "11:3: network: 'singel:2': there is no topology template",
-    ),
+    ("template: single:2", "template: singel:2", "11:3: network: 'singel:2': there is no topology template"),
     ("from: [h1]", "from: [h9]", "traffic[0].from[0]: the network has no host 'h9'"),
     (
         "slow: {}",
         "slow: {queues: {s1-eth9: {kind: fifo}}}",
         "16:23: factors.speed.levels.slow.queues.s1-eth9: the network",
     ),
-    (
-        "slow: {}",
-        "slow: {queues: {s1-eth1: {kind: fifi}}}",
-        "factors.speed.levels.slow.queues.s1-eth1",
-    ),
+    ("slow: {}", "slow: {queues: {s1-eth1: {kind: fifi}}}", "factors.speed.levels.slow.queues.s1-eth1"),
     (
         "slow: {}",
         "slow: {flows: {h1: [actions=drop]}}",
         "16:22: factors.speed.levels.slow.flows.h1: the network has no switch",
     ),
-    (
-        "slow: {}",
-        "slow: {links: {h1-h2: {delay: 1 ms}}}",
-        "slow.links.h1-h2: h1 and h2 are not linked",
-    ),
-    (
-        ", interval: 500 ms",
-        ", interval: 500 ms, only: [bulky]",
-        "names the traffic 'bulky'; did you mean 'bulk'?",
-    ),
+    ("slow: {}", "slow: {links: {h1-h2: {delay: 1 ms}}}", "slow.links.h1-h2: h1 and h2 are not linked"),
+    (", interval: 500 ms", ", interval: 500 ms, only: [bulky]", "names the traffic 'bulky'; did you mean 'bulk'?"),
     ("study: small", "study: Small Study", "1:8: study: "),
     ("title: A small study\n", "", "title: is missing; it must be given"),
-    (
-        "question: Does it work?",
-        "question: costs 5 $",
-        "a dollar sign begins a reference",
-    ),
+    ("question: Does it work?", "question: costs 5 $", "a dollar sign begins a reference"),
 ]
 
 
@@ -197,14 +135,8 @@ def test_a_mistake_is_told_with_file_line_and_key(right, wrong, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"rat": "1 Mbit"},
-            "there is no parameter and no setting 'rat' (did you mean 'rate'?)",
-        ),
-        (
-            {"length": "1 Mbit"},
-            "length is a duration such as '4 s'; '1 Mbit' is a rate",
-        ),
+        ({"rat": "1 Mbit"}, "there is no parameter and no setting 'rat' (did you mean 'rate'?)"),
+        ({"length": "1 Mbit"}, "length is a duration such as '4 s'; '1 Mbit' is a rate"),
         ({"length": "1"}, "length is a duration such as '4 s'; '1' is a number"),
         ({"rate": "30 Mbit"}, "the levels of the factor speed set this parameter"),
         ({"traffic.web.port": "80"}, "the study has nothing at 'web'"),
@@ -221,23 +153,7 @@ def test_an_unknown_study_tells_what_there_is():
         load_study("tcp-udp-queue")
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        None,
-        True,
-        [],
-        {},
-        "",
-        "5 parsecs",
-        "1 2",
-        "-",
-        "a b",
-        "9" * 400,
-        "1e999",
-        "ms 5",
-    ],
-)
+@pytest.mark.parametrize("given", [None, True, [], {}, "", "5 parsecs", "1 2", "-", "a b", "9" * 400, "1e999", "ms 5"])
 def test_what_is_no_value_of_a_parameter_is_refused(given):
     with pytest.raises(ValueError):
         parse_quantity(given)
@@ -256,7 +172,4 @@ def test_the_first_study_says_what_the_original_did():
     durations = {entry.name: entry.duration_ps for entry in study.traffic}
     assert durations == {"tcp": 120 * 10**12, "udp": 80 * 10**12, "http": None}
     assert [entry.bytes for entry in study.traffic] == [None, None, 400_000_000]
-    assert (study.repetitions, study.measurements["throughput"].interval_ps) == (
-        10,
-        4 * 10**12,
-    )
+    assert (study.repetitions, study.measurements["throughput"].interval_ps) == (10, 4 * 10**12)

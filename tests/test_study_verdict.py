@@ -9,11 +9,7 @@ from twinnet.study.quantity import parse_quantity
 from twinnet.study.specification import Statement
 from twinnet.study.verdict import judge
 
-NAMES = Names(
-    {"rate": parse_quantity("10 Mbit")},
-    ["throughput"],
-    {"queues": ["shared", "separate"]},
-)
+NAMES = Names({"rate": parse_quantity("10 Mbit")}, ["throughput"], {"queues": ["shared", "separate"]})
 
 
 class Run:
@@ -63,50 +59,32 @@ def test_one_repetition_decides_nothing():
 
 def test_what_was_not_measured_is_undecided_and_says_why():
     result = verdict(ABOVE, [Run("shared", udp=1), Run("shared", udp=1)])
-    assert (result.verdict, result.comparisons[0].why) == (
-        "undecided",
-        "no flow with protocol=tcp was received",
-    )
+    assert (result.verdict, result.comparisons[0].why) == ("undecided", "no flow with protocol=tcp was received")
 
 
 def test_no_run_of_a_level_is_undecided():
-    assert (
-        verdict(ABOVE, [Run("separate", tcp=9.5)]).comparisons[0].why
-        == "no usable run with queues=shared"
-    )
+    assert verdict(ABOVE, [Run("separate", tcp=9.5)]).comparisons[0].why == "no usable run with queues=shared"
 
 
 def test_the_numbers_are_the_t_interval():
     found = verdict(ABOVE, shared(9.4, 9.5, 9.6)).comparisons[0].left
     expected = t_interval([9.4e6, 9.5e6, 9.6e6])
-    assert (found.low, found.high) == (
-        pytest.approx(expected.low),
-        pytest.approx(expected.high),
-    )
+    assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
 def test_sides_of_the_same_runs_are_compared_run_by_run():
     # Each run has tcp 0.1 below udp; between runs both vary by several Mbit/s. Unpaired, nothing could be said.
-    runs = [
-        Run("shared", tcp=base, udp=base + 0.1 + jitter)
-        for base, jitter in ((2, 0.001), (5, 0.0), (9, -0.001))
-    ]
+    runs = [Run("shared", tcp=base, udp=base + 0.1 + jitter) for base, jitter in ((2, 0.001), (5, 0.0), (9, -0.001))]
     check = "mean(throughput[protocol=udp], queues=shared) > mean(throughput[protocol=tcp], queues=shared)"
     assert verdict(check, runs).verdict == "supported"
 
 
 def test_sides_of_different_levels_are_compared_as_welch_did():
-    runs = [
-        *shared(5.0, 5.2, 5.4),
-        *(Run("separate", tcp=value) for value in (4.0, 4.5, 4.4, 4.6)),
-    ]
+    runs = [*shared(5.0, 5.2, 5.4), *(Run("separate", tcp=value) for value in (4.0, 4.5, 4.4, 4.6))]
     check = "mean(throughput[protocol=tcp], queues=shared) > mean(throughput[protocol=tcp], queues=separate)"
     found = verdict(check, runs).comparisons[0].difference
     expected = welch_interval([5.0e6, 5.2e6, 5.4e6], [4.0e6, 4.5e6, 4.4e6, 4.6e6])
-    assert (found.low, found.high) == (
-        pytest.approx(expected.low),
-        pytest.approx(expected.high),
-    )
+    assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
 def test_a_chain_needs_each_of_its_links():
@@ -114,9 +92,7 @@ def test_a_chain_needs_each_of_its_links():
     assert verdict(chain, shared(6.0, 6.1, 6.2)).verdict == "supported"
     assert verdict(chain, shared(9.0, 9.1, 9.2)).verdict == "not supported"
     assert verdict(chain + " and 1 < 2", shared(6.0, 6.1, 6.2)).verdict == "supported"
-    assert (
-        verdict(chain + " and 2 < 1", shared(6.0, 6.1, 6.2)).verdict == "not supported"
-    )
+    assert verdict(chain + " and 2 < 1", shared(6.0, 6.1, 6.2)).verdict == "not supported"
 
 
 def test_equal_repetitions_are_decided_without_spread():

@@ -110,23 +110,17 @@ class Effect:
 def _vector(samples: Samples, least: int, what: str) -> Vector:
     values = np.asarray(samples, dtype=np.float64)
     if values.ndim != 1:
-        raise ValueError(
-            f"{what} takes one-dimensional samples, not an array of shape {values.shape}"
-        )
+        raise ValueError(f"{what} takes one-dimensional samples, not an array of shape {values.shape}")
     if values.size < least:
         raise ValueError(f"{what} needs at least {least} samples, not {values.size}")
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{what} takes finite samples; leave out NaN and infinity first"
-        )
+        raise ValueError(f"{what} takes finite samples; leave out NaN and infinity first")
     return values
 
 
 def _check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
-        raise ValueError(
-            f"a confidence level lies between 0 and 1, for example 0.95; {level!r} does not"
-        )
+        raise ValueError(f"a confidence level lies between 0 and 1, for example 0.95; {level!r} does not")
 
 
 def quantile(samples: Samples, probability: float) -> float:
@@ -143,19 +137,10 @@ def describe(samples: Samples) -> Description:
     5.0
     """
     values = _vector(samples, 1, "a description")
-    p25, median, p75 = (
-        float(value) for value in np.quantile(values, [0.25, 0.5, 0.75])
-    )
+    p25, median, p75 = (float(value) for value in np.quantile(values, [0.25, 0.5, 0.75]))
     std = float(np.std(values, ddof=1)) if values.size > 1 else math.nan
     return Description(
-        int(values.size),
-        float(values.mean()),
-        std,
-        float(values.min()),
-        p25,
-        median,
-        p75,
-        float(values.max()),
+        int(values.size), float(values.mean()), std, float(values.min()), p25, median, p75, float(values.max())
     )
 
 
@@ -174,11 +159,7 @@ def t_interval(samples: Samples, level: float = 0.95) -> Interval:
     mean = float(values.mean())
     if values.size == 1:
         return Interval(mean, math.nan, math.nan, level, "t")
-    half = (
-        t_quantile(level, values.size - 1)
-        * float(np.std(values, ddof=1))
-        / math.sqrt(values.size)
-    )
+    half = t_quantile(level, values.size - 1) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
@@ -192,10 +173,7 @@ def t_quantile(level: float, degrees_of_freedom: float) -> float:
 def welch_interval(first: Samples, second: Samples, level: float = 0.95) -> Interval:
     """Confidence interval of `mean(first) - mean(second)`, unequal variances (Welch 1947, Satterthwaite 1946)."""
     _check_level(level)
-    a, b = (
-        _vector(first, 1, "a difference of means"),
-        _vector(second, 1, "a difference of means"),
-    )
+    a, b = (_vector(first, 1, "a difference of means"), _vector(second, 1, "a difference of means"))
     difference = float(a.mean() - b.mean())
     if a.size < 2 or b.size < 2:
         return Interval(difference, math.nan, math.nan, level, "Welch")
@@ -234,26 +212,15 @@ def bootstrap_interval(
         estimate = float(values.mean())
         draws = np.concatenate(
             [
-                values[
-                    generator.integers(
-                        0, values.size, (min(1000, resamples - begin), values.size)
-                    )
-                ].mean(axis=1)
+                values[generator.integers(0, values.size, (min(1000, resamples - begin), values.size))].mean(axis=1)
                 for begin in range(0, resamples, 1000)
             ]
         )
         jackknife = (values.sum() - values) / (values.size - 1)
     else:
         estimate = float(statistic(values))
-        draws = np.array(
-            [
-                statistic(values[generator.integers(0, values.size, values.size)])
-                for _ in range(resamples)
-            ]
-        )
-        jackknife = np.array(
-            [statistic(np.delete(values, index)) for index in range(values.size)]
-        )
+        draws = np.array([statistic(values[generator.integers(0, values.size, values.size)]) for _ in range(resamples)])
+        jackknife = np.array([statistic(np.delete(values, index)) for index in range(values.size)])
     tails = (0.5 - level / 2, 0.5 + level / 2)
     if np.ptp(draws) == 0:
         return Interval(estimate, estimate, estimate, level, f"bootstrap {method}")
@@ -263,14 +230,10 @@ def bootstrap_interval(
     return Interval(estimate, low, high, level, f"bootstrap {method}")
 
 
-def _bca_tails(
-    draws: Vector, jackknife: Vector, estimate: float, tails: tuple[float, float]
-) -> tuple[float, float]:
+def _bca_tails(draws: Vector, jackknife: Vector, estimate: float, tails: tuple[float, float]) -> tuple[float, float]:
     from scipy.special import ndtr, ndtri
 
-    below = (
-        float(np.sum(draws < estimate)) + 0.5 * float(np.sum(draws == estimate))
-    ) / draws.size
+    below = (float(np.sum(draws < estimate)) + 0.5 * float(np.sum(draws == estimate))) / draws.size
     bias = float(ndtri(min(max(below, 0.5 / draws.size), 1 - 0.5 / draws.size)))
     deviation = jackknife.mean() - jackknife
     spread = float(np.sum(deviation**2)) ** 1.5
@@ -289,9 +252,7 @@ def shapiro_wilk(samples: Samples) -> TestResult:
 
     values = _vector(samples, 3, "the Shapiro-Wilk test")
     if values.size > 5000:
-        raise ValueError(
-            f"the Shapiro-Wilk test takes at most 5000 samples, not {values.size}; use Anderson-Darling"
-        )
+        raise ValueError(f"the Shapiro-Wilk test takes at most 5000 samples, not {values.size}; use Anderson-Darling")
     if np.ptp(values) == 0:
         return TestResult("Shapiro-Wilk", 1.0, 1.0)
     result = stats.shapiro(values)
@@ -326,19 +287,12 @@ def anderson_darling(samples: Samples) -> TestResult:
     return TestResult("Anderson-Darling", adjusted, min(max(p, 0.0), 1.0))
 
 
-def _two_sided_t(
-    name: str, difference: float, error: float, degrees: float
-) -> TestResult:
+def _two_sided_t(name: str, difference: float, error: float, degrees: float) -> TestResult:
     from scipy.special import stdtr
 
     if error == 0:
         same = difference == 0
-        return TestResult(
-            name,
-            0.0 if same else math.copysign(math.inf, difference),
-            1.0 if same else 0.0,
-            degrees,
-        )
+        return TestResult(name, 0.0 if same else math.copysign(math.inf, difference), 1.0 if same else 0.0, degrees)
     t = difference / error
     return TestResult(name, t, float(2 * stdtr(degrees, -abs(t))), degrees)
 
@@ -347,14 +301,9 @@ def student_t_test(first: Samples, second: Samples) -> TestResult:
     """Student's two-sample t test, equal variances, two-sided (Student 1908, Fisher 1925)."""
     a, b = _vector(first, 2, "Student's t test"), _vector(second, 2, "Student's t test")
     degrees = a.size + b.size - 2
-    pooled = (
-        float(np.var(a, ddof=1)) * (a.size - 1)
-        + float(np.var(b, ddof=1)) * (b.size - 1)
-    ) / degrees
+    pooled = (float(np.var(a, ddof=1)) * (a.size - 1) + float(np.var(b, ddof=1)) * (b.size - 1)) / degrees
     error = math.sqrt(pooled * (1 / a.size + 1 / b.size))
-    return _two_sided_t(
-        "Student's t", float(a.mean() - b.mean()), error, float(degrees)
-    )
+    return _two_sided_t("Student's t", float(a.mean() - b.mean()), error, float(degrees))
 
 
 def welch_t_test(first: Samples, second: Samples) -> TestResult:
@@ -368,10 +317,7 @@ def mann_whitney_u(first: Samples, second: Samples) -> TestResult:
     """Mann-Whitney U test, two-sided (Mann and Whitney 1947): exact for small samples without ties, else normal."""
     from scipy import stats
 
-    a, b = (
-        _vector(first, 1, "the Mann-Whitney test"),
-        _vector(second, 1, "the Mann-Whitney test"),
-    )
+    a, b = (_vector(first, 1, "the Mann-Whitney test"), _vector(second, 1, "the Mann-Whitney test"))
     result = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return TestResult("Mann-Whitney U", float(result.statistic), float(result.pvalue))
 
@@ -383,20 +329,13 @@ def hedges_g(first: Samples, second: Samples) -> Effect:
     """
     a, b = _vector(first, 2, "Hedges' g"), _vector(second, 2, "Hedges' g")
     degrees = a.size + b.size - 2
-    pooled = (
-        float(np.var(a, ddof=1)) * (a.size - 1)
-        + float(np.var(b, ddof=1)) * (b.size - 1)
-    ) / degrees
+    pooled = (float(np.var(a, ddof=1)) * (a.size - 1) + float(np.var(b, ddof=1)) * (b.size - 1)) / degrees
     difference = float(a.mean() - b.mean())
     if pooled == 0:
         value = 0.0 if difference == 0 else math.copysign(math.inf, difference)
     else:
         correction = (
-            math.exp(
-                math.lgamma(degrees / 2)
-                - 0.5 * math.log(degrees / 2)
-                - math.lgamma((degrees - 1) / 2)
-            )
+            math.exp(math.lgamma(degrees / 2) - 0.5 * math.log(degrees / 2) - math.lgamma((degrees - 1) / 2))
             if degrees > 1
             else 0.0
         )
@@ -409,10 +348,7 @@ def cliffs_delta(first: Samples, second: Samples) -> Effect:
 
     Magnitudes as Romano et al. 2006 (0.147, 0.33, 0.474).
     """
-    a, b = (
-        np.sort(_vector(first, 1, "Cliff's delta")),
-        np.sort(_vector(second, 1, "Cliff's delta")),
-    )
+    a, b = (np.sort(_vector(first, 1, "Cliff's delta")), np.sort(_vector(second, 1, "Cliff's delta")))
     less = int(np.searchsorted(b, a, side="left").sum())
     less_or_equal = int(np.searchsorted(b, a, side="right").sum())
     greater = a.size * b.size - less_or_equal
@@ -420,9 +356,7 @@ def cliffs_delta(first: Samples, second: Samples) -> Effect:
     return Effect("Cliff's delta", value, _magnitude(abs(value), (0.147, 0.33, 0.474)))
 
 
-def _magnitude(
-    value: float, bounds: tuple[float, float, float]
-) -> Literal["negligible", "small", "medium", "large"]:
+def _magnitude(value: float, bounds: tuple[float, float, float]) -> Literal["negligible", "small", "medium", "large"]:
     if value < bounds[0]:
         return "negligible"
     if value < bounds[1]:

@@ -25,16 +25,12 @@ INTERRUPTED = 130
 ASK_ABOVE_S = 600
 
 
-def _settings(
-    _: click.Context, __: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
+def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not name.strip():
-            raise click.BadParameter(
-                f"{one!r} is not NAME=VALUE; write for example --set link_rate='100 Mbit'"
-            )
+            raise click.BadParameter(f"{one!r} is not NAME=VALUE; write for example --set link_rate='100 Mbit'")
         settings[name.strip()] = value.strip()
     return settings
 
@@ -49,14 +45,9 @@ def _settings(
     callback=_settings,
     help="Set a parameter or a path such as time_limit.",
 )
+@click.option("--preset", metavar="NAME", help="A size that the study names, such as demo.")
 @click.option(
-    "--preset", metavar="NAME", help="A size that the study names, such as demo."
-)
-@click.option(
-    "--repeat",
-    type=click.IntRange(1, 100_000),
-    metavar="N",
-    help="Repetitions of each combination of levels.",
+    "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
 )
 @click.option(
     "--out",
@@ -67,16 +58,9 @@ def _settings(
     metavar="DIR",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(1, 256),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Runs side by side.",
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side."
 )
-@click.option(
-    "--order", type=click.Choice(["listed", "random"]), help="The order of the runs."
-)
+@click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
 @click.option(
     "--interface",
     type=click.Choice(["auto", "tap", "veth"]),
@@ -84,12 +68,8 @@ def _settings(
     show_default=True,
     help="The hosts' interfaces.",
 )
-@click.option(
-    "--no-report", is_flag=True, help="Do not write the page, figures and tables."
-)
-@click.option(
-    "--with-invalid", is_flag=True, help="Use runs that missed their schedule too."
-)
+@click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
+@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")
 @json_option
 def run(
@@ -121,16 +101,7 @@ def run(
     loaded = load_study(study, settings, preset)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
-    return run_study(
-        loaded,
-        executor,
-        out / loaded.name,
-        jobs,
-        not no_report,
-        with_invalid,
-        yes,
-        as_json,
-    )
+    return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
 
 
 def run_study(
@@ -154,34 +125,19 @@ def run_study(
     plan = plan_study(study)
     told = Console(stderr=True, highlight=False)
     expected_s = sum(executor.expected_s(one) for one in plan) / min(jobs, len(plan))
-    if (
-        not yes
-        and expected_s > ASK_ABOVE_S
-        and sys.stdin.isatty()
-        and sys.stderr.isatty()
-    ):
+    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
         from twinnet.report.wording import worded_span
 
-        click.confirm(
-            f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?",
-            abort=True,
-            err=True,
-        )
+        click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
     store = ResultStore(folder)
     store.write_study(study)
     with _observer(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs)
     analysis = Analysis(study, store, with_invalid)
-    page = (
-        _write_report(analysis, folder / "report")
-        if with_report and analysis.stored
-        else None
-    )
+    page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)
     if outcome.interrupted:
-        told.print(
-            f"interrupted: {len(analysis.stored)} of {len(plan)} runs are finished; the same command goes on"
-        )
+        told.print(f"interrupted: {len(analysis.stored)} of {len(plan)} runs are finished; the same command goes on")
         return INTERRUPTED
     return 1 if outcome.failed else 0
 
@@ -203,18 +159,13 @@ def _write_report(analysis: Analysis, folder: Path) -> Path:
     return write_report(analysis, folder)
 
 
-def _tell(
-    analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool
-) -> None:
+def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
     from twinnet.report.summary import print_summary, summary_record
 
     if as_json:
-        record: dict[str, Any] = {
-            **summary_record(analysis),
-            "page": None if page is None else str(page),
-        }
+        record: dict[str, Any] = {**summary_record(analysis), "page": None if page is None else str(page)}
         if outcome is not None:
             record["interrupted"] = outcome.interrupted
         print_json(record)
@@ -237,15 +188,8 @@ _results = click.Path(file_okay=False, path_type=Path)
 
 @click.command(short_help="Write the report of results: a page, figures, tables.")
 @click.argument("results", type=_results)
-@click.option(
-    "--out",
-    type=_results,
-    metavar="DIR",
-    help="Where to write it; RESULTS/report when nothing is said.",
-)
-@click.option(
-    "--with-invalid", is_flag=True, help="Use runs that missed their schedule too."
-)
+@click.option("--out", type=_results, metavar="DIR", help="Where to write it; RESULTS/report when nothing is said.")
+@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @json_option
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
     """Write one self-contained HTML page, figures (SVG, PDF, PNG) and tables (CSV, LaTeX) of RESULTS.
@@ -273,16 +217,7 @@ def compare(first: Path, second: Path, as_json: bool) -> int:
     if as_json:
         print_json(compared_record(found))
     elif found.compared:
-        head = [
-            "quantity",
-            "levels",
-            "time",
-            str(first),
-            str(second),
-            "difference",
-            "p",
-            "effect (g)",
-        ]
+        head = ["quantity", "levels", "time", str(first), str(second), "difference", "p", "effect (g)"]
         click.echo(table(head, compared_rows(found)))
     if not as_json and (found.only_first or found.only_second):
         click.echo(
@@ -301,21 +236,13 @@ def studies(as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {
-                    "name": one.study,
-                    "title": one.title,
-                    "question": one.question,
-                    "presets": list(one.presets),
-                }
+                {"name": one.study, "title": one.title, "question": one.question, "presets": list(one.presets)}
                 for one in loaded
             ]
         )
         return
     click.echo(
-        table(
-            ["study", "question", "presets"],
-            [[one.study, one.question, ", ".join(one.presets)] for one in loaded],
-        )
+        table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded])
     )
 
 

@@ -20,12 +20,7 @@ Vector = npt.NDArray[np.float64]
 ETHERNET_BYTES = 14
 WIRE_BYTES = 24
 SMALLEST_FRAME_BYTES = 60
-HEADER_BYTES = {
-    "udp": 20 + 8,
-    "tcp": 20 + 20 + 12,
-    "http": 20 + 20 + 12,
-    "icmp": 20 + 8,
-}
+HEADER_BYTES = {"udp": 20 + 8, "tcp": 20 + 20 + 12, "http": 20 + 20 + 12, "icmp": 20 + 8}
 """Bytes from the IP header to the payload."""
 
 
@@ -41,11 +36,7 @@ def payload_limit_bytes(protocol: str, mtu_bytes: int = 1500) -> int:
 
 
 def carried_bytes(
-    payload_bytes: Vector,
-    packets: Vector | None,
-    protocol: str,
-    layer: Layer,
-    mtu_bytes: int = 1500,
+    payload_bytes: Vector, packets: Vector | None, protocol: str, layer: Layer, mtu_bytes: int = 1500
 ) -> Vector:
     """The bytes that `layer` carried for `payload_bytes` of `protocol`.
 
@@ -59,15 +50,9 @@ def carried_bytes(
     """
     if layer == "payload":
         return payload_bytes
-    counted = (
-        payload_bytes / payload_limit_bytes(protocol, mtu_bytes)
-        if packets is None
-        else packets
-    )
+    counted = payload_bytes / payload_limit_bytes(protocol, mtu_bytes) if packets is None else packets
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean_payload = np.where(
-            counted > 0, payload_bytes / np.maximum(counted, 1e-12), 0.0
-        )
+        mean_payload = np.where(counted > 0, payload_bytes / np.maximum(counted, 1e-12), 0.0)
     # A datagram larger than the MTU travels as fragments, each with its own IP and Ethernet headers.
     transport = HEADER_BYTES[protocol] - 20
     fragments = np.maximum(1.0, np.ceil((mean_payload + transport) / (mtu_bytes - 20)))

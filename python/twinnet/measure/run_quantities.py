@@ -28,9 +28,7 @@ def unit_of(measurement: Measurement) -> str:
 class RunTables:
     """The tables of one finished run, read when they are first needed, and what follows from them."""
 
-    def __init__(
-        self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float
-    ) -> None:
+    def __init__(self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float) -> None:
         self.run = run
         self.measurements = measurements
         self.end_s = end_s
@@ -58,9 +56,7 @@ class RunTables:
             measurement = self.measurements[name]
             if measurement.of == "port_throughput":
                 ports = [value for _, value in filters] or measurement.ports or []
-                self._lines[key] = port_bytes(
-                    self.port_samples, ports, measurement.layer
-                )
+                self._lines[key] = port_bytes(self.port_samples, ports, measurement.layer)
             else:
                 rows = _only(self.intervals, measurement)
                 self._lines[key] = flow_bytes(rows, dict(filters), measurement.layer)
@@ -85,11 +81,7 @@ class RunTables:
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
-        return float(
-            {"mean": times.mean, "min": times.min, "max": times.max}[
-                aggregate.function
-            ]()
-        )
+        return float({"mean": times.mean, "min": times.min, "max": times.max}[aggregate.function]())
 
     def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
@@ -100,9 +92,7 @@ class RunTables:
         first = math.ceil(begin_s / interval_s - 1e-6) * interval_s
         _, rates = line.rates_bps(interval_s, end_s, first)
         if rates.size == 0:
-            raise LookupError(
-                f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s"
-            )
+            raise LookupError(f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s")
         return float(rates.min() if aggregate.function == "min" else rates.max())
 
     def _selected(self, aggregate: Aggregate) -> pl.DataFrame:
@@ -115,13 +105,8 @@ class RunTables:
         return rows
 
     def _loss(self, rows: pl.DataFrame) -> float:
-        counted = rows.filter(
-            pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null()
-        )
-        lost, arrived = (
-            int(counted["lost_packets"].sum()),
-            int(counted["packets"].sum()),
-        )
+        counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
+        lost, arrived = (int(counted["lost_packets"].sum()), int(counted["packets"].sum()))
         if lost + arrived == 0:
             raise LookupError("no datagram was counted")
         return lost / (lost + arrived)
@@ -139,8 +124,4 @@ class RunTables:
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:
     """The rows of the traffic that `measurement` is limited to."""
-    return (
-        rows
-        if measurement.only is None
-        else rows.filter(pl.col("name").is_in(measurement.only))
-    )
+    return rows if measurement.only is None else rows.filter(pl.col("name").is_in(measurement.only))

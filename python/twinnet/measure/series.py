@@ -41,9 +41,7 @@ class Cumulative:
         first, last = self.at(np.array([begin_s, end_s]))
         return float(last - first) * 8 / (end_s - begin_s)
 
-    def rates_bps(
-        self, interval_s: float, end_s: float, begin_s: float = 0.0
-    ) -> tuple[Vector, Vector]:
+    def rates_bps(self, interval_s: float, end_s: float, begin_s: float = 0.0) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals between two times."""
         # A millionth of an interval: bounds that differ only by floating point count as equal.
         count = int((end_s - begin_s) / interval_s + 1e-6)
@@ -72,10 +70,7 @@ _FILTER_COLUMNS = {"protocol": "protocol", "flow": "name", "from": "from_host"}
 
 
 def flow_bytes(
-    intervals: pl.DataFrame,
-    filters: Mapping[str, str],
-    layer: Layer = "payload",
-    mtu_bytes: int = 1500,
+    intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload", mtu_bytes: int = 1500
 ) -> Cumulative:
     """What the receivers of the flows that `filters` select had got, at `layer`.
 
@@ -106,29 +101,17 @@ def flow_bytes(
         for with_packets in (True, False):
             here = (protocols == protocol) & (counted == with_packets)
             if here.any():
-                number = (
-                    packets[here]
-                    if with_packets and protocol in ("udp", "icmp")
-                    else None
-                )
-                sizes[here] = carried_bytes(
-                    payload[here], number, str(protocol), layer, mtu_bytes
-                )
+                number = packets[here] if with_packets and protocol in ("udp", "icmp") else None
+                sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 
 
-def port_bytes(
-    samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire"
-) -> Cumulative:
+def port_bytes(samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire") -> Cumulative:
     """What `ports` together had sent, at layer `link` or `wire`; raises `LookupError` when none was sampled."""
     rows = samples.filter(pl.col("port").is_in(list(ports)))
     if rows.is_empty():
         raise LookupError(f"the port {', '.join(ports)} was not sampled")
-    sizes = (
-        rows["link_bytes" if layer == "link" else "wire_bytes"]
-        .to_numpy()
-        .astype(np.float64)
-    )
+    sizes = rows["link_bytes" if layer == "link" else "wire_bytes"].to_numpy().astype(np.float64)
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 
 

@@ -44,21 +44,11 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         rows = -(-count // columns)
         size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
         make: Any = pyplot.subplots
-        drawn, axes = make(
-            rows,
-            columns,
-            figsize=size,
-            sharex=True,
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
+        drawn, axes = make(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained")
         try:
             for place, panel in enumerate(figure.panels):
                 _draw_panel(axes[place // columns][place % columns], figure, place)
-                axes[place // columns][place % columns].set_title(
-                    panel.title, fontsize=9, loc="left"
-                )
+                axes[place // columns][place % columns].set_title(panel.title, fontsize=9, loc="left")
             for place in range(count, rows * columns):
                 axes[place // columns][place % columns].set_visible(False)
             for row in axes:
@@ -67,9 +57,7 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
                 axis.set_xlabel("time (s)")
             paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
             for path in paths:
-                metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
-                    path.suffix[1:], {}
-                )
+                metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})
                 drawn.savefig(path, dpi=200, metadata=metadata)
             return paths
         finally:
@@ -80,23 +68,12 @@ def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
     for line in figure.panels[place].lines:
         colour = colour_of(line.label, figure.labels)
         if line.has_band:
-            axis.fill_between(
-                line.time_s, line.low, line.high, color=colour, alpha=0.2, linewidth=0
-            )
+            axis.fill_between(line.time_s, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
         style = _STYLES[dash_of(line.label)]
-        axis.plot(
-            line.time_s,
-            line.mean,
-            color=colour,
-            linestyle=style,
-            linewidth=1.4,
-            label=line.label,
-        )
+        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.4, label=line.label)
     for time_s, words in figure.moments:
         axis.axvline(time_s, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)))
-        axis.text(
-            time_s, figure.y_top, f" {words}", fontsize=7, color="#666666", va="top"
-        )
+        axis.text(time_s, figure.y_top, f" {words}", fontsize=7, color="#666666", va="top")
     axis.set_xlim(0, figure.end_s)
     axis.set_ylim(0, figure.y_top)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)

@@ -23,11 +23,7 @@ def plotly_source() -> str:
 def script_json(value: Any) -> str:
     """`value` as JSON that can stand inside a script element: nothing in it can end the element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return (
-        text.replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
@@ -45,31 +41,15 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
         for time, _ in figure.moments
     ]
     annotations = [
-        {
-            "x": time,
-            "y": 1,
-            "yref": "paper",
-            "text": words,
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "top",
-        }
+        {"x": time, "y": 1, "yref": "paper", "text": words, "showarrow": False, "xanchor": "left", "yanchor": "top"}
         | {"font": {"size": 11}, "xshift": 4}
         for time, words in figure.moments
     ]
     layout = {
         "height": 340,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 44},
-        "xaxis": {
-            "title": {"text": "time (s)"},
-            "range": [0, figure.end_s],
-            "zeroline": False,
-        },
-        "yaxis": {
-            "title": {"text": figure.y_title},
-            "range": [0, figure.y_top],
-            "zeroline": False,
-        },
+        "xaxis": {"title": {"text": "time (s)"}, "range": [0, figure.end_s], "zeroline": False},
+        "yaxis": {"title": {"text": figure.y_title}, "range": [0, figure.y_top], "zeroline": False},
         "hovermode": "x unified",
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "shapes": shapes,
@@ -84,32 +64,17 @@ def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
     common = {"type": "scatter", "x": time, "legendgroup": line.label}
     traces: list[dict[str, Any]] = []
     if line.has_band:
-        edge = {
-            "mode": "lines",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+        edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.2)"}
         traces.append(common | edge | {"y": _numbers(line.low)})
         traces.append(common | edge | fill | {"y": _numbers(line.high)})
     bounds = list(zip(_numbers(line.low), _numbers(line.high), strict=True))
-    hover = "%{y:.4~g}" + (
-        " [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if line.has_band else ""
-    )
+    hover = "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if line.has_band else "")
     traces.append(
         common
-        | {
-            "y": _numbers(line.mean),
-            "name": line.label,
-            "mode": "lines+markers",
-            "customdata": bounds,
-        }
-        | {
-            "marker": {"size": 4, "color": colour},
-            "line": {"color": colour, "width": 2, "dash": dash_of(line.label)},
-        }
+        | {"y": _numbers(line.mean), "name": line.label, "mode": "lines+markers", "customdata": bounds}
+        | {"marker": {"size": 4, "color": colour}, "line": {"color": colour, "width": 2, "dash": dash_of(line.label)}}
         | {"hovertemplate": hover}
     )
     return traces

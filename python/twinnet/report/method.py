@@ -26,13 +26,7 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
     return [
         ("Network", _network(analysis)),
         ("Plan", _plan(analysis)),
-        (
-            "Measurements",
-            " ".join(
-                _measured(name, one)
-                for name, one in analysis.specification.measurements.items()
-            ),
-        ),
+        ("Measurements", " ".join(_measured(name, one) for name, one in analysis.specification.measurements.items())),
         ("Statistics", _statistics(analysis)),
         ("Fidelity", _fidelity()),
     ]
@@ -42,30 +36,17 @@ def _network(analysis: Analysis) -> str:
     network = analysis.specification.network
     nodes = [
         f"{len(names)} {kind} ({', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''})"
-        for kind, names in (
-            ("hosts", network.hosts),
-            ("routers", network.routers),
-            ("switches", network.switches),
-        )
+        for kind, names in (("hosts", network.hosts), ("routers", network.routers), ("switches", network.switches))
         if names
     ]
     told = [f"the template {network.template}"] if network.template else []
-    settings = (
-        network.link_defaults.model_dump(exclude_unset=True)
-        if network.link_defaults
-        else {}
-    )
+    settings = network.link_defaults.model_dump(exclude_unset=True) if network.link_defaults else {}
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
     said = f"{'; '.join([*told, *nodes]).capitalize()}. "
     said += f"Links: {links}. " if links else ""
     said += "Real Linux hosts (network namespaces) on the wall clock. "
     said += "Links serialise frames at line rate, framing included."
-    pinned = {
-        f"{key} = {value}"
-        for host in network.hosts.values()
-        if host
-        for key, value in host.sysctls.items()
-    }
+    pinned = {f"{key} = {value}" for host in network.hosts.values() if host for key, value in host.sysctls.items()}
     if pinned:
         said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
     return said
@@ -75,17 +56,10 @@ def _plan(analysis: Analysis) -> str:
     specification = analysis.specification
     factors = "; ".join(
         f"{name}: "
-        + ", ".join(
-            f"{level} ({one.text.rstrip('.')})" if one.text else level
-            for level, one in factor.levels.items()
-        )
+        + ", ".join(f"{level} ({one.text.rstrip('.')})" if one.text else level for level, one in factor.levels.items())
         for name, factor in specification.factors.items()
     )
-    order = (
-        "in the listed order, repetitions outermost"
-        if specification.order == "listed"
-        else "in random order"
-    )
+    order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
     said = f"{specification.repetitions} repetitions of each combination of levels, {order}. "
     if factors:
         said += f"Factors - {factors}. "
@@ -97,11 +71,7 @@ def _plan(analysis: Analysis) -> str:
 
 
 def _measured(name: str, measurement: Measurement) -> str:
-    text = (
-        f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})"
-        if measurement.text
-        else ""
-    )
+    text = f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})" if measurement.text else ""
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
         what = f"throughput at the receivers per {measurement.per}"
@@ -140,13 +110,7 @@ def _fidelity() -> str:
 def traffic_rows(analysis: Analysis) -> list[tuple[str, str, str, str, str]]:
     """Name, path, what, when, tool of each kind of traffic."""
     return [
-        (
-            entry.name,
-            f"{', '.join(entry.sources)} → {entry.to}",
-            _sent(entry),
-            _when(entry),
-            entry.using,
-        )
+        (entry.name, f"{', '.join(entry.sources)} → {entry.to}", _sent(entry), _when(entry), entry.using)
         for entry in analysis.specification.traffic
     ]
 
@@ -168,9 +132,7 @@ def _sent(entry: Traffic) -> str:
 def _when(entry: Traffic) -> str:
     begin = f"from {format_duration(entry.start_ps)}"
     return (
-        f"{begin} for {format_duration(entry.duration_ps)}"
-        if entry.duration_ps is not None
-        else f"{begin}, until done"
+        f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
     )
 
 

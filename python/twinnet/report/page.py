@@ -60,19 +60,9 @@ def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
 
 
 def _header(analysis: Analysis) -> str:
-    trust = "".join(
-        f"<p>{escape(sentence)}</p>" for sentence in fidelity_sentences(analysis)
-    )
-    text = (
-        f"<p>{escape(analysis.specification.text)}</p>"
-        if analysis.specification.text
-        else ""
-    )
-    failed = (
-        f"<p class='invalid'>{len(analysis.failed)} runs failed.</p>"
-        if analysis.failed
-        else ""
-    )
+    trust = "".join(f"<p>{escape(sentence)}</p>" for sentence in fidelity_sentences(analysis))
+    text = f"<p>{escape(analysis.specification.text)}</p>" if analysis.specification.text else ""
+    failed = f"<p class='invalid'>{len(analysis.failed)} runs failed.</p>" if analysis.failed else ""
     return (
         f"<header><h1>{escape(analysis.specification.title)}</h1>"
         f"<p class='question'>{escape(analysis.specification.question)}</p></header>"
@@ -85,14 +75,8 @@ def _statements(analysis: Analysis) -> str:
         return ""
     items: list[str] = []
     for result in analysis.statements:
-        numbers = "<br>".join(
-            escape(line) for line in statement_numbers(analysis, result)
-        )
-        source = (
-            f"<div class='note'>{escape(result.statement.source)}</div>"
-            if result.statement.source
-            else ""
-        )
+        numbers = "<br>".join(escape(line) for line in statement_numbers(analysis, result))
+        source = f"<div class='note'>{escape(result.statement.source)}</div>" if result.statement.source else ""
         items.append(
             f"<li><span class='verdict {result.verdict.replace(' ', '-')}'>{_mark(result.verdict)} {result.verdict}"
             "</span>"
@@ -127,23 +111,14 @@ def _figures(figures: Iterable[Figure], panels: dict[str, Any]) -> list[str]:
     return sections
 
 
-def _table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int = 99
-) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int = 99) -> str:
     """A table; cells are HTML already. Columns from `right_from` on are aligned right."""
 
     def cell(tag: str, place: int, content: str) -> str:
-        return (
-            f"<{tag} class='right'>{content}</{tag}>"
-            if place >= right_from
-            else f"<{tag}>{content}</{tag}>"
-        )
+        return f"<{tag} class='right'>{content}</{tag}>" if place >= right_from else f"<{tag}>{content}</{tag}>"
 
     top = "".join(cell("th", place, content) for place, content in enumerate(head))
-    lines = [
-        "".join(cell("td", place, content) for place, content in enumerate(row))
-        for row in rows
-    ]
+    lines = ["".join(cell("td", place, content) for place, content in enumerate(row)) for row in rows]
     inner = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<div class='scroll'><table><thead><tr>{top}</tr></thead><tbody>{inner}</tbody></table></div>"
 
@@ -164,31 +139,18 @@ def _means(analysis: Analysis) -> str:
         labels = list(dict.fromkeys(one.label for one in means))
         rows: dict[tuple[str, str], dict[str, PhaseMean]] = {}
         for one in means:
-            rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[
-                one.label
-            ] = one
-        layer = (
-            f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
-        )
+            rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
+        layer = f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
         body = [
             [
                 escape(levels),
                 escape(phase),
-                *(
-                    _estimate(cells[label], scale) if label in cells else ""
-                    for label in labels
-                ),
+                *(_estimate(cells[label], scale) if label in cells else "" for label in labels),
             ]
             for (levels, phase), cells in rows.items()
         ]
-        head = [
-            "Levels",
-            "Time",
-            *(f"{escape(label)} ({escape(scale[1])})" for label in labels),
-        ]
-        parts.append(
-            f"<h3>{escape(name.replace('_', ' ').capitalize())}{layer}</h3>{_table(head, body, 2)}"
-        )
+        head = ["Levels", "Time", *(f"{escape(label)} ({escape(scale[1])})" for label in labels)]
+        parts.append(f"<h3>{escape(name.replace('_', ' ').capitalize())}{layer}</h3>{_table(head, body, 2)}")
     if not parts:
         return ""
     percent = f"{analysis.specification.confidence * 100:g} %"
@@ -201,14 +163,8 @@ def _published(analysis: Analysis) -> str:
         return ""
     rows: list[list[str]] = []
     for one in analysis.published:
-        scale = common_scale(
-            [one.value, one.measured.estimate if one.measured else 0.0], one.unit
-        )
-        seen = (
-            value_with_interval(one.measured, one.unit, scale)
-            if one.measured
-            else f"not measured: {one.why}"
-        )
+        scale = common_scale([one.value, one.measured.estimate if one.measured else 0.0], one.unit)
+        seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
         rows.append(
             [
                 escape(one.published.text),
@@ -219,10 +175,7 @@ def _published(analysis: Analysis) -> str:
         )
     return (
         "<section><h2>Published figures beside these</h2>"
-        + _table(
-            ["Quantity", "Published (scaled to this study)", "Measured here", "Source"],
-            rows,
-        )
+        + _table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
         + "</section>"
     )
 
@@ -234,35 +187,19 @@ def _differences(analysis: Analysis) -> str:
     for one in analysis.differences:
         if one.first.interval.estimate == one.second.interval.estimate == 0:
             continue
-        scale = common_scale(
-            [one.first.interval.estimate, one.second.interval.estimate], one.first.unit
-        )
+        scale = common_scale([one.first.interval.estimate, one.second.interval.estimate], one.first.unit)
         rows.append(
             [
                 escape(f"{one.first.measurement}, {one.first.label}"),
                 escape(worded_phase(one.first.phase)),
-                escape(
-                    " minus ".join(
-                        ", ".join(side.levels.values())
-                        for side in (one.first, one.second)
-                    )
-                ),
+                escape(" minus ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
                 escape(value_with_interval(one.interval, one.first.unit, scale)),
                 escape(worded_p(one.adjusted_p)),
                 escape(_effect(one.effect.value, one.effect.magnitude)),
             ]
         )
-    head = [
-        "Quantity",
-        "Time",
-        "Levels",
-        "Difference [interval]",
-        "p (Welch, Holm)",
-        "Hedges' g",
-    ]
-    return (
-        f"<section><h2>Differences between levels</h2>{_table(head, rows, 3)}</section>"
-    )
+    head = ["Quantity", "Time", "Levels", "Difference [interval]", "p (Welch, Holm)", "Hedges' g"]
+    return f"<section><h2>Differences between levels</h2>{_table(head, rows, 3)}</section>"
 
 
 def _effect(value: float, magnitude: str) -> str:
@@ -272,24 +209,13 @@ def _effect(value: float, magnitude: str) -> str:
 
 
 def _method(analysis: Analysis) -> str:
-    text = "".join(
-        f"<h3>{escape(title)}</h3><p>{escape(said)}</p>"
-        for title, said in method_paragraphs(analysis)
-    )
+    text = "".join(f"<h3>{escape(title)}</h3><p>{escape(said)}</p>" for title, said in method_paragraphs(analysis))
     traffic = _table(
-        ["Traffic", "Path", "What", "When", "Tool"],
-        [[escape(cell) for cell in row] for row in traffic_rows(analysis)],
+        ["Traffic", "Path", "What", "When", "Tool"], [[escape(cell) for cell in row] for row in traffic_rows(analysis)]
     )
     parameters = parameter_rows(analysis)
-    shown = [
-        [f"<code>{escape(name)}</code>", escape(value), escape(said)]
-        for name, value, said in parameters
-    ]
-    table = (
-        f"<h3>Parameters</h3>{_table(['Name', 'Value', 'Meaning'], shown)}"
-        if shown
-        else ""
-    )
+    shown = [[f"<code>{escape(name)}</code>", escape(value), escape(said)] for name, value, said in parameters]
+    table = f"<h3>Parameters</h3>{_table(['Name', 'Value', 'Meaning'], shown)}" if shown else ""
     return f"<section><h2>Method</h2>{text}<h3>Traffic</h3>{traffic}{table}</section>"
 
 
@@ -299,56 +225,22 @@ def _runs(analysis: Analysis) -> str:
         record = run.record["fidelity"]["record"]
         late = record.get("lateness_ns", {})
         worst = [
-            worded_value(late[key] / 1e9, "s") if late.get(key) is not None else ""
-            for key in ("p50", "p99", "max")
+            worded_value(late[key] / 1e9, "s") if late.get(key) is not None else "" for key in ("p50", "p99", "max")
         ]
         lost = record.get("overload_drops", 0) + record.get("ingress_drops", 0)
         reasons = "; ".join(run.record["fidelity"]["reasons"])
         rows.append(
-            [
-                f"<code>{escape(run.id)}</code>",
-                f"<span class='{escape(run.verdict)}'>{escape(run.verdict)}</span>",
-            ]
-            + [
-                escape(cell)
-                for cell in (
-                    *worst,
-                    str(lost),
-                    worded_span(run.record["elapsed_s"]),
-                    reasons,
-                )
-            ]
+            [f"<code>{escape(run.id)}</code>", f"<span class='{escape(run.verdict)}'>{escape(run.verdict)}</span>"]
+            + [escape(cell) for cell in (*worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)]
         )
     for run in analysis.failed:
         message = escape(str(run.record["error"]["message"]))
         rows.append(
-            [
-                f"<code>{escape(run.id)}</code>",
-                "<span class='invalid'>failed</span>",
-                "",
-                "",
-                "",
-                "",
-                "",
-                message,
-            ]
+            [f"<code>{escape(run.id)}</code>", "<span class='invalid'>failed</span>", "", "", "", "", "", message]
         )
-    head = [
-        "Run",
-        "Fidelity",
-        "Late: median",
-        "99 %",
-        "most",
-        "Lost by overload",
-        "Took",
-        "Why",
-    ]
+    head = ["Run", "Fidelity", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
     missing = len(analysis.planned) - len(analysis.stored) - len(analysis.failed)
-    note = (
-        f"<p class='soft'>{missing} planned runs are not made yet.</p>"
-        if missing
-        else ""
-    )
+    note = f"<p class='soft'>{missing} planned runs are not made yet.</p>" if missing else ""
     return f"<section><h2>Runs</h2>{_table(head, rows)}{note}</section>"
 
 
@@ -357,48 +249,25 @@ def _machine(analysis: Analysis) -> str:
     if not runs:
         return ""
     machine, versions = runs[0].record["machine"]["before"], runs[0].record["versions"]
-    loads = [
-        run.record["machine"][when]["load_1min"]
-        for run in runs
-        for when in ("before", "after")
-    ]
+    loads = [run.record["machine"][when]["load_1min"] for run in runs for when in ("before", "after")]
     facts = [
-        (
-            "Kernel",
-            f"{machine['system']} {machine['kernel']} ({machine['architecture']})",
-        ),
+        ("Kernel", f"{machine['system']} {machine['kernel']} ({machine['architecture']})"),
         (
             "Processor",
             f"{machine['cpu_model']}, {machine['cores']} cores{', virtual' if machine['virtualised'] else ''}",
         ),
         ("Governor", str(machine["governor"] or "not told by the kernel")),
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
-        (
-            "Versions",
-            ", ".join(
-                f"{name} {version}" for name, version in versions.items() if version
-            ),
-        ),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
     ]
     different = {
-        (
-            run.record["machine"]["before"]["kernel"],
-            run.record["machine"]["before"]["cpu_model"],
-        )
-        for run in runs
+        (run.record["machine"]["before"]["kernel"], run.record["machine"]["before"]["cpu_model"]) for run in runs
     }
     if len(different) > 1:
         facts.append(
-            (
-                "Note",
-                f"The runs were made on {len(different)} different machines; run.json of each tells which.",
-            )
+            ("Note", f"The runs were made on {len(different)} different machines; run.json of each tells which.")
         )
-    sysctls = [
-        [f"<code>{escape(k)}</code>", escape(str(v))]
-        for k, v in machine["sysctls"].items()
-        if v is not None
-    ]
+    sysctls = [[f"<code>{escape(k)}</code>", escape(str(v))] for k, v in machine["sysctls"].items() if v is not None]
     return (
         "<section><h2>Machine and software</h2>"
         + _table(["", ""], [[escape(name), escape(value)] for name, value in facts])
@@ -409,10 +278,6 @@ def _machine(analysis: Analysis) -> str:
 
 def _footer(files: Sequence[str]) -> str:
     links = ", ".join(f"<a href='{escape(name)}'>{escape(name)}</a>" for name in files)
-    beside = (
-        f"<p class='soft'>Figures and tables beside this page: {links}.</p>"
-        if links
-        else ""
-    )
+    beside = f"<p class='soft'>Figures and tables beside this page: {links}.</p>" if links else ""
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<footer>{beside}<p class='soft'>Made by twinnet, {made}. The page needs no network.</p></footer>"

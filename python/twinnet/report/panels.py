@@ -63,9 +63,7 @@ class Figure:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of all lines, in their order."""
-        return tuple(
-            dict.fromkeys(line.label for panel in self.panels for line in panel.lines)
-        )
+        return tuple(dict.fromkeys(line.label for panel in self.panels for line in panel.lines))
 
 
 def figures_of(analysis: Analysis) -> list[Figure]:
@@ -75,9 +73,7 @@ def figures_of(analysis: Analysis) -> list[Figure]:
         series = [one for one in analysis.series if one.measurement == name]
         if unit_of(measurement) != "bit/s" or not series:
             continue
-        divisor, unit = common_scale(
-            (float(one.band.mean.max(initial=0.0)) for one in series), "bit/s"
-        )
+        divisor, unit = common_scale((float(one.band.mean.max(initial=0.0)) for one in series), "bit/s")
         interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
         panels: list[Panel] = []
         for levels in analysis.combinations:
@@ -94,21 +90,10 @@ def figures_of(analysis: Analysis) -> list[Figure]:
             ]
             if lines:
                 panels.append(Panel(worded_levels(levels), tuple(lines)))
-        tops = [
-            float(np.nanmax([line.mean, line.high]))
-            for panel in panels
-            for line in panel.lines
-            if line.mean.size
-        ]
-        layer = {"payload": "payload", "link": "link layer", "wire": "on the wire"}[
-            measurement.layer
-        ]
+        tops = [float(np.nanmax([line.mean, line.high])) for panel in panels for line in panel.lines if line.mean.size]
+        layer = {"payload": "payload", "link": "link layer", "wire": "on the wire"}[measurement.layer]
         counts = sorted({one.band.count for one in series})
-        times = (
-            f"{counts[0]}"
-            if counts[0] == counts[-1]
-            else f"{counts[0]} to {counts[-1]}"
-        )
+        times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
         what = measurement.text or name
         caption = (
             f"{what}, in intervals of {interval_s:g} s. Lines: mean of {times} repetitions. Bands: "
@@ -137,6 +122,4 @@ def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:
             end_s = (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
             if end_s < analysis.end_s:
                 ends.setdefault(end_s, []).append(entry.name)
-    return tuple(
-        (end_s, f"{' and '.join(names)} ends") for end_s, names in sorted(ends.items())
-    )
+    return tuple((end_s, f"{' and '.join(names)} ends") for end_s, names in sorted(ends.items()))

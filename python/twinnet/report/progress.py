@@ -21,11 +21,7 @@ __all__ = ["LiveObserver", "PlainObserver"]
 def _begun(todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> str:
     count = f"{len(todo)} {'run' if len(todo) == 1 else 'runs'} to make"
     have = f", {skipped} finished before and kept" if skipped else ""
-    return (
-        f"{count}{have}; about {worded_span(expected_s)}"
-        if todo
-        else f"nothing to make{have}"
-    )
+    return f"{count}{have}; about {worded_span(expected_s)}" if todo else f"nothing to make{have}"
 
 
 def _ended(run: PlannedRun, stored: StoredRun) -> str:
@@ -41,9 +37,7 @@ class PlainObserver:
         self.console = console
         self.total = self.done = 0
 
-    def begin(
-        self, todo: Sequence[PlannedRun], skipped: int, expected_s: float
-    ) -> None:
+    def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
         """Tell how much there is to do."""
         self.total = len(todo)
         self._say(_begun(todo, skipped, expected_s))
@@ -57,9 +51,7 @@ class PlainObserver:
     def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
         """Tell how the run ended and what is left."""
         self.done += 1
-        self._say(
-            f"[{self.done}/{self.total}] {_ended(run, stored)}; {worded_span(left_s)} left"
-        )
+        self._say(f"[{self.done}/{self.total}] {_ended(run, stored)}; {worded_span(left_s)} left")
 
     def stopping(self) -> None:
         """Tell that an interrupt was seen."""
@@ -85,9 +77,7 @@ class LiveObserver:
     def __exit__(self, *_: object) -> None:
         self.live.stop()
 
-    def begin(
-        self, todo: Sequence[PlannedRun], skipped: int, expected_s: float
-    ) -> None:
+    def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
         """Tell how much there is to do."""
         self.total = len(todo)
         self.console.print(Text(_begun(todo, skipped, expected_s)))
@@ -101,33 +91,18 @@ class LiveObserver:
         table = Table.grid(padding=(0, 2))
         share = self.done + sum(progress.fraction for progress in self.going.values())
         bar = ProgressBar(total=max(1, self.total), completed=share, width=30)
-        table.add_row(
-            bar, f"{self.done} of {self.total} runs", f"{worded_span(left_s)} left"
-        )
+        table.add_row(bar, f"{self.done} of {self.total} runs", f"{worded_span(left_s)} left")
         for run_id, progress in self.going.items():
-            table.add_row(
-                ProgressBar(total=1, completed=progress.fraction, width=30),
-                run_id,
-                progress.doing,
-            )
+            table.add_row(ProgressBar(total=1, completed=progress.fraction, width=30), run_id, progress.doing)
         self.live.update(table)
 
     def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
         """Tell how the run ended."""
         self.going.pop(run.id, None)
         self.done += 1
-        colour = (
-            "red"
-            if stored.record["status"] == "failed" or stored.verdict == "invalid"
-            else ""
-        )
+        colour = "red" if stored.record["status"] == "failed" or stored.verdict == "invalid" else ""
         self.console.print(Text(_ended(run, stored), style=colour))
 
     def stopping(self) -> None:
         """Tell that an interrupt was seen."""
-        self.console.print(
-            Text(
-                "stopping: runs that are going on are ended; finished runs are kept",
-                style="yellow",
-            )
-        )
+        self.console.print(Text("stopping: runs that are going on are ended; finished runs are kept", style="yellow"))

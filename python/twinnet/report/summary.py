@@ -31,11 +31,7 @@ __all__ = [
     "summary_record",
 ]
 
-_MARKS = {
-    "supported": ("✓", "green"),
-    "not supported": ("✗", "red"),
-    "undecided": ("?", "yellow"),
-}
+_MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
 def answer(analysis: Analysis) -> str:
@@ -47,10 +43,7 @@ def answer(analysis: Analysis) -> str:
         return "No run kept its schedule, so nothing can be said."
     if not results:
         return "The study makes no statements; the numbers speak below."
-    counts = {
-        verdict: sum(result.verdict == verdict for result in results)
-        for verdict in _MARKS
-    }
+    counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     return f"Of {len(results)} statements: {', '.join(parts)}."
 
@@ -69,23 +62,12 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
             "numbers; lower the rates (--set, --preset demo) or use an idle machine, and run again."
         )
     elif counts["invalid"]:
-        sentences.append(
-            "Invalid runs are in the numbers, as asked for: do not rely on them."
-        )
-    reasons = sorted(
-        {
-            reason
-            for run in analysis.stored.values()
-            for reason in run.record["fidelity"]["reasons"]
-        }
-    )
+        sentences.append("Invalid runs are in the numbers, as asked for: do not rely on them.")
+    reasons = sorted({reason for run in analysis.stored.values() for reason in run.record["fidelity"]["reasons"]})
     sentences += [f"  {reason}" for reason in reasons[:5]]
     if len(reasons) > 5:
         sentences.append(f"  and {len(reasons) - 5} more reasons in the table of runs")
-    lateness = [
-        run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99")
-        for run in analysis.stored.values()
-    ]
+    lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
     known = [value for value in lateness if value is not None]
     if known:
         sentences.append(
@@ -123,9 +105,7 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
 def _unit(analysis: Analysis, one: ComparisonResult) -> str:
     for term in (*one.comparison.left, *one.comparison.right):
         if term.aggregate is not None:
-            return unit_of(
-                analysis.specification.measurements[term.aggregate.measurement]
-            )
+            return unit_of(analysis.specification.measurements[term.aggregate.measurement])
     return "1"
 
 
@@ -148,17 +128,10 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     for sentence in fidelity_sentences(analysis):
         console.print(Text(sentence))
     for run in analysis.failed:
-        console.print(
-            Text(
-                f"The run {run.id} failed: {run.record['error']['message']}",
-                style="red",
-            )
-        )
+        console.print(Text(f"The run {run.id} failed: {run.record['error']['message']}", style="red"))
     if analysis.others:
         console.print(
-            Text(
-                f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here."
-            )
+            Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here.")
         )
 
 
@@ -168,13 +141,8 @@ def _statements(analysis: Analysis) -> Table:
     table.add_column()
     for result in analysis.statements:
         mark, colour = _MARKS[result.verdict]
-        numbers = [
-            Text(line, style="dim") for line in statement_numbers(analysis, result)
-        ]
-        table.add_row(
-            Text(f"{mark} {result.verdict}", style=colour),
-            Group(Text(result.statement.text), *numbers),
-        )
+        numbers = [Text(line, style="dim") for line in statement_numbers(analysis, result)]
+        table.add_row(Text(f"{mark} {result.verdict}", style=colour), Group(Text(result.statement.text), *numbers))
     return table
 
 
@@ -185,9 +153,7 @@ def _means(analysis: Analysis, name: str) -> Group | None:
     measurement = analysis.specification.measurements[name]
     layer = f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
     percent = f"{analysis.specification.confidence * 100:g} %"
-    caption = Text.assemble(
-        (name, "bold"), f"{layer}: mean [{percent} interval]. {measurement.text}"
-    )
+    caption = Text.assemble((name, "bold"), f"{layer}: mean [{percent} interval]. {measurement.text}")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("levels")
     table.add_column("time")
@@ -197,14 +163,10 @@ def _means(analysis: Analysis, name: str) -> Group | None:
         table.add_column(f"{label} ({scale[1]})", justify="right")
     rows: dict[tuple[str, str], dict[str, PhaseMean]] = {}
     for one in means:
-        rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[
-            one.label
-        ] = one
+        rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
     for (levels, phase), cells in rows.items():
         shown = [
-            value_with_interval(
-                cells[label].interval, cells[label].unit, scale, with_unit=False
-            )
+            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
             if label in cells
             else ""
             for label in labels
@@ -218,11 +180,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
     return {
         "study": analysis.study.name,
         "results": str(analysis.store.folder),
-        "runs": {
-            "planned": len(analysis.planned),
-            "finished": len(analysis.stored),
-            "failed": len(analysis.failed),
-        },
+        "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
         "answer": answer(analysis),
         "statements": [
@@ -257,9 +215,7 @@ def compared_rows(found: Comparison) -> list[list[str]]:
     rows: list[list[str]] = []
     for one in found.compared:
         unit = one.first.unit
-        scale = common_scale(
-            [one.first.interval.estimate, one.second.interval.estimate], unit
-        )
+        scale = common_scale([one.first.interval.estimate, one.second.interval.estimate], unit)
         rows.append(
             [
                 f"{one.first.measurement}, {one.first.label}",
@@ -268,12 +224,8 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 value_with_interval(one.first.interval, unit, scale),
                 value_with_interval(one.second.interval, unit, scale),
                 value_with_interval(one.difference, unit, scale),
-                "one repetition"
-                if one.adjusted_p is None
-                else worded_p(one.adjusted_p),
-                ""
-                if one.effect is None
-                else f"{one.effect.value:.2f} {one.effect.magnitude}",
+                "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
+                "" if one.effect is None else f"{one.effect.value:.2f} {one.effect.magnitude}",
             ]
         )
     return rows
@@ -299,9 +251,7 @@ def compared_record(found: Comparison) -> dict[str, object]:
                 "low": finite(one.difference.low),
                 "high": finite(one.difference.high),
                 "p_adjusted": finite(one.adjusted_p),
-                "hedges_g": finite(one.effect.value)
-                if one.effect is not None
-                else None,
+                "hedges_g": finite(one.effect.value) if one.effect is not None else None,
             }
             for one in found.compared
         ],

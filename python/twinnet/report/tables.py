@@ -15,25 +15,11 @@ __all__ = ["means_frame", "means_latex", "runs_frame", "series_frame", "write_ta
 def means_frame(analysis: Analysis) -> pl.DataFrame:
     """Every mean with its interval and the values of the repetitions."""
     rows = [
-        {
-            "measurement": one.measurement,
-            **{f"factor_{name}": level for name, level in one.levels.items()},
-        }
+        {"measurement": one.measurement, **{f"factor_{name}": level for name, level in one.levels.items()}}
         | {"label": one.label}
-        | {
-            "phase_start_s": one.phase[0] if one.phase else None,
-            "phase_end_s": one.phase[1] if one.phase else None,
-        }
-        | {
-            "unit": one.unit,
-            "repetitions": len(one.samples),
-            "mean": one.interval.estimate,
-        }
-        | {
-            "low": one.interval.low,
-            "high": one.interval.high,
-            "confidence": one.interval.level,
-        }
+        | {"phase_start_s": one.phase[0] if one.phase else None, "phase_end_s": one.phase[1] if one.phase else None}
+        | {"unit": one.unit, "repetitions": len(one.samples), "mean": one.interval.estimate}
+        | {"low": one.interval.low, "high": one.interval.high, "confidence": one.interval.level}
         | {"values": " ".join(f"{value:.9g}" for value in one.samples)}
         for one in analysis.means
     ]
@@ -44,18 +30,10 @@ def series_frame(analysis: Analysis) -> pl.DataFrame:
     """Every series over time with its band, in bit/s."""
     frames = [
         pl.DataFrame(
-            {
-                "start_s": one.band.start_s,
-                "mean_bps": one.band.mean,
-                "low_bps": one.band.low,
-                "high_bps": one.band.high,
-            }
+            {"start_s": one.band.start_s, "mean_bps": one.band.mean, "low_bps": one.band.low, "high_bps": one.band.high}
         ).select(
             pl.lit(one.measurement).alias("measurement"),
-            *(
-                pl.lit(level).alias(f"factor_{name}")
-                for name, level in one.levels.items()
-            ),
+            *(pl.lit(level).alias(f"factor_{name}") for name, level in one.levels.items()),
             pl.lit(one.label).alias("label"),
             pl.lit(one.band.count).alias("repetitions"),
             pl.all(),
@@ -68,15 +46,8 @@ def series_frame(analysis: Analysis) -> pl.DataFrame:
 def runs_frame(analysis: Analysis) -> pl.DataFrame:
     """Every finished run with its fidelity."""
     rows = [
-        {
-            "run": run.id,
-            **{f"factor_{name}": level for name, level in run.levels.items()},
-        }
-        | {
-            "repetition": run.repetition,
-            "seed": run.record["seed"],
-            "started": run.record["started"],
-        }
+        {"run": run.id, **{f"factor_{name}": level for name, level in run.levels.items()}}
+        | {"repetition": run.repetition, "seed": run.record["seed"], "started": run.record["started"]}
         | {"elapsed_s": run.record["elapsed_s"], "fidelity": run.verdict}
         | {"reasons": "; ".join(run.record["fidelity"]["reasons"])}
         for run in analysis.stored.values()
@@ -113,9 +84,7 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
     scale = common_scale((one.interval.estimate for one in means), means[0].unit)
     rows: dict[tuple[str, ...], dict[str, PhaseMean]] = {}
     for one in means:
-        rows.setdefault((*one.levels.values(), worded_phase(one.phase)), {})[
-            one.label
-        ] = one
+        rows.setdefault((*one.levels.values(), worded_phase(one.phase)), {})[one.label] = one
     percent = f"{analysis.specification.confidence * 100:g}"
     layer = analysis.specification.measurements[measurement].layer
     said = f"{measurement}: mean [{percent} % confidence interval] in {scale[1]}"
@@ -131,9 +100,7 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
     ]
     for key, cells in rows.items():
         shown = [
-            value_with_interval(
-                cells[label].interval, cells[label].unit, scale, with_unit=False
-            )
+            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
             if label in cells
             else ""
             for label in labels

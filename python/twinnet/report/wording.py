@@ -32,9 +32,7 @@ def common_scale(values: Iterable[float], unit: str) -> Scale:
     scales = _RATES if unit == "bit/s" else _TIMES
     if largest == 0:
         return scales[1] if unit == "bit/s" else scales[0]
-    return next(
-        ((scale, name) for scale, name in scales if largest >= scale), scales[-1]
-    )
+    return next(((scale, name) for scale, name in scales if largest >= scale), scales[-1])
 
 
 def _digits(number: float) -> str:
@@ -43,13 +41,7 @@ def _digits(number: float) -> str:
         return f"{number:.0f}"
     if size >= 100:
         return f"{number:.1f}" if size < 200 else f"{number:.0f}"
-    return (
-        f"{number:.1f}"
-        if size >= 10
-        else f"{number:.3f}"
-        if size < 1
-        else f"{number:.2f}"
-    )
+    return f"{number:.1f}" if size >= 10 else f"{number:.3f}" if size < 1 else f"{number:.2f}"
 
 
 def worded_value(value: float, unit: str, scale: Scale | None = None) -> str:
@@ -66,9 +58,7 @@ def worded_value(value: float, unit: str, scale: Scale | None = None) -> str:
     return f"{_digits(value / divisor)} {name}"
 
 
-def value_with_interval(
-    interval: Interval, unit: str, scale: Scale | None = None, with_unit: bool = True
-) -> str:
+def value_with_interval(interval: Interval, unit: str, scale: Scale | None = None, with_unit: bool = True) -> str:
     """An estimate with its confidence interval in one unit.
 
     Examples
@@ -81,9 +71,7 @@ def value_with_interval(
     divisor, name = scale or common_scale([interval.estimate], unit)
     shown = _digits(interval.estimate / divisor)
     if not math.isnan(interval.low) and interval.method != "constant":
-        shown += (
-            f" [{_digits(interval.low / divisor)}, {_digits(interval.high / divisor)}]"
-        )
+        shown += f" [{_digits(interval.low / divisor)}, {_digits(interval.high / divisor)}]"
     return f"{shown} {name}" if with_unit else shown
 
 

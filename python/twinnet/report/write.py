@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from twinnet.report.drawn import draw_figure
@@ -25,26 +24,18 @@ def write_report(analysis: Analysis, folder: Path) -> Path:
     """
     if not analysis.stored:
         raise StoreError(
-            f"{analysis.store.folder} holds no finished run of this study",
-            "make them with `twinnet run` first",
+            f"{analysis.store.folder} holds no finished run of this study", "make them with `twinnet run` first"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [
-            path
-            for figure in figures_of(analysis)
-            for path in draw_figure(figure, folder)
-        ]
+        written = [path for figure in figures_of(analysis) for path in draw_figure(figure, folder)]
         written += write_tables(analysis, folder)
         page = folder / "report.html"
         partial = folder / ".report.html.partial"
-        partial.write_text(
-            html_page(analysis, [path.name for path in written]), encoding="utf-8"
-        )
-        os.replace(partial, page)
+        partial.write_text(html_page(analysis, [path.name for path in written]), encoding="utf-8")
+        partial.replace(page)
     except OSError as error:
         raise StoreError(
-            f"the report cannot be written to {folder}: {error.strerror or error}",
-            "choose --out",
+            f"the report cannot be written to {folder}: {error.strerror or error}", "choose --out"
         ) from error
     return page

@@ -11,37 +11,16 @@ import numpy as np
 
 from twinnet.measure.run_quantities import RunTables, unit_of
 from twinnet.measure.series import Band, band, receivers
-from twinnet.stats import (
-    Effect,
-    Interval,
-    TestResult,
-    hedges_g,
-    holm,
-    t_interval,
-    welch_interval,
-    welch_t_test,
-)
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
 from twinnet.study.judgement import judged_again
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
-from twinnet.study.specification import (
-    Measurement,
-    Published,
-    StudySpecification,
-    Traffic,
-)
+from twinnet.study.specification import Measurement, Published, StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge
 
-__all__ = [
-    "Analysis",
-    "Difference",
-    "PhaseMean",
-    "PublishedResult",
-    "SeriesBand",
-    "analyse",
-]
+__all__ = ["Analysis", "Difference", "PhaseMean", "PublishedResult", "SeriesBand", "analyse"]
 
 _PS_PER_SECOND = 1e12
 _USUAL_ORDER = ("udp", "tcp", "http", "icmp")
@@ -122,9 +101,7 @@ class Analysis:
         Whether runs with the verdict invalid are used too.
     """
 
-    def __init__(
-        self, study: Study, store: ResultStore, with_invalid: bool = False
-    ) -> None:
+    def __init__(self, study: Study, store: ResultStore, with_invalid: bool = False) -> None:
         self.study = study
         self.store = store
         self.with_invalid = with_invalid
@@ -136,11 +113,7 @@ class Analysis:
                 self.stored[run.id] = judged_again(found, study.specification.fidelity)
         ids = {run.id for run in self.planned}
         rest = list(store.all_runs())
-        self.failed = [
-            run
-            for run in rest
-            if run.id in ids and run.record.get("status") == "failed"
-        ]
+        self.failed = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]
         self.others = sum(run.id not in ids for run in rest)
 
     @property
@@ -171,30 +144,16 @@ class Analysis:
     @cached_property
     def combinations(self) -> list[dict[str, str]]:
         """The combinations of levels, in the order of the file."""
-        factors = {
-            name: list(factor.levels)
-            for name, factor in self.specification.factors.items()
-        }
-        return [
-            dict(zip(factors, chosen, strict=True))
-            for chosen in itertools.product(*factors.values())
-        ]
+        factors = {name: list(factor.levels) for name, factor in self.specification.factors.items()}
+        return [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
 
     @cached_property
     def end_s(self) -> float:
         """When the last traffic of known duration ends, in seconds from the start of traffic."""
-        ends = [
-            end for end in map(_end_s, self.specification.traffic) if end is not None
-        ]
+        ends = [end for end in map(_end_s, self.specification.traffic) if end is not None]
         if ends:
             return max(ends)
-        return max(
-            (
-                float(run.table("flows")["end_s"].max() or 0.0)
-                for run in self.stored.values()
-            ),
-            default=0.0,
-        )  # pyright: ignore
+        return max((_last_end_s(run) for run in self.stored.values()), default=0.0)
 
     @cached_property
     def phases(self) -> list[tuple[float, float]]:
@@ -205,30 +164,20 @@ class Analysis:
             if end_s is not None:
                 moments |= {entry.start_ps / _PS_PER_SECOND, end_s}
         ordered = sorted(moments)
-        return [
-            (begin, end) for begin, end in itertools.pairwise(ordered) if end > begin
-        ]
+        return [(begin, end) for begin, end in itertools.pairwise(ordered) if end > begin]
 
     def runs_at(self, levels: Levels) -> list[RunTables]:
         """The used runs under `levels`."""
         return [run for run in self.used if run.run.levels == levels]
 
-    def labels(
-        self, measurement: Measurement
-    ) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    def labels(self, measurement: Measurement) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
         """What `measurement` is told apart by: label and filter, such as `("udp", (("protocol", "udp"),))`."""
         if measurement.of == "port_throughput":
             return [(port, (("port", port),)) for port in measurement.ports or []]
-        key, column = (
-            ("flow", "name") if measurement.per == "flow" else ("protocol", "protocol")
-        )
+        key, column = ("flow", "name") if measurement.per == "flow" else ("protocol", "protocol")
         seen: set[str] = set()
         for run in self.used:
-            rows = (
-                receivers(run.intervals)
-                if measurement.of == "throughput"
-                else run.flows
-            )
+            rows = receivers(run.intervals) if measurement.of == "throughput" else run.flows
             if measurement.only is not None:
                 rows = rows.filter(rows["name"].is_in(measurement.only))
             seen |= set(rows[column].unique().to_list())
@@ -252,19 +201,13 @@ class Analysis:
         return found
 
     def _series(
-        self,
-        name: str,
-        levels: Levels,
-        filters: tuple[tuple[str, str], ...],
-        interval_s: float,
+        self, name: str, levels: Levels, filters: tuple[tuple[str, str], ...], interval_s: float
     ) -> Band | None:
         rows: list[np.ndarray[tuple[int], np.dtype[np.float64]]] = []
         starts: np.ndarray[tuple[int], np.dtype[np.float64]] = np.zeros(0)
         for run in self.runs_at(levels):
             try:
-                starts, rates = run.line(name, filters).rates_bps(
-                    interval_s, self.end_s
-                )
+                starts, rates = run.line(name, filters).rates_bps(interval_s, self.end_s)
             except LookupError:
                 continue
             rows.append(rates)
@@ -276,27 +219,13 @@ class Analysis:
         found: list[PhaseMean] = []
         for name, measurement in self.specification.measurements.items():
             unit = unit_of(measurement)
-            phases: Sequence[tuple[float, float] | None] = (
-                self.phases if unit == "bit/s" else [None]
-            )
+            phases: Sequence[tuple[float, float] | None] = self.phases if unit == "bit/s" else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(measurement):
-                    samples = self._samples(
-                        Aggregate("mean", name, filters, phase, ()), levels
-                    )
+                    samples = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
                     if samples:
                         interval = t_interval(samples, self.specification.confidence)
-                        found.append(
-                            PhaseMean(
-                                name,
-                                levels,
-                                label,
-                                phase,
-                                tuple(samples),
-                                interval,
-                                unit,
-                            )
-                        )
+                        found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit))
         return found
 
     def _samples(self, aggregate: Aggregate, levels: Levels) -> list[float]:
@@ -313,11 +242,7 @@ class Analysis:
         """Every pair of combinations of levels compared in every mean, the p-values adjusted by Holm's method."""
         pairs: list[tuple[PhaseMean, PhaseMean]] = []
         for first, second in itertools.combinations(self.means, 2):
-            same = (first.measurement, first.label, first.phase) == (
-                second.measurement,
-                second.label,
-                second.phase,
-            )
+            same = (first.measurement, first.label, first.phase) == (second.measurement, second.label, second.phase)
             if same and len(first.samples) > 1 and len(second.samples) > 1:
                 pairs.append((first, second))
         tests = [welch_t_test(first.samples, second.samples) for first, second in pairs]
@@ -332,9 +257,7 @@ class Analysis:
                 p_value,
                 hedges_g(first.samples, second.samples),
             )
-            for (first, second), test, p_value in zip(
-                pairs, tests, adjusted, strict=True
-            )
+            for (first, second), test, p_value in zip(pairs, tests, adjusted, strict=True)
         ]
 
     @cached_property
@@ -342,44 +265,27 @@ class Analysis:
         """Every statement with its verdict."""
         checks = self.study.checks()
         confidence = self.specification.confidence
-        return [
-            judge(one, checks[one.id], self.used, confidence)
-            for one in self.specification.statements
-        ]
+        return [judge(one, checks[one.id], self.used, confidence) for one in self.specification.statements]
 
     @cached_property
     def published(self) -> list[PublishedResult]:
         """Every published figure beside what was measured."""
         found: list[PublishedResult] = []
         sides = self.study.published_sides()
-        for one, (measured, value) in zip(
-            self.specification.published, sides, strict=True
-        ):
+        for one, (measured, value) in zip(self.specification.published, sides, strict=True):
             wanted = sum(term.factor for term in value)
-            names = [
-                term.aggregate.measurement
-                for term in measured
-                if term.aggregate is not None
-            ]
+            names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
             unit = unit_of(self.specification.measurements[names[0]]) if names else "1"
             try:
-                interval, _ = evaluate_side(
-                    measured, self.used, self.specification.confidence
-                )
+                interval, _ = evaluate_side(measured, self.used, self.specification.confidence)
                 found.append(PublishedResult(one, wanted, interval, unit, ""))
             except LookupError as error:
-                found.append(
-                    PublishedResult(one, wanted, None, unit, str(error.args[0]))
-                )
+                found.append(PublishedResult(one, wanted, None, unit, str(error.args[0])))
         return found
 
 
 def _end_s(entry: Traffic) -> float | None:
-    return (
-        None
-        if entry.duration_ps is None
-        else (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
-    )
+    return None if entry.duration_ps is None else (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
 
 
 def _last_end_s(run: StoredRun) -> float:

@@ -82,30 +82,17 @@ def collect(
     zero_ps, end_ps
         When traffic began on the lab's clock, and how long traffic of known duration lasts.
     """
-    seen = [
-        (flow, report)
-        for app in reports
-        for report in app.flows
-        if (flow := _owner(report, planned)) is not None
-    ]
+    seen = [(flow, report) for app in reports for report in app.flows if (flow := _owner(report, planned)) is not None]
     seen += [(flow, report) for flow in planned for report in flow.reports]
     flows = [_flow_row(flow, report, zero_ps) for flow, report in seen]
-    intervals = [
-        row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)
-    ]
-    received = {
-        (row["name"], row["from_host"])
-        for row in intervals
-        if row["role"] in _RECEIVING_ROLES
-    }
+    intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
+    received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
     for flow in planned:
         if (flow.entry.name, flow.source) not in received and flow.entry.app != "ping":
             # A flow of which nothing arrived has a throughput all the same: zero.
             intervals.append(_empty_interval(flow, end_ps))
     return Tables(
-        table("flows", flows),
-        table("intervals", intervals),
-        table("port_samples", _port_rows(samples, zero_ps)),
+        table("flows", flows), table("intervals", intervals), table("port_samples", _port_rows(samples, zero_ps))
     )
 
 
@@ -121,12 +108,7 @@ def _owner(report: FlowReport, planned: Sequence[PlannedFlow]) -> PlannedFlow | 
             return flow
     for flow in planned:
         same = flow.protocol == report.protocol and report.source is not None
-        if (
-            same
-            and not flow.reports
-            and not report.flow
-            and _host_part(str(report.source)) == flow.address
-        ):
+        if same and not flow.reports and not report.flow and _host_part(str(report.source)) == flow.address:
             return flow
     return None
 
@@ -155,9 +137,7 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
         "lost_packets": report.lost,
         "reordered_packets": report.reordered,
         "duplicate_packets": report.duplicates,
-        "jitter_rfc3550_ms": None
-        if report.jitter_rfc3550_ps is None
-        else report.jitter_rfc3550_ps / _PS_PER_MS,
+        "jitter_rfc3550_ms": None if report.jitter_rfc3550_ps is None else report.jitter_rfc3550_ps / _PS_PER_MS,
         "errors": "; ".join(report.errors) or None,
     }
     for name, summary in (("rtt", report.rtt), ("delay", report.delay)):
@@ -168,15 +148,8 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
 def _distribution(name: str, summary: Summary | None) -> dict[str, Any]:
     if summary is None:
         return {}
-    values = {
-        part: getattr(summary, part)
-        for part in ("mean", "min", "max", "std", "p50", "p90", "p99")
-    }
-    known = {
-        f"{name}_{part}_ms": value / _PS_PER_MS
-        for part, value in values.items()
-        if value is not None
-    }
+    values = {part: getattr(summary, part) for part in ("mean", "min", "max", "std", "p50", "p90", "p99")}
+    known = {f"{name}_{part}_ms": value / _PS_PER_MS for part, value in values.items() if value is not None}
     return {f"{name}_count": summary.count, **known}
 
 
@@ -184,24 +157,12 @@ def _since(moment_ps: int | None, zero_ps: int) -> float | None:
     return None if moment_ps is None else (moment_ps - zero_ps) / _PS_PER_SECOND
 
 
-def _interval_rows(
-    flow: PlannedFlow, report: FlowReport, zero_ps: int
-) -> Iterable[dict[str, Any]]:
+def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Iterable[dict[str, Any]]:
     counts = report.intervals
     if counts is None:
-        if (
-            report.bytes is not None
-            and report.start_ps is not None
-            and report.end_ps is not None
-        ):
+        if report.bytes is not None and report.start_ps is not None and report.end_ps is not None:
             # A program that tells only its total: spread over the time that it took.
-            yield _whole_interval(
-                flow,
-                report.role,
-                report.bytes,
-                report.start_ps - zero_ps,
-                report.end_ps - zero_ps,
-            )
+            yield _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
         return
     for place, size in enumerate(counts.bytes):
         start_ps = (counts.first + place) * counts.interval_ps - zero_ps
@@ -219,14 +180,10 @@ def _interval_rows(
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
-    return _whole_interval(
-        flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps
-    )
+    return _whole_interval(flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps)
 
 
-def _whole_interval(
-    flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int
-) -> dict[str, Any]:
+def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:
     return {
         "flow": flow.number,
         "name": flow.entry.name,
@@ -250,15 +207,7 @@ def _port_rows(samples: Mapping[str, Any] | None, zero_ps: int) -> list[dict[str
             begin_ps = start_ps + place * interval_ps - zero_ps
             if begin_ps + interval_ps <= 0:
                 continue
-            row = {
-                "port": port,
-                "start_s": begin_ps / _PS_PER_SECOND,
-                "length_s": interval_ps / _PS_PER_SECOND,
-            }
+            row = {"port": port, "start_s": begin_ps / _PS_PER_SECOND, "length_s": interval_ps / _PS_PER_SECOND}
             columns = ("link_bytes", "wire_bytes", "drops", "backlog_bytes")
-            rows.append(
-                row
-                | {"frames": frames}
-                | {name: counts[name][place] for name in columns}
-            )
+            rows.append(row | {"frames": frames} | {name: counts[name][place] for name in columns})
     return rows

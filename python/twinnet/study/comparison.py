@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinnet.stats import (
-    Effect,
-    Interval,
-    TestResult,
-    hedges_g,
-    holm,
-    welch_interval,
-    welch_t_test,
-)
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, welch_interval, welch_t_test
 from twinnet.study.analysis import Analysis, PhaseMean
 
 __all__ = ["Compared", "Comparison", "compare_results"]
@@ -53,27 +45,14 @@ def compare_results(first: Analysis, second: Analysis) -> Comparison:
     of_second = {_key(one): one for one in second.means}
     pairs = [(one, of_second[key]) for key, one in of_first.items() if key in of_second]
     tested = [len(a.samples) > 1 and len(b.samples) > 1 for a, b in pairs]
-    tests = [
-        welch_t_test(b.samples, a.samples)
-        for (a, b), test in zip(pairs, tested, strict=True)
-        if test
-    ]
+    tests = [welch_t_test(b.samples, a.samples) for (a, b), test in zip(pairs, tested, strict=True) if test]
     adjusted = iter(zip(tests, holm([test.p_value for test in tests]), strict=True))
     level = first.specification.confidence
     compared: list[Compared] = []
     for (a, b), test in zip(pairs, tested, strict=True):
         result, p_value = next(adjusted) if test else (None, None)
         effect = hedges_g(b.samples, a.samples) if test else None
-        compared.append(
-            Compared(
-                a,
-                b,
-                welch_interval(b.samples, a.samples, level),
-                result,
-                p_value,
-                effect,
-            )
-        )
+        compared.append(Compared(a, b, welch_interval(b.samples, a.samples, level), result, p_value, effect))
     return Comparison(compared, len(of_first) - len(pairs), len(of_second) - len(pairs))
 
 

@@ -52,9 +52,7 @@ class LabExecutor:
         """About how long `run` takes, in seconds."""
         specification = run.specification
         around = (specification.settle_ps + specification.drain_ps) / _PS_PER_SECOND
-        return (
-            _START_ALLOWANCE_S + around + _known_end_ps(specification) / _PS_PER_SECOND
-        )
+        return _START_ALLOWANCE_S + around + _known_end_ps(specification) / _PS_PER_SECOND
 
     def __call__(self, run: PlannedRun, progress: Progress) -> Measured:
         """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
@@ -72,13 +70,7 @@ class _Run:
         self.flows: list[PlannedFlow] = []
 
     def make(self) -> Measured:
-        ports = sorted(
-            {
-                port
-                for one in self.specification.measurements.values()
-                for port in one.ports or ()
-            }
-        )
+        ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
         sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
         programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
         programs.serve()
@@ -106,11 +98,7 @@ class _Run:
             tables.intervals,
             tables.port_samples,
             judged_record(record, self.specification.fidelity),
-            {
-                "lab": dict(self.lab.started),
-                "zero_ps": zero_ps,
-                "sample_interval_ps": self.sample_ps,
-            },
+            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
         )
 
     def _zero_ps(self) -> int:
@@ -133,9 +121,7 @@ class _Run:
         self.progress.doing = "traffic"
         while True:
             now_ps = self.lab.now_ps()
-            self.progress.fraction = min(
-                0.97, max(0.0, (now_ps - zero_ps) / expected_ps)
-            )
+            self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
             apps_ended = not handles or self.lab.wait(handles, until=f"{until_ps} ps")
             if apps_ended and programs.ended():
@@ -146,9 +132,7 @@ class _Run:
                 programs.stop()
                 return
             # The lab's wait has passed the time already, unless there are only programs to wait for.
-            self._check_stop(
-                0.0 if self.lab.now_ps() >= until_ps else _SLICE_PS / _PS_PER_SECOND
-            )
+            self._check_stop(0.0 if self.lab.now_ps() >= until_ps else _SLICE_PS / _PS_PER_SECOND)
 
     def _drain(self) -> None:
         """Let what is on its way arrive."""
@@ -167,20 +151,13 @@ class _Run:
 
 def sample_interval_ps(specification: StudySpecification) -> int:
     """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
-    intervals = [
-        one.interval_ps
-        for one in specification.measurements.values()
-        if one.interval_ps
-    ]
+    intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
     shortest = min(intervals, default=_PS_PER_SECOND)
     return shortest // 4 if shortest // 4 >= _FINEST_SAMPLE_PS else shortest
 
 
 def _known_end_ps(specification: StudySpecification) -> int:
-    return max(
-        (entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic),
-        default=0,
-    )
+    return max((entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
 
 
 def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | apps.Flow:
@@ -189,39 +166,19 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     size = f"{entry.bytes} B" if entry.bytes is not None else None
     duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
     port = _given(port=entry.port)
-    payload = _given(
-        payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None
-    )
+    payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
     match entry.app:
         case "udp":
-            settings = (
-                port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
-            )
-            return apps.udp(
-                source, entry.to, interval=interval, process=entry.process, **settings
-            )
+            settings = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
+            return apps.udp(source, entry.to, interval=interval, process=entry.process, **settings)
         case "tcp":
-            return apps.tcp_bulk(
-                source,
-                entry.to,
-                interval=interval,
-                **port,
-                **_given(duration=duration, size=size),
-            )
+            return apps.tcp_bulk(source, entry.to, interval=interval, **port, **_given(duration=duration, size=size))
         case "http":
             more = port | _given(count=entry.count, connections=entry.connections)
-            return apps.http_get(
-                source, entry.to, size=size or "0 B", interval=interval, **more
-            )
+            return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
         case "ping":
-            pace = _given(
-                interval=f"{entry.interval_ps} ps"
-                if entry.interval_ps is not None
-                else None
-            )
-            return apps.ping(
-                source, entry.to, count=entry.count or 1, **pace, **payload
-            )
+            pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
+            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload)
 
 
 def _given(**settings: Any) -> dict[str, Any]:

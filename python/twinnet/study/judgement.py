@@ -17,15 +17,10 @@ _PS_PER_NS = 1000
 def thresholds_of(given: FidelityThresholds) -> Thresholds:
     """The defaults with what the study changes."""
     limits: dict[str, Limit] = {}
-    for field, name in (
-        ("lateness_p999", "lateness_p999_ns"),
-        ("longest_slip", "longest_slip_ns"),
-    ):
+    for field, name in (("lateness_p999", "lateness_p999_ns"), ("longest_slip", "longest_slip_ns")):
         limit = getattr(given, field)
         if limit is not None:
-            limits[name] = Limit(
-                limit.doubtful_ps / _PS_PER_NS, limit.invalid_ps / _PS_PER_NS
-            )
+            limits[name] = Limit(limit.doubtful_ps / _PS_PER_NS, limit.invalid_ps / _PS_PER_NS)
     for name in ("slipped_share", "overload_drop_share", "steal_share"):
         limit = getattr(given, name)
         if limit is not None:
@@ -42,9 +37,5 @@ def judged_record(record: Mapping[str, Any], given: FidelityThresholds) -> Fidel
 def judged_again(run: StoredRun, given: FidelityThresholds) -> StoredRun:
     """`run` with the verdict by the thresholds that the study has now: they may have been changed since it was made."""
     fidelity = judged_record(run.record["fidelity"]["record"], given)
-    told = {
-        "verdict": fidelity.verdict,
-        "reasons": list(fidelity.reasons),
-        "record": dict(fidelity.record),
-    }
+    told = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
     return StoredRun(run.id, run.folder, {**run.record, "fidelity": told})

@@ -33,7 +33,7 @@ PACKAGES = ("twinnet", "polars", "numpy", "scipy", "pydantic", "plotly", "matplo
 def _read(path: str) -> str | None:
     """The first 4 KiB of a file of /proc or /sys; `None` where it does not exist here."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
             return file.read(4096).strip()
     except OSError:
         return None
@@ -62,15 +62,11 @@ def describe_machine() -> dict[str, Any]:
         "cpu_model": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clock_source": _read(
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ),
+        "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "load_1min": os.getloadavg()[0],
         "memory_available_bytes": _memory_available_bytes(),
         "virtualised": "hypervisor" in (_read("/proc/cpuinfo") or ""),
-        "sysctls": {
-            name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS
-        },
+        "sysctls": {name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS},
     }
 
 
@@ -82,9 +78,6 @@ def describe_versions() -> dict[str, str | None]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = None
-    if (
-        versions["twinnet"] is None
-        and (Path(__file__).parents[3] / "Cargo.toml").is_file()
-    ):
+    if versions["twinnet"] is None and (Path(__file__).parents[3] / "Cargo.toml").is_file():
         versions["twinnet"] = "source tree"
     return versions

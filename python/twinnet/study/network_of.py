@@ -22,43 +22,24 @@ NO_FILE = Document("<study>", {}, {(): (1, 1)}, {})
 """For networks that were checked when the study was read: their mistakes have no place any more."""
 
 
-def network_of(
-    specification: StudySpecification, levels: Mapping[str, str], seed: int
-) -> Network:
+def network_of(specification: StudySpecification, levels: Mapping[str, str], seed: int) -> Network:
     """The network under `levels`, not started; raises `SourceError` or `BadTopology`."""
     return _build(specification, levels, seed, NO_FILE)
 
 
-def _build(
-    specification: StudySpecification,
-    levels: Mapping[str, str],
-    seed: int,
-    document: Document,
-) -> Network:
+def _build(specification: StudySpecification, levels: Mapping[str, str], seed: int, document: Document) -> Network:
     network = build_network(specification.network, document, ("network",))
     network.seed = seed
     problems: list[Problem] = []
     for factor, name in levels.items():
         place = ("factors", factor, "levels", name)
-        _apply(
-            network,
-            specification.factors[factor].levels[name],
-            place,
-            document,
-            problems,
-        )
+        _apply(network, specification.factors[factor].levels[name], place, document, problems)
     if problems:
         raise SourceError(document.file, problems)
     return network
 
 
-def _apply(
-    network: Network,
-    level: Level,
-    place: Place,
-    document: Document,
-    problems: list[Problem],
-) -> None:
+def _apply(network: Network, level: Level, place: Place, document: Document, problems: list[Problem]) -> None:
     def attempt(key: str, name: str, change: Callable[[], None]) -> None:
         try:
             change()
@@ -76,9 +57,7 @@ def _apply(
 def _port(network: Network, name: str) -> Port:
     ports = {port.name: port for node in network.nodes.values() for port in node.ports}
     if name not in ports:
-        raise UnknownNode(
-            f"the network has no port {name!r}", did_you_mean(name, ports)
-        )
+        raise UnknownNode(f"the network has no port {name!r}", did_you_mean(name, ports))
     return ports[name]
 
 
@@ -91,18 +70,14 @@ def _add_flows(network: Network, name: str, level: Level) -> None:
     switch = network.nodes.get(name)
     if not isinstance(switch, Switch):
         known = [one.name for one in network.switches]
-        raise UnknownNode(
-            f"the network has no switch {name!r}", did_you_mean(name, known)
-        )
+        raise UnknownNode(f"the network has no switch {name!r}", did_you_mean(name, known))
     switch.flows = (*switch.flows, *level.flows[name])
 
 
 def _set_link(network: Network, name: str, level: Level) -> None:
     """Set both directions of the link that `name` means: `A-B`, where node names may hold hyphens themselves."""
     parts = name.split("-")
-    pairs = [
-        ("-".join(parts[:cut]), "-".join(parts[cut:])) for cut in range(1, len(parts))
-    ]
+    pairs = [("-".join(parts[:cut]), "-".join(parts[cut:])) for cut in range(1, len(parts))]
     for a, b in pairs:
         if a in network and b in network:
             link = network.find_link(a, b)
@@ -110,16 +85,11 @@ def _set_link(network: Network, name: str, level: Level) -> None:
             link.ab.update(change)
             link.ba.update(change)
             return
-    raise BadTopology(
-        f"{name!r} does not name two nodes of the network",
-        "write the names of a link's ends: h1-s1",
-    )
+    raise BadTopology(f"{name!r} does not name two nodes of the network", "write the names of a link's ends: h1-s1")
 
 
 def check_networks(
-    document: Document,
-    specification: StudySpecification,
-    at: Callable[[Mapping[str, str]], StudySpecification],
+    document: Document, specification: StudySpecification, at: Callable[[Mapping[str, str]], StudySpecification]
 ) -> None:
     """Build the network under every combination of levels and look up every name that traffic and measurements use.
 
@@ -128,52 +98,35 @@ def check_networks(
     SourceError
         With the place of each mistake.
     """
-    factors = {
-        name: list(factor.levels) for name, factor in specification.factors.items()
-    }
-    combinations = itertools.islice(
-        itertools.product(*factors.values()), MOST_COMBINATIONS
-    )
+    factors = {name: list(factor.levels) for name, factor in specification.factors.items()}
+    combinations = itertools.islice(itertools.product(*factors.values()), MOST_COMBINATIONS)
     for chosen in combinations:
         levels = dict(zip(factors, chosen, strict=True))
         here = at(levels)
         network = _build(here, levels, 1, document)
-        problems = [
-            *_unknown_hosts(document, here, network),
-            *_unknown_ports(document, here, network),
-        ]
+        problems = [*_unknown_hosts(document, here, network), *_unknown_ports(document, here, network)]
         if problems:
             raise SourceError(document.file, problems)
 
 
-def _unknown_hosts(
-    document: Document, specification: StudySpecification, network: Network
-) -> list[Problem]:
+def _unknown_hosts(document: Document, specification: StudySpecification, network: Network) -> list[Problem]:
     problems: list[Problem] = []
     known = [host.name for host in network.hosts]
     for index, entry in enumerate(specification.traffic):
-        named: list[tuple[Place, str]] = [
-            (("from", place), name) for place, name in enumerate(entry.sources)
-        ]
+        named: list[tuple[Place, str]] = [(("from", place), name) for place, name in enumerate(entry.sources)]
         for path, name in [*named, (("to",), entry.to)]:
             if not isinstance(network.nodes.get(name), Host):
-                message = (
-                    f"the network has no host {name!r}; {did_you_mean(name, known)}"
-                )
+                message = f"the network has no host {name!r}; {did_you_mean(name, known)}"
                 problems.append(document.problem(("traffic", index, *path), message))
     return problems
 
 
-def _unknown_ports(
-    document: Document, specification: StudySpecification, network: Network
-) -> list[Problem]:
+def _unknown_ports(document: Document, specification: StudySpecification, network: Network) -> list[Problem]:
     problems: list[Problem] = []
     for name, measurement in specification.measurements.items():
         for index, port in enumerate(measurement.ports or ()):
             try:
                 _port(network, port)
             except UsageError as error:
-                problems.append(
-                    document.problem(("measurements", name, "ports", index), str(error))
-                )
+                problems.append(document.problem(("measurements", name, "ports", index), str(error)))
     return problems

@@ -18,18 +18,7 @@ __all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
 
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
-    {
-        "title",
-        "question",
-        "text",
-        "sources",
-        "parameters",
-        "presets",
-        "repetitions",
-        "seed",
-        "order",
-        "statements",
-    }
+    {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "order", "statements"}
     | {"published", "confidence", "factors", "fidelity"}
 )
 
@@ -70,21 +59,13 @@ def plan_study(study: Study) -> list[PlannedRun]:
     the order `random`, all runs are shuffled by the study's seed.
     """
     specification = study.specification
-    factors = {
-        name: list(factor.levels) for name, factor in specification.factors.items()
-    }
+    factors = {name: list(factor.levels) for name, factor in specification.factors.items()}
     count = specification.repetitions
     for levels in factors.values():
         count *= len(levels)
     if count > MOST_RUNS:
-        raise BadValue(
-            f"the study {study.name} has {count} runs; at most {MOST_RUNS} are planned",
-            "use fewer levels",
-        )
-    combinations = [
-        dict(zip(factors, chosen, strict=True))
-        for chosen in itertools.product(*factors.values())
-    ]
+        raise BadValue(f"the study {study.name} has {count} runs; at most {MOST_RUNS} are planned", "use fewer levels")
+    combinations = [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
     resolved = [study.at(levels) for levels in combinations]
     runs = [
         _planned(study, levels, here, repetition)
@@ -96,12 +77,7 @@ def plan_study(study: Study) -> list[PlannedRun]:
     return runs
 
 
-def _planned(
-    study: Study,
-    levels: dict[str, str],
-    specification: StudySpecification,
-    repetition: int,
-) -> PlannedRun:
+def _planned(study: Study, levels: dict[str, str], specification: StudySpecification, repetition: int) -> PlannedRun:
     seed = derived_seed(study.specification.seed, levels, repetition)
     digest = _digest(specification, levels, seed)
     words = [*levels.values(), f"{repetition:02d}", digest[:8]]
@@ -114,18 +90,12 @@ def derived_seed(study_seed: int, levels: Mapping[str, str], repetition: int) ->
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def _digest(
-    specification: StudySpecification, levels: Mapping[str, str], seed: int
-) -> str:
-    content: dict[str, Any] = specification.model_dump(
-        mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN)
-    )
+def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: int) -> str:
+    content: dict[str, Any] = specification.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN))
     for entry in [*content["traffic"], *content["measurements"].values()]:
         entry.pop("text", None)
     content["levels"] = {
-        factor: specification.factors[factor]
-        .levels[level]
-        .model_dump(mode="json", exclude={"text"})
+        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text"})
         for factor, level in sorted(levels.items())
     }
     content["seed"] = seed

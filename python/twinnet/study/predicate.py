@@ -20,16 +20,7 @@ from typing import Literal
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import Quantity, parse_quantity
 
-__all__ = [
-    "Aggregate",
-    "Check",
-    "Comparison",
-    "Names",
-    "Side",
-    "Term",
-    "parse_check",
-    "parse_side",
-]
+__all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side"]
 
 Function = Literal["mean", "min", "max"]
 Operator = Literal["<", ">", "<=", ">="]
@@ -92,9 +83,7 @@ class Names:
 
     parameters: Mapping[str, Quantity]
     measurements: Collection[str]
-    factors: Mapping[str, Collection[str]] = field(
-        default_factory=dict[str, Collection[str]]
-    )
+    factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
 
 def parse_check(text: str, names: Names) -> Check:
@@ -132,9 +121,7 @@ class _Parser:
 
     def __init__(self, text: str, names: Names) -> None:
         if len(text) > LONGEST_CHECK:
-            raise ValueError(
-                f"a check of {len(text)} characters; at most {LONGEST_CHECK} are read"
-            )
+            raise ValueError(f"a check of {len(text)} characters; at most {LONGEST_CHECK} are read")
         self.text, self.names, self.place = text, names, 0
         self.in_window = False
         self.tokens: list[_Token] = []
@@ -143,9 +130,7 @@ class _Parser:
             found = _TOKEN.match(text, position)
             if found is None or found.lastgroup is None:
                 position += len(text[position:]) - len(text[position:].lstrip())
-                raise ValueError(
-                    f"column {position + 1} of {text!r}: {text[position]!r} has no meaning in a check"
-                )
+                raise ValueError(f"column {position + 1} of {text!r}: {text[position]!r} has no meaning in a check")
             kind = found.lastgroup
             number = found.group(kind).split()
             # "3 and" is a number and a word, not a quantity with the unit "and".
@@ -154,9 +139,7 @@ class _Parser:
                 self.tokens.append(_Token(kind, number[0], found.start(kind), end))
                 position = end
                 continue
-            self.tokens.append(
-                _Token(kind, found.group(kind), found.start(kind), found.end())
-            )
+            self.tokens.append(_Token(kind, found.group(kind), found.start(kind), found.end()))
             position = found.end()
 
     def check(self) -> Check:
@@ -194,9 +177,7 @@ class _Parser:
             column = self._position() + 1
             other = self._factor()
             if term.aggregate is not None and other.aggregate is not None:
-                raise ValueError(
-                    f"column {column} of {self.text!r}: two measured quantities cannot be multiplied"
-                )
+                raise ValueError(f"column {column} of {self.text!r}: two measured quantities cannot be multiplied")
             term = Term(term.factor * other.factor, term.aggregate or other.aggregate)
         return term
 
@@ -209,14 +190,10 @@ class _Parser:
             try:
                 return Term(sign * parse_quantity(token.text).number)
             except ValueError as error:
-                raise ValueError(
-                    f"column {token.start + 1} of {self.text!r}: {error}"
-                ) from None
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
         if token.kind == "word" and self._peek() == "(":
             if self.in_window:
-                raise ValueError(
-                    f"column {token.start + 1} of {self.text!r}: a window's bounds are not measured"
-                )
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: a window's bounds are not measured")
             return Term(sign, self._aggregate(token))
         if token.kind == "word":
             value = self.names.parameters.get(token.text)
@@ -225,9 +202,7 @@ class _Parser:
             try:
                 return Term(sign * value.number)
             except ValueError as error:
-                raise ValueError(
-                    f"column {token.start + 1} of {self.text!r}: {error}"
-                ) from None
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
         self.place -= 1
         raise self._expected("a number, a parameter or a measured quantity")
 
@@ -254,22 +229,12 @@ class _Parser:
             elif option.text in self.names.factors:
                 level = self._next("a level")
                 if level.text not in self.names.factors[option.text]:
-                    raise self._unknown(
-                        f"level of {option.text}",
-                        level,
-                        self.names.factors[option.text],
-                    )
+                    raise self._unknown(f"level of {option.text}", level, self.names.factors[option.text])
                 levels.append((option.text, level.text))
             else:
                 raise self._unknown("option", option, ["during", *self.names.factors])
         self._need(")")
-        return Aggregate(
-            function.text,
-            measurement.text,
-            tuple(sorted(filters)),
-            during,
-            tuple(sorted(levels)),
-        )
+        return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)))
 
     def _filter(self) -> tuple[str, str]:
         key = self._word("a key to select by")
@@ -286,9 +251,7 @@ class _Parser:
         end = self._constant()
         self._need("]")
         if not 0 <= begin < end:
-            raise ValueError(
-                f"column {column} of {self.text!r}: from {begin:g} s to {end:g} s is no window of time"
-            )
+            raise ValueError(f"column {column} of {self.text!r}: from {begin:g} s to {end:g} s is no window of time")
         return begin, end
 
     def _constant(self) -> float:
@@ -305,11 +268,7 @@ class _Parser:
         return self.tokens[self.place].text if self.place < len(self.tokens) else None
 
     def _position(self) -> int:
-        return (
-            self.tokens[self.place].start
-            if self.place < len(self.tokens)
-            else len(self.text)
-        )
+        return self.tokens[self.place].start if self.place < len(self.tokens) else len(self.text)
 
     def _end_of_last(self) -> int:
         return self.tokens[self.place - 1].end if self.place else 0
@@ -340,12 +299,8 @@ class _Parser:
     def _expected(self, what: str) -> ValueError:
         found = self._peek()
         shown = "the end" if found is None else repr(found)
-        return ValueError(
-            f"column {self._position() + 1} of {self.text!r}: expected {what}, found {shown}"
-        )
+        return ValueError(f"column {self._position() + 1} of {self.text!r}: expected {what}, found {shown}")
 
     def _unknown(self, what: str, token: _Token, known: Collection[str]) -> ValueError:
         remedy = did_you_mean(token.text, known)
-        return ValueError(
-            f"column {token.start + 1} of {self.text!r}: unknown {what} {token.text!r}; {remedy}"
-        )
+        return ValueError(f"column {token.start + 1} of {self.text!r}: unknown {what} {token.text!r}; {remedy}")

@@ -23,16 +23,10 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
     """Raise `ProgramMissing` or `NotAvailable` when traffic by programs cannot be started on this machine."""
     for number, entry in enumerate(traffic):
         if entry.using == "programs":
-            require(
-                program_transfer(
-                    entry, entry.sources[0], number, _IPERF_FINEST_PS
-                ).program
-            )
+            require(program_transfer(entry, entry.sources[0], number, _IPERF_FINEST_PS).program)
 
 
-def program_transfer(
-    entry: Traffic, source: str, number: int, interval_ps: int
-) -> Transfer:
+def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
     """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do."""
     interval = f"{max(interval_ps, _IPERF_FINEST_PS)} ps"
     port = entry.port or 0
@@ -40,32 +34,15 @@ def program_transfer(
     match entry.app:
         case "udp" if entry.process == "constant" and duration is not None:
             payload = f"{entry.payload_bytes or 1470} B"
-            settings = {
-                "rate": f"{entry.rate_bps} bit",
-                "payload": payload,
-                "duration": duration,
-            }
-            return programs.iperf2(
-                source, entry.to, port=port, interval=interval, flow=number, **settings
-            )
+            settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
+            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)
         case "tcp" if duration is not None:
-            return programs.iperf2(
-                source,
-                entry.to,
-                port=port,
-                interval=interval,
-                flow=number,
-                duration=duration,
-            )
+            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, duration=duration)
         case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
-            return programs.wget(
-                source, entry.to, size=f"{entry.bytes} B", port=port, flow=number
-            )
+            return programs.wget(source, entry.to, size=f"{entry.bytes} B", port=port, flow=number)
         case "ping":
             pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
-            return programs.ping(
-                source, entry.to, count=entry.count or 1, interval=pace, flow=number
-            )
+            return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)
         case _:
             raise NotAvailable(
                 f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
@@ -89,13 +66,7 @@ class ProgramTraffic:
     def __init__(self, lab: Lab, traffic: Sequence[Traffic], interval_ps: int) -> None:
         self.lab = lab
         self.planned = [
-            (
-                entry,
-                source,
-                program_transfer(
-                    entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps
-                ),
-            )
+            (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps))
             for place, entry in enumerate(traffic)
             if entry.using == "programs"
             for index, source in enumerate(entry.sources)
@@ -116,13 +87,9 @@ class ProgramTraffic:
         if not self.planned:
             return
         before = {int(job["job"]) for job in self.lab.jobs()}
-        for entry, source, transfer in sorted(
-            self.planned, key=lambda one: one[0].start_ps
-        ):
+        for entry, source, transfer in sorted(self.planned, key=lambda one: one[0].start_ps):
             wait_until(zero_ps + entry.start_ps)
-            running = RunningTransfer(
-                self.lab, transfer, self.servers[_server_of(transfer)]
-            )
+            running = RunningTransfer(self.lab, transfer, self.servers[_server_of(transfer)])
             self.running.append((entry, source, running))
         self.jobs = {int(job["job"]) for job in self.lab.jobs()} - before
 
@@ -131,9 +98,7 @@ class ProgramTraffic:
         if not self.running:
             return True
         return all(
-            job["state"] not in ("starting", "running")
-            for job in self.lab.jobs()
-            if int(job["job"]) in self.jobs
+            job["state"] not in ("starting", "running") for job in self.lab.jobs() if int(job["job"]) in self.jobs
         )
 
     def stop(self) -> None:

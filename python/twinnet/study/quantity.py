@@ -10,14 +10,7 @@ from typing import Literal
 from twinnet.errors import BadQuantity
 from twinnet.units import PS_PER_SECOND, duration_ps, rate_bps, size_bytes
 
-__all__ = [
-    "Kind",
-    "Quantity",
-    "parse_duration_ps",
-    "parse_quantity",
-    "parse_rate_bps",
-    "parse_size_bytes",
-]
+__all__ = ["Kind", "Quantity", "parse_duration_ps", "parse_quantity", "parse_rate_bps", "parse_size_bytes"]
 
 Kind = Literal["duration", "rate", "size", "number", "word"]
 
@@ -60,9 +53,7 @@ class Quantity:
         """
         if isinstance(self.base, str):
             raise ValueError(f"{self.text!r} is a word, not a number")
-        return (
-            self.base / PS_PER_SECOND if self.kind == "duration" else float(self.base)
-        )
+        return self.base / PS_PER_SECOND if self.kind == "duration" else float(self.base)
 
 
 def parse_quantity(given: object) -> Quantity:
@@ -86,9 +77,7 @@ def parse_quantity(given: object) -> Quantity:
         raise ValueError(f"{shown} is not a quantity, a number or a word; {_FORMS}")
     if number.end() == len(text):
         value = float(text)
-        return Quantity(
-            "number", int(text) if re.fullmatch(r"[+-]?\d+", text) else value, text
-        )
+        return Quantity("number", int(text) if re.fullmatch(r"[+-]?\d+", text) else value, text)
     refused: list[str] = []
     for kind, parse in _KINDS.items():
         try:
@@ -100,9 +89,7 @@ def parse_quantity(given: object) -> Quantity:
     raise ValueError(f"{shown} has an unknown unit; known are {', '.join(refused)}")
 
 
-def _as_value_error(
-    parse: Callable[[object, str], int], given: object, what: str
-) -> int:
+def _as_value_error(parse: Callable[[object, str], int], given: object, what: str) -> int:
     try:
         return parse(given, what)
     except BadQuantity as error:

@@ -65,47 +65,30 @@ class Study:
         parameters = dict(self.parameters)
         for factor, level in levels.items():
             chosen = self.specification.factors[factor].levels[level]
-            parameters.update(
-                {name: parse_quantity(value) for name, value in chosen.set.items()}
-            )
+            parameters.update({name: parse_quantity(value) for name, value in chosen.set.items()})
         return parameters
 
     def names(self) -> Names:
         """The names that a check of this study may use."""
-        factors = {
-            name: tuple(factor.levels)
-            for name, factor in self.specification.factors.items()
-        }
+        factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
         return Names(self.parameters, tuple(self.specification.measurements), factors)
 
     def checks(self) -> dict[str, Check]:
         """The check of each statement, by the statement's id."""
-        return {
-            one.id: parse_check(one.check, self.names())
-            for one in self.specification.statements
-        }
+        return {one.id: parse_check(one.check, self.names()) for one in self.specification.statements}
 
     def published_sides(self) -> list[tuple[Side, Side]]:
         """Of each published figure, what is measured here and the published value."""
         names = self.names()
-        return [
-            (parse_side(one.measured, names), parse_side(one.value, names))
-            for one in self.specification.published
-        ]
+        return [(parse_side(one.measured, names), parse_side(one.value, names)) for one in self.specification.published]
 
 
 def built_in_studies() -> dict[str, Path]:
     """The studies that come with the package: name to `study.yaml`."""
-    return {
-        path.parent.name: path for path in sorted(STUDIES_FOLDER.glob("*/study.yaml"))
-    }
+    return {path.parent.name: path for path in sorted(STUDIES_FOLDER.glob("*/study.yaml"))}
 
 
-def load_study(
-    name_or_path: str | Path,
-    settings: Mapping[str, str] | None = None,
-    preset: str | None = None,
-) -> Study:
+def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = None, preset: str | None = None) -> Study:
     """Read a study by its built-in name or by the path of its file (or of the folder that holds `study.yaml`).
 
     Parameters
@@ -139,18 +122,12 @@ def load_study(
 
 
 def read_study(
-    document: Document,
-    settings: Mapping[str, str] | None = None,
-    preset: str | None = None,
-    text: str = "",
+    document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None, text: str = ""
 ) -> Study:
     """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`."""
     given: Any = document.data
     if not isinstance(given, dict):
-        raise document.error(
-            (),
-            "a study file is a mapping of keys such as 'study', 'network' and 'traffic'",
-        )
+        raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
     data: dict[str, Any] = copy.deepcopy(cast(dict[str, Any], given))
     document = dataclasses.replace(document, data=data)
     declared = _declared(document)
@@ -160,14 +137,9 @@ def read_study(
         presets = data.get("presets")
         known = cast(dict[str, Any], presets) if isinstance(presets, dict) else {}
         if preset not in known:
-            raise BadValue(
-                f"the study {document.file} has no preset {preset!r}",
-                did_you_mean(preset, known),
-            )
+            raise BadValue(f"the study {document.file} has no preset {preset!r}", did_you_mean(preset, known))
         chosen = known[preset].get("set") if isinstance(known[preset], dict) else None
-        for key, value in cast(
-            dict[str, Any], chosen if isinstance(chosen, dict) else {}
-        ).items():
+        for key, value in cast(dict[str, Any], chosen if isinstance(chosen, dict) else {}).items():
             _change(document, declared, values, key, value, f"preset {preset}")
             changes[key] = str(value)
     for key, value in (settings or {}).items():
@@ -185,10 +157,7 @@ def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]
     """The parameters of the file, with the words that each allows."""
     section = document.data.get("parameters", {})
     if not isinstance(section, dict):
-        raise document.error(
-            ("parameters",),
-            "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'",
-        )
+        raise document.error(("parameters",), "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'")
     declared: dict[str, tuple[Quantity, list[str] | None]] = {}
     for name, given in cast(dict[str, Any], section).items():
         value, one_of = given, None
@@ -197,9 +166,7 @@ def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]
             entry = cast(dict[str, Any], given)
             value, one_of = entry.get("default"), entry.get("one_of")
             if value is None:
-                raise document.error(
-                    path, "needs 'default', such as 'default: 1 Gbit'", key=True
-                )
+                raise document.error(path, "needs 'default', such as 'default: 1 Gbit'", key=True)
             path = (*path, "default")
         try:
             quantity = parse_quantity(value)
@@ -207,27 +174,19 @@ def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]
             raise document.error(path, str(error)) from None
         allowed = cast(list[str], one_of) if isinstance(one_of, list) else None
         if allowed is not None and quantity.text not in allowed:
-            raise document.error(
-                path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}"
-            )
+            raise document.error(path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}")
         declared[name] = (quantity, allowed)
     return declared
 
 
-def _typed(
-    declared: Mapping[str, tuple[Quantity, list[str] | None]], name: str, value: object
-) -> Quantity:
+def _typed(declared: Mapping[str, tuple[Quantity, list[str] | None]], name: str, value: object) -> Quantity:
     """`value` as the parameter `name`, of the same kind as its default."""
     quantity = parse_quantity(value)
     default, one_of = declared[name]
     if quantity.kind != default.kind:
-        raise ValueError(
-            f"{name} is a {default.kind} such as {default.text!r}; {quantity.text!r} is a {quantity.kind}"
-        )
+        raise ValueError(f"{name} is a {default.kind} such as {default.text!r}; {quantity.text!r} is a {quantity.kind}")
     if one_of is not None and quantity.text not in one_of:
-        raise ValueError(
-            f"{name} is one of {', '.join(one_of)}; {quantity.text!r} is not"
-        )
+        raise ValueError(f"{name} is one of {', '.join(one_of)}; {quantity.text!r} is not")
     return quantity
 
 
@@ -246,24 +205,11 @@ def _change(
             raise BadValue(f"{by} {key}={value}: {error}") from None
         return
     parts = key.split(".")
-    known = {
-        field.alias or name for name, field in StudySpecification.model_fields.items()
-    }
+    known = {field.alias or name for name, field in StudySpecification.model_fields.items()}
     if parts[0] not in known or parts[0] in ("parameters", "presets"):
         raise BadValue(
             f"{by} {key}={value}: there is no parameter and no setting {key!r}",
-            did_you_mean(
-                key,
-                [
-                    *declared,
-                    "repetitions",
-                    "seed",
-                    "order",
-                    "time_limit",
-                    "settle",
-                    "drain",
-                ],
-            ),
+            did_you_mean(key, [*declared, "repetitions", "seed", "order", "time_limit", "settle", "drain"]),
         )
     target: Any = document.data
     for part in parts[:-1]:
@@ -274,11 +220,7 @@ def _change(
     last = parts[-1]
     if isinstance(target, dict):
         cast(dict[str, Any], target)[last] = scalar
-    elif (
-        isinstance(target, list)
-        and last.isdigit()
-        and int(last) < len(cast(list[Any], target))
-    ):
+    elif isinstance(target, list) and last.isdigit() and int(last) < len(cast(list[Any], target)):
         cast(list[Any], target)[int(last)] = scalar
     else:
         raise BadValue(f"{by} {key}={value}: the study has nothing at {last!r}")
@@ -310,61 +252,41 @@ def _scalar(value: object) -> object:
 
 def _resolve(document: Document, values: Mapping[str, Quantity]) -> StudySpecification:
     data = {
-        key: value
-        if key in _UNRESOLVED
-        else _substitute(document, (key,), value, values)
+        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values)
         for key, value in document.data.items()
     }
     return validate(dataclasses.replace(document, data=data), StudySpecification)
 
 
-def _substitute(
-    document: Document, path: Location, value: Any, values: Mapping[str, Quantity]
-) -> Any:
+def _substitute(document: Document, path: Location, value: Any, values: Mapping[str, Quantity]) -> Any:
     """`value` with every reference replaced; the shape stays, so that positions in the file stay true."""
     if isinstance(value, dict):
         entries = cast(dict[str, Any], value)
-        return {
-            key: _substitute(document, (*path, key), inner, values)
-            for key, inner in entries.items()
-        }
+        return {key: _substitute(document, (*path, key), inner, values) for key, inner in entries.items()}
     if isinstance(value, list):
         items = cast(list[Any], value)
-        return [
-            _substitute(document, (*path, index), inner, values)
-            for index, inner in enumerate(items)
-        ]
+        return [_substitute(document, (*path, index), inner, values) for index, inner in enumerate(items)]
     if not isinstance(value, str) or "$" not in value:
         return value
 
     def one(found: re.Match[str]) -> str:
         name = found.group(1)
         if name is None:
-            raise document.error(
-                path,
-                f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}",
-            )
+            raise document.error(path, f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}")
         if name not in values:
-            raise document.error(
-                path,
-                f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}",
-            )
+            raise document.error(path, f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}")
         return values[name].text
 
     whole = _REFERENCE.fullmatch(value)
     text = _REFERENCE.sub(one, value)
     if len(text) > LONGEST_TEXT:
-        raise document.error(
-            path, f"is longer than {LONGEST_TEXT} characters with its parameters put in"
-        )
+        raise document.error(path, f"is longer than {LONGEST_TEXT} characters with its parameters put in")
     if whole is not None and values[whole.group(1)].kind == "number":
         return values[whole.group(1)].base
     return text
 
 
-def _check_levels(
-    study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]
-) -> None:
+def _check_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]) -> None:
     """Every level sets parameters that exist, to values of their kind; and every combination is a right study."""
     document, specification = study.document, study.specification
     set_by: dict[str, str] = {}
@@ -373,17 +295,9 @@ def _check_levels(
             for name, value in level.set.items():
                 path = ("factors", factor_name, "levels", level_name, "set", name)
                 if name not in declared:
-                    raise document.error(
-                        path,
-                        f"unknown parameter; {did_you_mean(name, declared)}",
-                        key=True,
-                    )
+                    raise document.error(path, f"unknown parameter; {did_you_mean(name, declared)}", key=True)
                 if set_by.setdefault(name, factor_name) != factor_name:
-                    raise document.error(
-                        path,
-                        f"the factor {set_by[name]} sets this parameter too",
-                        key=True,
-                    )
+                    raise document.error(path, f"the factor {set_by[name]} sets this parameter too", key=True)
                 try:
                     _typed(declared, name, value)
                 except ValueError as error:
@@ -400,9 +314,7 @@ def _check_levels(
                 try:
                     _typed(declared, name, value)
                 except ValueError as error:
-                    raise document.error(
-                        ("presets", preset_name, "set", name), str(error)
-                    ) from None
+                    raise document.error(("presets", preset_name, "set", name), str(error)) from None
 
 
 def _check_statements(study: Study) -> None:
@@ -412,17 +324,13 @@ def _check_statements(study: Study) -> None:
             for comparison in parse_check(statement.check, names):
                 _check_windows(study, (*comparison.left, *comparison.right))
         except ValueError as error:
-            raise study.document.error(
-                ("statements", index, "check"), str(error)
-            ) from None
+            raise study.document.error(("statements", index, "check"), str(error)) from None
     for index, published in enumerate(study.specification.published):
         for key, text in (("measured", published.measured), ("value", published.value)):
             try:
                 _check_windows(study, parse_side(text, names))
             except ValueError as error:
-                raise study.document.error(
-                    ("published", index, key), str(error)
-                ) from None
+                raise study.document.error(("published", index, key), str(error)) from None
 
 
 def _check_windows(study: Study, side: Side) -> None:
@@ -432,9 +340,7 @@ def _check_windows(study: Study, side: Side) -> None:
             continue
         of = study.specification.measurements[term.aggregate.measurement].of
         if of not in ("throughput", "port_throughput"):
-            raise ValueError(
-                f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'"
-            )
+            raise ValueError(f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'")
 
 
 def declared_texts(specification: StudySpecification) -> Iterable[tuple[str, str]]:

@@ -56,9 +56,7 @@ class Executor(Protocol):
 class Observer(Protocol):
     """Sees the study go on; all methods are called from the thread that called :func:`run_plan`."""
 
-    def begin(
-        self, todo: Sequence[PlannedRun], skipped: int, expected_s: float
-    ) -> None:
+    def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
         """Before the first run."""
         ...
 
@@ -90,11 +88,7 @@ class Outcome:
 
 
 def run_plan(
-    plan: Sequence[PlannedRun],
-    store: ResultStore,
-    execute: Executor,
-    observer: Observer,
-    jobs: int = 1,
+    plan: Sequence[PlannedRun], store: ResultStore, execute: Executor, observer: Observer, jobs: int = 1
 ) -> Outcome:
     """Make the runs of `plan` that `store` does not hold yet.
 
@@ -125,9 +119,7 @@ def run_plan(
 class _Remaining:
     """Estimates the time that is left: what runs are expected to take, corrected by what they took."""
 
-    def __init__(
-        self, todo: Sequence[PlannedRun], execute: Executor, jobs: int
-    ) -> None:
+    def __init__(self, todo: Sequence[PlannedRun], execute: Executor, jobs: int) -> None:
         self.expected = {run.id: max(0.001, execute.expected_s(run)) for run in todo}
         self.left = dict(self.expected)
         self.jobs = min(jobs, max(1, len(todo)))
@@ -138,31 +130,19 @@ class _Remaining:
         self.done_actual_s += actual_s
 
     def left_s(self, fractions: dict[str, float]) -> float:
-        correction = (
-            self.done_actual_s / self.done_expected_s if self.done_expected_s else 1.0
-        )
-        total = sum(
-            expected * (1 - fractions.get(run_id, 0.0))
-            for run_id, expected in self.left.items()
-        )
+        correction = self.done_actual_s / self.done_expected_s if self.done_expected_s else 1.0
+        total = sum(expected * (1 - fractions.get(run_id, 0.0)) for run_id, expected in self.left.items())
         return total * correction / self.jobs
 
 
 class _Loop:
     def __init__(
-        self,
-        store: ResultStore,
-        execute: Executor,
-        observer: Observer,
-        remaining: _Remaining,
-        outcome: Outcome,
+        self, store: ResultStore, execute: Executor, observer: Observer, remaining: _Remaining, outcome: Outcome
     ) -> None:
         self.store, self.execute, self.observer = store, execute, observer
         self.remaining, self.outcome = remaining, outcome
         self.stop = threading.Event()
-        self.going: dict[
-            Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress]
-        ] = {}
+        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress]] = {}
 
     def run(self, todo: Sequence[PlannedRun], jobs: int) -> None:
         waiting = list(reversed(todo))
@@ -172,10 +152,7 @@ class _Loop:
                     while waiting and len(self.going) < jobs:
                         run, progress = waiting.pop(), Progress(self.stop)
                         self.observer.started(run, progress)
-                        self.going[pool.submit(self._make, run, progress)] = (
-                            run,
-                            progress,
-                        )
+                        self.going[pool.submit(self._make, run, progress)] = (run, progress)
                     self._collect()
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
@@ -199,11 +176,7 @@ class _Loop:
         except Interrupted:
             return
         self.remaining.done(run, elapsed_s)
-        (
-            self.outcome.finished
-            if stored.record["status"] == "finished"
-            else self.outcome.failed
-        ).append(stored)
+        (self.outcome.finished if stored.record["status"] == "finished" else self.outcome.failed).append(stored)
         self.observer.ended(run, stored, self._left_s())
 
     def _finish_going(self) -> None:
@@ -214,9 +187,7 @@ class _Loop:
                 continue
 
     def _left_s(self) -> float:
-        return self.remaining.left_s(
-            {run.id: progress.fraction for run, progress in self.going.values()}
-        )
+        return self.remaining.left_s({run.id: progress.fraction for run, progress in self.going.values()})
 
     def _make(self, run: PlannedRun, progress: Progress) -> tuple[StoredRun, float]:
         record: dict[str, Any] = {
@@ -226,9 +197,7 @@ class _Loop:
             "seed": run.seed,
             "digest": run.digest,
             "clock": run.specification.clock,
-            "specification": run.specification.model_dump(
-                mode="json", by_alias=True, exclude={"presets"}
-            ),
+            "specification": run.specification.model_dump(mode="json", by_alias=True, exclude={"presets"}),
             "specification_units": "durations in ps, rates in bit/s, sizes in bytes",
             "versions": describe_versions(),
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -245,9 +214,7 @@ class _Loop:
             elapsed_s = time.monotonic() - begin
             machine["after"] = describe_machine()
             told = {
-                "name": error.name
-                if isinstance(error, TwinnetError)
-                else type(error).__name__,
+                "name": error.name if isinstance(error, TwinnetError) else type(error).__name__,
                 "message": str(error) or type(error).__name__,
             }
             full = {**record, "elapsed_s": elapsed_s, "machine": machine}

@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
@@ -39,21 +32,12 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
 
 
 def _text_schema(example: str) -> dict[str, Any]:
-    return {
-        "type": "string",
-        "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'",
-    }
+    return {"type": "string", "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'"}
 
 
-DurationPs = Annotated[
-    int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))
-]
-RateBps = Annotated[
-    int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))
-]
-SizeBytes = Annotated[
-    int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))
-]
+DurationPs = Annotated[int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))]
+RateBps = Annotated[int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))]
+SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))]
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -148,22 +132,16 @@ class Traffic(_Strict):
         allowed = common | self._ALLOWED[self.app]
         for field in sorted(self.model_fields_set - allowed):
             keys = sorted(_key(name) for name in allowed)
-            raise ValueError(
-                f"{_key(field)!r} has no meaning for {self.app} traffic; it takes {', '.join(keys)}"
-            )
+            raise ValueError(f"{_key(field)!r} has no meaning for {self.app} traffic; it takes {', '.join(keys)}")
         for field in sorted(self._NEEDED[self.app]):
             if getattr(self, field) is None:
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
         if self.to in self.sources:
-            raise ValueError(
-                f"{self.to!r} would send to itself; 'to' and 'from' name different hosts"
-            )
+            raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
-            raise ValueError(
-                f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B"
-            )
+            raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
         return self
 
 
@@ -198,22 +176,16 @@ class Measurement(_Strict):
     @model_validator(mode="after")
     def _belongs_together(self) -> Measurement:
         if self.of == "port_throughput" and self.only is not None:
-            raise ValueError(
-                "'only' selects traffic by name; port_throughput counts all that the port sends"
-            )
+            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
         series = self.of in ("throughput", "port_throughput")
         if series and not self.interval_ps:
-            raise ValueError(
-                f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'"
-            )
+            raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
         if not series and self.interval_ps is not None:
             raise ValueError(f"'interval' has no meaning for {self.of}")
         if (self.of == "port_throughput") != (self.ports is not None):
             raise ValueError("port_throughput needs 'ports', and nothing else takes it")
         if self.of == "port_throughput" and self.layer == "payload":
-            raise ValueError(
-                "port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads"
-            )
+            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads")
         return self
 
 
@@ -309,9 +281,7 @@ class StudySpecification(_Strict):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ValueError(
-                    f"two entries of {what} are called {twice[0]!r}; names are unique"
-                )
+                raise ValueError(f"two entries of {what} are called {twice[0]!r}; names are unique")
         traffic = {entry.name for entry in self.traffic}
         for name, measurement in self.measurements.items():
             unknown = sorted(set(measurement.only or ()) - traffic)
@@ -324,10 +294,7 @@ class StudySpecification(_Strict):
 
 def study_json_schema() -> dict[str, Any]:
     """The JSON schema of a study file; wherever a value stands, a reference such as `${link_rate}` may stand too."""
-    schema = cast(
-        dict[str, Any],
-        _with_references(StudySpecification.model_json_schema(by_alias=True)),
-    )
+    schema = cast(dict[str, Any], _with_references(StudySpecification.model_json_schema(by_alias=True)))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "twinnet study"
     return schema
@@ -346,7 +313,4 @@ def _with_references(schema: Any) -> Any:
         return {"anyOf": [entries, {"type": "string", "pattern": REFERENCE_PATTERN}]}
     # Property names are matched as they are written, and examples are no schemas.
     kept = ("propertyNames", "patternProperties", "examples", "default", "required")
-    return {
-        key: value if key in kept else _with_references(value)
-        for key, value in entries.items()
-    }
+    return {key: value if key in kept else _with_references(value) for key, value in entries.items()}

@@ -92,8 +92,7 @@ class StoredRun:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise StoreError(
-                f"{path} cannot be read: {error}",
-                "remove the run's folder and run the study again",
+                f"{path} cannot be read: {error}", "remove the run's folder and run the study again"
             ) from None
 
 
@@ -111,11 +110,7 @@ class ResultStore:
 
     def write_study(self, study: Study) -> None:
         """Write down the study that the runs here belong to: its file as it was, and the changes asked for."""
-        record = {
-            "format": FORMAT,
-            "file": study.document.file,
-            "changes": dict(study.changes),
-        }
+        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes)}
         with self._guarded():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._replace_file("study.yaml", study.text.encode())
@@ -125,9 +120,7 @@ class ResultStore:
         """The study that was written last."""
         try:
             text = (self.folder / "study.yaml").read_text(encoding="utf-8")
-            record = json.loads(
-                (self.folder / "study.json").read_text(encoding="utf-8")
-            )
+            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
             changes = {str(key): str(value) for key, value in record["changes"].items()}
             file = str(record["file"])
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
@@ -140,11 +133,7 @@ class ResultStore:
     def find(self, run: PlannedRun) -> StoredRun | None:
         """The finished run that matches `run`, if there is one."""
         stored = self._read(self.folder / run.id)
-        if (
-            stored is None
-            or stored.record.get("status") != "finished"
-            or stored.record.get("digest") != run.digest
-        ):
+        if stored is None or stored.record.get("status") != "finished" or stored.record.get("digest") != run.digest:
             return None
         return stored
 
@@ -158,9 +147,7 @@ class ResultStore:
                 if stored is not None:
                     yield stored
 
-    def write_finished(
-        self, run: PlannedRun, record: Mapping[str, Any], measured: Measured
-    ) -> StoredRun:
+    def write_finished(self, run: PlannedRun, record: Mapping[str, Any], measured: Measured) -> StoredRun:
         """Write a finished run whole.
 
         Raises
@@ -168,16 +155,10 @@ class ResultStore:
         StoreError
             The disk is full or refuses; what was finished before is kept.
         """
-        tables = {
-            "flows": measured.flows,
-            "intervals": measured.intervals,
-            "port_samples": measured.port_samples,
-        }
+        tables = {"flows": measured.flows, "intervals": measured.intervals, "port_samples": measured.port_samples}
         for name, frame in tables.items():
             if frame.columns != list(TABLES[name]):
-                raise ValueError(
-                    f"the table {name} has the columns {frame.columns}, not {list(TABLES[name])}"
-                )
+                raise ValueError(f"the table {name} has the columns {frame.columns}, not {list(TABLES[name])}")
         full = {
             **record,
             "status": "finished",
@@ -191,39 +172,30 @@ class ResultStore:
 
         def fill(folder: Path) -> None:
             for name, frame in tables.items():
-                with open(folder / f"{name}.parquet", "wb") as file:
+                with (folder / f"{name}.parquet").open("wb") as file:
                     frame.write_parquet(file, compression="zstd")
                     file.flush()
                     os.fsync(file.fileno())
 
         return self._write_run(run.id, full, fill)
 
-    def write_failed(
-        self, run: PlannedRun, record: Mapping[str, Any], error: Mapping[str, str]
-    ) -> StoredRun:
+    def write_failed(self, run: PlannedRun, record: Mapping[str, Any], error: Mapping[str, str]) -> StoredRun:
         """Write down that a run failed and why; the next start of the study makes it again."""
-        return self._write_run(
-            run.id, {**record, "status": "failed", "error": dict(error)}, lambda _: None
-        )
+        return self._write_run(run.id, {**record, "status": "failed", "error": dict(error)}, lambda _: None)
 
-    def _write_run(
-        self, run_id: str, record: Mapping[str, Any], fill: Callable[[Path], None]
-    ) -> StoredRun:
+    def _write_run(self, run_id: str, record: Mapping[str, Any], fill: Callable[[Path], None]) -> StoredRun:
         partial = self.folder / _partial_name(run_id)
         target = self.folder / run_id
         try:
             with self._guarded():
                 partial.mkdir(parents=True)
                 fill(partial)
-                _write_synced(
-                    partial / "run.json",
-                    _json_bytes({"format": FORMAT, "run": run_id, **record}),
-                )
+                _write_synced(partial / "run.json", _json_bytes({"format": FORMAT, "run": run_id, **record}))
                 _sync_folder(partial)
                 if target.exists():
                     # Only a failed run, or one that cannot be read, is ever made again.
                     shutil.rmtree(target)
-                os.rename(partial, target)
+                partial.rename(target)
                 _sync_folder(self.folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -245,7 +217,7 @@ class ResultStore:
 
     def _read(self, path: Path) -> StoredRun | None:
         try:
-            with open(path / "run.json", encoding="utf-8") as file:
+            with (path / "run.json").open(encoding="utf-8") as file:
                 record = json.load(file)
         except (OSError, ValueError):
             return None
@@ -257,7 +229,7 @@ class ResultStore:
         partial = self.folder / _partial_name(name)
         try:
             _write_synced(partial, content)
-            os.replace(partial, self.folder / name)
+            partial.replace(self.folder / name)
         finally:
             partial.unlink(missing_ok=True)
 
@@ -274,27 +246,19 @@ class _StoreGuard:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: object, error: BaseException | None, trace: object
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, OSError):
             return
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             message = f"no space is left for the results in {self.folder}"
-            remedy = (
-                "finished runs are kept; make space and give the same command again"
-            )
+            remedy = "finished runs are kept; make space and give the same command again"
         else:
-            message = (
-                f"results cannot be written to {self.folder}: {error.strerror or error}"
-            )
+            message = f"results cannot be written to {self.folder}: {error.strerror or error}"
             remedy = "finished runs are kept; choose another folder with --out or mend this one"
         raise StoreError(message, remedy) from error
 
 
-_PARTIAL = re.compile(
-    r"\.(?P<run>.+)\.(?P<machine>[A-Za-z0-9_-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.partial"
-)
+_PARTIAL = re.compile(r"\.(?P<run>.+)\.(?P<machine>[A-Za-z0-9_-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.partial")
 
 
 def _machine_word() -> str:
@@ -309,32 +273,26 @@ def _partial_name(run_id: str) -> str:
 def _start_of_process(pid: int) -> str | None:
     """When the process began, in clock ticks since boot: tells a process from a later one of the same number."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        with Path(f"/proc/{pid}/stat").open(encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
 
 
 def _json_bytes(record: Mapping[str, Any]) -> bytes:
-    return (
-        json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False)
-        + "\n"
-    ).encode()
+    return (json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _without_nan(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {
-            str(key): _without_nan(inner)
-            for key, inner in cast(Mapping[Any, Any], value).items()
-        }
+        return {str(key): _without_nan(inner) for key, inner in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, list | tuple):
         return [_without_nan(inner) for inner in cast(list[Any], value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
+    with path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -61,11 +61,7 @@ PORT_SAMPLES: dict[str, Any] = {
 }
 """One row for each sampled port and interval: what the port sent."""
 
-TABLES: dict[str, dict[str, Any]] = {
-    "flows": FLOWS,
-    "intervals": INTERVALS,
-    "port_samples": PORT_SAMPLES,
-}
+TABLES: dict[str, dict[str, Any]] = {"flows": FLOWS, "intervals": INTERVALS, "port_samples": PORT_SAMPLES}
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -80,11 +76,5 @@ def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     for row in rows:
         unknown = sorted(set(row) - set(schema))
         if unknown:
-            raise ValueError(
-                f"the table {name} has no column {unknown[0]!r}; it has {', '.join(schema)}"
-            )
-    return pl.DataFrame(
-        [{column: row.get(column) for column in schema} for row in rows],
-        schema=schema,
-        orient="row",
-    )
+            raise ValueError(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(schema)}")
+    return pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema, orient="row")

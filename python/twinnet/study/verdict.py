@@ -54,9 +54,7 @@ class StatementResult:
     comparisons: tuple[ComparisonResult, ...]
 
 
-def judge(
-    statement: Statement, check: Check, runs: Sequence[RunTables], confidence: float
-) -> StatementResult:
+def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confidence: float) -> StatementResult:
     """Judge `statement` by `runs`.
 
     A comparison is supported when the whole confidence interval of the difference of its sides lies on the side that it
@@ -73,23 +71,15 @@ def judge(
     return StatementResult(statement, verdict, results)
 
 
-def _compare(
-    comparison: Comparison, runs: Sequence[RunTables], confidence: float
-) -> ComparisonResult:
+def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
     nothing = Interval(math.nan, math.nan, math.nan, confidence, "t")
-    negative = tuple(
-        type(term)(-term.factor, term.aggregate) for term in comparison.right
-    )
+    negative = tuple(type(term)(-term.factor, term.aggregate) for term in comparison.right)
     try:
         left, _ = evaluate_side(comparison.left, runs, confidence)
         right, _ = evaluate_side(comparison.right, runs, confidence)
-        difference, repetitions = evaluate_side(
-            (*comparison.left, *negative), runs, confidence
-        )
+        difference, repetitions = evaluate_side((*comparison.left, *negative), runs, confidence)
     except LookupError as error:
-        return ComparisonResult(
-            comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0])
-        )
+        return ComparisonResult(comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0]))
     low, high = difference.low, difference.high
     if comparison.operator in ("<", "<="):
         low, high = -high, -low
@@ -104,14 +94,10 @@ def _compare(
         verdict = "not supported"
     else:
         why = "the confidence interval of the difference holds zero; more repetitions may decide"
-    return ComparisonResult(
-        comparison, verdict, left, right, difference, repetitions, why
-    )
+    return ComparisonResult(comparison, verdict, left, right, difference, repetitions, why)
 
 
-def evaluate_side(
-    side: Side, runs: Sequence[RunTables], confidence: float
-) -> tuple[Interval, int]:
+def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> tuple[Interval, int]:
     """The mean over runs of a sum of terms with its confidence interval, and the number of runs it rests on.
 
     Terms on the same levels are added run by run, so that what varies together cancels; sums on different levels are
@@ -126,14 +112,10 @@ def evaluate_side(
     groups: dict[Levels, list[tuple[float, Aggregate]]] = {}
     for term in side:
         if term.aggregate is not None:
-            groups.setdefault(term.aggregate.levels, []).append(
-                (term.factor, term.aggregate)
-            )
+            groups.setdefault(term.aggregate.levels, []).append((term.factor, term.aggregate))
     if not groups:
         return Interval(constant, constant, constant, confidence, "constant"), 0
-    samples = [
-        _sums(terms, _chosen(runs, dict(levels))) for levels, terms in groups.items()
-    ]
+    samples = [_sums(terms, _chosen(runs, dict(levels))) for levels, terms in groups.items()]
     fewest = min(values.size for values in samples)
     if len(samples) == 1:
         interval = t_interval(samples[0], confidence)
@@ -141,9 +123,7 @@ def evaluate_side(
     mean = float(sum(values.mean() for values in samples)) + constant
     if fewest < 2:
         return Interval(mean, math.nan, math.nan, confidence, "Welch"), fewest
-    parts = [
-        (float(values.var(ddof=1)) / values.size, values.size) for values in samples
-    ]
+    parts = [(float(values.var(ddof=1)) / values.size, values.size) for values in samples]
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return Interval(mean, mean, mean, confidence, "Welch"), fewest
@@ -153,26 +133,13 @@ def evaluate_side(
 
 
 def _shifted(interval: Interval, by: float) -> Interval:
-    return Interval(
-        interval.estimate + by,
-        interval.low + by,
-        interval.high + by,
-        interval.level,
-        interval.method,
-    )
+    return Interval(interval.estimate + by, interval.low + by, interval.high + by, interval.level, interval.method)
 
 
 def _chosen(runs: Sequence[RunTables], levels: Mapping[str, str]) -> list[RunTables]:
-    chosen = [
-        run
-        for run in runs
-        if all(run.run.levels.get(name) == level for name, level in levels.items())
-    ]
+    chosen = [run for run in runs if all(run.run.levels.get(name) == level for name, level in levels.items())]
     if not chosen:
-        said = (
-            ", ".join(f"{name}={level}" for name, level in levels.items())
-            or "any levels"
-        )
+        said = ", ".join(f"{name}={level}" for name, level in levels.items()) or "any levels"
         raise LookupError(f"no usable run with {said}")
     return chosen
 
@@ -181,9 +148,5 @@ def _sums(
     terms: Sequence[tuple[float, Aggregate]], runs: Sequence[RunTables]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array(
-        [
-            sum(factor * run.value(aggregate) for factor, aggregate in terms)
-            for run in runs
-        ],
-        dtype=np.float64,
+        [sum(factor * run.value(aggregate) for factor, aggregate in terms) for run in runs], dtype=np.float64
     )
