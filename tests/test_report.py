@@ -118,7 +118,7 @@ def test_figures_and_tables_stand_beside_the_page(page):
 
 
 def test_the_series_in_csv_is_what_the_model_sends(page):
-    with open(page.parent / "series.csv", newline="") as file:
+    with (page.parent / "series.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     early = [
         float(row["mean_bps"])

@@ -13,7 +13,7 @@ SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
 
 def test_student_and_welch_give_what_r_gives_for_the_sleep_data():
-    student, welch = stats.student_t_test(SLEEP_1, SLEEP_2), stats.welch_t_test(SLEEP_1, SLEEP_2)
+    student, welch = (stats.student_t_test(SLEEP_1, SLEEP_2), stats.welch_t_test(SLEEP_1, SLEEP_2))
     assert student.statistic == pytest.approx(-1.8608, abs=5e-5)
     assert (student.degrees_of_freedom, student.p_value) == (18, pytest.approx(0.07919, abs=5e-6))
     assert welch.degrees_of_freedom == pytest.approx(17.776, abs=5e-4)
@@ -86,7 +86,7 @@ def test_the_bootstrap_repeats_by_its_seed_and_agrees_with_scipys_bca():
     from scipy import stats as reference
 
     samples = np.random.default_rng(5).exponential(1.0, 40)
-    first, again = stats.bootstrap_interval(samples, seed=1), stats.bootstrap_interval(samples, seed=1)
+    first, again = (stats.bootstrap_interval(samples, seed=1), stats.bootstrap_interval(samples, seed=1))
     assert first == again
     theirs = reference.bootstrap((samples,), np.mean, rng=np.random.default_rng(2)).confidence_interval
     # Two Monte Carlo runs of 9999 resamples differ by a few per cent of the interval's width.

@@ -50,7 +50,7 @@ class WrittenLab:
     def start(self, traffic, at):
         number = 1 + sum(call[0] == "start" for call in self.calls)
         self.calls.append(("start", traffic.sender.kind, traffic.sender.host, at))
-        stop = lambda: self.calls.append(("stop", number))  # noqa: E731
+        stop = lambda: self.calls.append(("stop", number))
         return SimpleNamespace(flow=number, stop=stop)
 
     def wait(self, handles, until):

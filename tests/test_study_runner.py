@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -126,7 +127,7 @@ def test_a_full_disk_is_one_clear_message_and_loses_no_finished_run(store, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(StoreError, match="no space is left.*finished runs are kept"):
+    with pytest.raises(StoreError, match=r"no space is left.*finished runs are kept"):
         run_plan(plan, store, FluidLab(), Silent())
     monkeypatch.undo()
     assert sorted(path.name for path in store.folder.iterdir()) == [plan[0].id]
@@ -149,7 +150,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_stays(store):
     writer.kill()
     writer.wait()
     assert [str(path) for path in store.remove_leftovers()] == [partial]
-    assert not os.path.exists(partial)
+    assert not Path(partial).exists()
 
 
 def test_a_run_cut_short_in_the_middle_of_its_writing_is_not_there(store, monkeypatch):
@@ -158,7 +159,7 @@ def test_a_run_cut_short_in_the_middle_of_its_writing_is_not_there(store, monkey
     def die(source, target):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "rename", die)
+    monkeypatch.setattr(Path, "rename", die)
     with pytest.raises(KeyboardInterrupt):
         store.write_failed(plan[0], {}, {"name": "x", "message": "y"})
     assert list(store.all_runs()) == []

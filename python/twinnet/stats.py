@@ -30,6 +30,7 @@ __all__ = [
     "shapiro_wilk",
     "student_t_test",
     "t_interval",
+    "t_quantile",
     "welch_interval",
     "welch_t_test",
 ]
@@ -158,11 +159,12 @@ def t_interval(samples: Samples, level: float = 0.95) -> Interval:
     mean = float(values.mean())
     if values.size == 1:
         return Interval(mean, math.nan, math.nan, level, "t")
-    half = _t_quantile(level, values.size - 1) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
+    half = t_quantile(level, values.size - 1) * float(np.std(values, ddof=1)) / math.sqrt(values.size)
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
-def _t_quantile(level: float, degrees_of_freedom: float) -> float:
+def t_quantile(level: float, degrees_of_freedom: float) -> float:
+    """The half width of a two-sided interval at `level` in standard errors: Student's t at `degrees_of_freedom`."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
@@ -171,12 +173,12 @@ def _t_quantile(level: float, degrees_of_freedom: float) -> float:
 def welch_interval(first: Samples, second: Samples, level: float = 0.95) -> Interval:
     """Confidence interval of `mean(first) - mean(second)`, unequal variances (Welch 1947, Satterthwaite 1946)."""
     _check_level(level)
-    a, b = _vector(first, 1, "a difference of means"), _vector(second, 1, "a difference of means")
+    a, b = (_vector(first, 1, "a difference of means"), _vector(second, 1, "a difference of means"))
     difference = float(a.mean() - b.mean())
     if a.size < 2 or b.size < 2:
         return Interval(difference, math.nan, math.nan, level, "Welch")
     error, degrees = _welch(a, b)
-    half = _t_quantile(level, degrees) * error if error > 0 else 0.0
+    half = t_quantile(level, degrees) * error if error > 0 else 0.0
     return Interval(difference, difference - half, difference + half, level, "Welch")
 
 
@@ -315,7 +317,7 @@ def mann_whitney_u(first: Samples, second: Samples) -> TestResult:
     """Mann-Whitney U test, two-sided (Mann and Whitney 1947): exact for small samples without ties, else normal."""
     from scipy import stats
 
-    a, b = _vector(first, 1, "the Mann-Whitney test"), _vector(second, 1, "the Mann-Whitney test")
+    a, b = (_vector(first, 1, "the Mann-Whitney test"), _vector(second, 1, "the Mann-Whitney test"))
     result = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return TestResult("Mann-Whitney U", float(result.statistic), float(result.pvalue))
 
@@ -346,7 +348,7 @@ def cliffs_delta(first: Samples, second: Samples) -> Effect:
 
     Magnitudes as Romano et al. 2006 (0.147, 0.33, 0.474).
     """
-    a, b = np.sort(_vector(first, 1, "Cliff's delta")), np.sort(_vector(second, 1, "Cliff's delta"))
+    a, b = (np.sort(_vector(first, 1, "Cliff's delta")), np.sort(_vector(second, 1, "Cliff's delta")))
     less = int(np.searchsorted(b, a, side="left").sum())
     less_or_equal = int(np.searchsorted(b, a, side="right").sum())
     greater = a.size * b.size - less_or_equal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +89,7 @@ def run(
     """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
 
     Finished runs of the same specification are kept and not made again, so the same command resumes what was
-    interrupted.
-    Exit status 1 when a run failed.
+    interrupted. Exit status 1 when a run failed.
     """
     from twinnet.study.execute import LabExecutor
     from twinnet.study.resolution import load_study
@@ -144,7 +143,7 @@ def run_study(
 
 
 @contextlib.contextmanager
-def _observer(console: Console) -> Iterator[Observer]:
+def _observer(console: Console) -> Generator[Observer]:
     from twinnet.report.progress import LiveObserver, PlainObserver
 
     if console.is_terminal:

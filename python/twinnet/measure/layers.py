@@ -1,7 +1,8 @@
 """From payload to the link layer and to the wire: what headers, framing and padding add to every packet.
 
-Sizes: Ethernet header 14 bytes (IEEE 802.3); IPv4 header 20 (RFC 791); UDP 8 (RFC 768); TCP 20 (RFC 9293) and 12 of timestamps
-(RFC 7323), as Linux sends them. On the wire also preamble 8, FCS 4 and inter-frame gap 12, and at least 64 bytes with FCS.
+Sizes: Ethernet header 14 bytes (IEEE 802.3); IPv4 header 20 (RFC 791); UDP 8 (RFC 768); TCP 20 (RFC 9293) and 12 of
+timestamps (RFC 7323), as Linux sends them. On the wire also preamble 8, FCS 4 and inter-frame gap 12, and at least 64
+bytes with FCS.
 """
 
 from __future__ import annotations

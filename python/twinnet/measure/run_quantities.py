@@ -78,10 +78,10 @@ class RunTables:
             return self._loss(rows)
         if measurement.of == "rtt":
             return self._rtt(rows, aggregate.function)
-        times = (rows["end_s"] - rows["start_s"]).drop_nulls()
-        if times.is_empty():
+        times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
+        if times.size == 0:
             raise LookupError("no transfer ended")
-        return float({"mean": times.mean, "min": times.min, "max": times.max}[aggregate.function]())  # pyright: ignore
+        return float({"mean": times.mean, "min": times.min, "max": times.max}[aggregate.function]())
 
     def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
@@ -106,7 +106,7 @@ class RunTables:
 
     def _loss(self, rows: pl.DataFrame) -> float:
         counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
-        lost, arrived = int(counted["lost_packets"].sum()), int(counted["packets"].sum())
+        lost, arrived = (int(counted["lost_packets"].sum()), int(counted["packets"].sum()))
         if lost + arrived == 0:
             raise LookupError("no datagram was counted")
         return lost / (lost + arrived)
@@ -118,8 +118,8 @@ class RunTables:
         if function == "mean":
             weighted = (seen["rtt_mean_ms"] * seen["rtt_count"]).sum()
             return float(weighted) / float(seen["rtt_count"].sum()) / 1000
-        column = seen[f"rtt_{function}_ms"]
-        return float(column.min() if function == "min" else column.max()) / 1000  # pyright: ignore
+        column = seen[f"rtt_{function}_ms"].to_numpy()
+        return float(column.min() if function == "min" else column.max()) / 1000
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Throughput over time from the tables of intervals: sums over flows, any interval, any layer, bands over repetitions."""
+"""Throughput over time from tables of intervals: sums over flows, any interval and layer, bands over repetitions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from twinnet.measure.layers import Layer, carried_bytes
+from twinnet.stats import t_quantile
 
 __all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "receivers"]
 
@@ -33,7 +34,7 @@ class Cumulative:
 
     def at(self, time_s: Vector | float) -> Vector:
         """Bytes that had arrived at `time_s`."""
-        return np.interp(time_s, self.times_s, self.bytes)
+        return np.asarray(np.interp(time_s, self.times_s, self.bytes), dtype=np.float64)
 
     def mean_bps(self, begin_s: float, end_s: float) -> float:
         """Mean rate between two times, in bit/s."""
@@ -44,7 +45,7 @@ class Cumulative:
         """Starts in seconds and rates in bit/s of the whole intervals between two times."""
         # A millionth of an interval: bounds that differ only by floating point count as equal.
         count = int((end_s - begin_s) / interval_s + 1e-6)
-        edges = begin_s + np.arange(count + 1) * interval_s
+        edges = begin_s + np.arange(count + 1, dtype=np.float64) * interval_s
         return edges[:-1], np.diff(self.at(edges)) * 8 / interval_s
 
 
@@ -141,7 +142,5 @@ def band(start_s: Vector, repetitions: Sequence[Vector], level: float = 0.95) ->
     if count < 2:
         nothing = np.full(mean.shape, np.nan)
         return Band(start_s, mean, nothing, nothing, count)
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(count - 1, 0.5 + level / 2)) * matrix.std(axis=0, ddof=1) / np.sqrt(count)
+    half = t_quantile(level, count - 1) * matrix.std(axis=0, ddof=1) / np.sqrt(count)
     return Band(start_s, mean, mean - half, mean + half, count)

@@ -35,14 +35,16 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    with matplotlib.rc_context(_SETTINGS):
+    # matplotlib's own hints are partial: its settings and figures are untyped here.
+    context: Any = matplotlib.rc_context
+
+    with context(_SETTINGS):
         count = len(figure.panels)
         columns = min(count, 3)
         rows = -(-count // columns)
         size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
-        drawn, axes = pyplot.subplots(
-            rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
-        )
+        make: Any = pyplot.subplots
+        drawn, axes = make(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained")
         try:
             for place, panel in enumerate(figure.panels):
                 _draw_panel(axes[place // columns][place % columns], figure, place)

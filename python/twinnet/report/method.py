@@ -44,7 +44,8 @@ def _network(analysis: Analysis) -> str:
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
     said = f"{'; '.join([*told, *nodes]).capitalize()}. "
     said += f"Links: {links}. " if links else ""
-    said += "Real Linux hosts (network namespaces) on the wall clock. Links serialise frames at line rate, framing included."
+    said += "Real Linux hosts (network namespaces) on the wall clock. "
+    said += "Links serialise frames at line rate, framing included."
     pinned = {f"{key} = {value}" for host in network.hosts.values() if host for key, value in host.sysctls.items()}
     if pinned:
         said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
@@ -63,8 +64,8 @@ def _plan(analysis: Analysis) -> str:
     if factors:
         said += f"Factors - {factors}. "
     return said + (
-        f"Each run builds its network anew and has its own seed, derived from the study's seed {specification.seed}, the "
-        "levels and the repetition. Traffic begins at time 0 of the figures, "
+        "Each run builds its network anew and has its own seed, derived from the study's seed "
+        f"{specification.seed}, the levels and the repetition. Traffic begins at time 0 of the figures, "
         f"{format_duration(specification.settle_ps)} after the network is up."
     )
 
@@ -73,10 +74,12 @@ def _measured(name: str, measurement: Measurement) -> str:
     text = f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})" if measurement.text else ""
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
-        return f"{name}{text}: throughput at the receivers per {measurement.per}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
+        what = f"throughput at the receivers per {measurement.per}"
+        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
     if measurement.of == "port_throughput":
         interval = format_duration(measurement.interval_ps or 0)
-        return f"{name}{text}: what {', '.join(measurement.ports or [])} sent, in intervals of {interval}, {_LAYERS[measurement.layer]}."
+        what = f"what {', '.join(measurement.ports or [])} sent"
+        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
     what = {
         "loss": "datagrams that were sent and did not arrive, over those sent (RFC 7680)",
         "rtt": "round-trip time",
@@ -88,19 +91,19 @@ def _measured(name: str, measurement: Measurement) -> str:
 def _statistics(analysis: Analysis) -> str:
     percent = f"{analysis.specification.confidence * 100:g} %"
     return (
-        f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's t; "
-        "differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the study by "
-        "Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence interval of the "
-        "difference of its two sides lies where the statement claims, not supported when it lies wholly on the other side, "
-        "and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
+        f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
+        "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the study "
+        "by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence interval of "
+        "the difference of its two sides lies where the statement claims, not supported when it lies wholly on the "
+        "other side, and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
     )
 
 
 def _fidelity() -> str:
     return (
-        "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost because the "
-        "machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or invalid. Invalid runs "
-        "are left out of all numbers unless asked for."
+        "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost "
+        "because the machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or "
+        "invalid. Invalid runs are left out of all numbers unless asked for."
     )
 
 

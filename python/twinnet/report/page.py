@@ -78,7 +78,8 @@ def _statements(analysis: Analysis) -> str:
         numbers = "<br>".join(escape(line) for line in statement_numbers(analysis, result))
         source = f"<div class='note'>{escape(result.statement.source)}</div>" if result.statement.source else ""
         items.append(
-            f"<li><span class='verdict {result.verdict.replace(' ', '-')}'>{_mark(result.verdict)} {result.verdict}</span>"
+            f"<li><span class='verdict {result.verdict.replace(' ', '-')}'>{_mark(result.verdict)} {result.verdict}"
+            "</span>"
             f"<div>{escape(result.statement.text)}<div class='numbers'>{numbers}</div>{source}</div></li>"
         )
     return (
@@ -153,7 +154,8 @@ def _means(analysis: Analysis) -> str:
     if not parts:
         return ""
     percent = f"{analysis.specification.confidence * 100:g} %"
-    return f"<section><h2>Numbers</h2><p class='soft'>Mean over repetitions [{percent} confidence interval].</p>{''.join(parts)}</section>"
+    note = f"<p class='soft'>Mean over repetitions [{percent} confidence interval].</p>"
+    return f"<section><h2>Numbers</h2>{note}{''.join(parts)}</section>"
 
 
 def _published(analysis: Analysis) -> str:
@@ -190,7 +192,7 @@ def _differences(analysis: Analysis) -> str:
             [
                 escape(f"{one.first.measurement}, {one.first.label}"),
                 escape(worded_phase(one.first.phase)),
-                escape(" − ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
+                escape(" minus ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
                 escape(value_with_interval(one.interval, one.first.unit, scale)),
                 escape(worded_p(one.adjusted_p)),
                 escape(_effect(one.effect.value, one.effect.magnitude)),
@@ -269,7 +271,8 @@ def _machine(analysis: Analysis) -> str:
     return (
         "<section><h2>Machine and software</h2>"
         + _table(["", ""], [[escape(name), escape(value)] for name, value in facts])
-        + f"<details><summary>Kernel settings outside of the hosts</summary>{_table(['Setting', 'Value'], sysctls)}</details></section>"
+        + "<details><summary>Kernel settings outside of the hosts</summary>"
+        + f"{_table(['Setting', 'Value'], sysctls)}</details></section>"
     )
 
 

@@ -58,8 +58,8 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     sentences = [f"Fidelity of {total} {'run' if total == 1 else 'runs'}: {worded}."]
     if analysis.left_out:
         sentences.append(
-            f"{analysis.left_out} invalid {'run is' if analysis.left_out == 1 else 'runs are'} left out of all numbers; "
-            "lower the rates (--set, --preset demo) or use an idle machine, and run again."
+            f"{analysis.left_out} invalid {'run is' if analysis.left_out == 1 else 'runs are'} left out of all "
+            "numbers; lower the rates (--set, --preset demo) or use an idle machine, and run again."
         )
     elif counts["invalid"]:
         sentences.append("Invalid runs are in the numbers, as asked for: do not rely on them.")

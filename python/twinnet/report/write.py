@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from twinnet.report.drawn import draw_figure
@@ -34,7 +33,7 @@ def write_report(analysis: Analysis, folder: Path) -> Path:
         page = folder / "report.html"
         partial = folder / ".report.html.partial"
         partial.write_text(html_page(analysis, [path.name for path in written]), encoding="utf-8")
-        os.replace(partial, page)
+        partial.replace(page)
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {folder}: {error.strerror or error}", "choose --out"

@@ -153,7 +153,7 @@ class Analysis:
         ends = [end for end in map(_end_s, self.specification.traffic) if end is not None]
         if ends:
             return max(ends)
-        return max((float(run.table("flows")["end_s"].max() or 0.0) for run in self.stored.values()), default=0.0)  # pyright: ignore
+        return max((_last_end_s(run) for run in self.stored.values()), default=0.0)
 
     @cached_property
     def phases(self) -> list[tuple[float, float]]:
@@ -286,6 +286,11 @@ class Analysis:
 
 def _end_s(entry: Traffic) -> float | None:
     return None if entry.duration_ps is None else (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
+
+
+def _last_end_s(run: StoredRun) -> float:
+    ends = run.table("flows")["end_s"].drop_nulls().to_numpy()
+    return float(ends.max()) if ends.size else 0.0
 
 
 def analyse(store: ResultStore, with_invalid: bool = False) -> Analysis:

@@ -123,11 +123,8 @@ class _Run:
             now_ps = self.lab.now_ps()
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
-            if handles and not self.lab.wait(handles, until=f"{until_ps} ps"):
-                ended = False
-            else:
-                ended = programs.ended()
-            if ended:
+            apps_ended = not handles or self.lab.wait(handles, until=f"{until_ps} ps")
+            if apps_ended and programs.ended():
                 return
             if now_ps >= limit_ps:
                 for handle in handles:

@@ -33,7 +33,7 @@ PACKAGES = ("twinnet", "polars", "numpy", "scipy", "pydantic", "plotly", "matplo
 def _read(path: str) -> str | None:
     """The first 4 KiB of a file of /proc or /sys; `None` where it does not exist here."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
             return file.read(4096).strip()
     except OSError:
         return None
@@ -54,7 +54,7 @@ def _memory_available_bytes() -> int | None:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Kernel, processor, load, memory and the sysctls that bear on network measurements; `None` for what is not known."""
+    """Kernel, processor, load, memory and the sysctls that bear on measurements; `None` for what is not known."""
     return {
         "kernel": platform.release(),
         "system": platform.system(),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal
 
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import Quantity, parse_quantity
@@ -157,7 +157,7 @@ class _Parser:
             middle = self._position()
             right = self.side()
             shown = self.text[begin : self._end_of_last()].strip()
-            chain.append(Comparison(left, cast(Operator, operator), right, shown))
+            chain.append(Comparison(left, operator, right, shown))
             left, begin = right, middle
         if not chain:
             raise self._expected("a comparison: <, >, <= or >=")
@@ -234,9 +234,7 @@ class _Parser:
             else:
                 raise self._unknown("option", option, ["during", *self.names.factors])
         self._need(")")
-        return Aggregate(
-            cast(Function, function.text), measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels))
-        )
+        return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)))
 
     def _filter(self) -> tuple[str, str]:
         key = self._word("a key to select by")

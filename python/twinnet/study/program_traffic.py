@@ -46,7 +46,7 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
         case _:
             raise NotAvailable(
                 f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
-                "programs send constant rates for a duration, or fetch once; for the rest use the built-in apps: using: apps",
+                "programs send constant rates for a duration, or fetch once; for the rest write using: apps",
             )
 
 
@@ -97,7 +97,9 @@ class ProgramTraffic:
         """Whether all clients have ended."""
         if not self.running:
             return True
-        return all(job["state"] not in ("starting", "running") for job in self.lab.jobs() if int(job["job"]) in self.jobs)
+        return all(
+            job["state"] not in ("starting", "running") for job in self.lab.jobs() if int(job["job"]) in self.jobs
+        )
 
     def stop(self) -> None:
         """End clients and servers now."""

@@ -1,4 +1,4 @@
-"""From a study file to specifications: parameters found, references put in, everything checked before anything starts."""
+"""From a study file to specifications: references put in, everything checked before anything starts."""
 
 from __future__ import annotations
 
@@ -125,9 +125,10 @@ def read_study(
     document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None, text: str = ""
 ) -> Study:
     """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`."""
-    if not isinstance(document.data, dict):
+    given: Any = document.data
+    if not isinstance(given, dict):
         raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
-    data = cast(dict[str, Any], copy.deepcopy(document.data))
+    data: dict[str, Any] = copy.deepcopy(cast(dict[str, Any], given))
     document = dataclasses.replace(document, data=data)
     declared = _declared(document)
     values = {name: quantity for name, (quantity, _) in declared.items()}
@@ -234,8 +235,10 @@ def _child(target: Any, part: str) -> Any:
         if part.isdigit() and int(part) < len(entries):
             return entries[int(part)]
         for entry in entries:
-            if isinstance(entry, dict) and part in (entry.get("name"), entry.get("id")):
-                return cast(Any, entry)
+            if isinstance(entry, dict):
+                fields = cast(dict[str, Any], entry)
+                if part in (fields.get("name"), fields.get("id")):
+                    return fields
     return None
 
 

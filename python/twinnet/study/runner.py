@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from twinnet.errors import TwinnetError
 from twinnet.study.machine import describe_machine, describe_versions
 from twinnet.study.plan import PlannedRun
-from twinnet.study.store import Measured, ResultStore, StoreError, StoredRun
+from twinnet.study.store import Measured, ResultStore, StoredRun, StoreError
 
 __all__ = ["Executor", "Interrupted", "Observer", "Outcome", "Progress", "run_plan"]
 
@@ -92,8 +92,8 @@ def run_plan(
 ) -> Outcome:
     """Make the runs of `plan` that `store` does not hold yet.
 
-    A run that fails is written down with its error and the rest go on. An interrupt (Ctrl-C) ends the runs that are going
-    on and returns; the same call later makes what is left.
+    A run that fails is written down with its error and the rest go on. An interrupt (Ctrl-C) ends the runs that are
+    going on and returns; the same call later makes what is left.
 
     Raises
     ------

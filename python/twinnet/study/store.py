@@ -172,7 +172,7 @@ class ResultStore:
 
         def fill(folder: Path) -> None:
             for name, frame in tables.items():
-                with open(folder / f"{name}.parquet", "wb") as file:
+                with (folder / f"{name}.parquet").open("wb") as file:
                     frame.write_parquet(file, compression="zstd")
                     file.flush()
                     os.fsync(file.fileno())
@@ -195,7 +195,7 @@ class ResultStore:
                 if target.exists():
                     # Only a failed run, or one that cannot be read, is ever made again.
                     shutil.rmtree(target)
-                os.rename(partial, target)
+                partial.rename(target)
                 _sync_folder(self.folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -217,7 +217,7 @@ class ResultStore:
 
     def _read(self, path: Path) -> StoredRun | None:
         try:
-            with open(path / "run.json", encoding="utf-8") as file:
+            with (path / "run.json").open(encoding="utf-8") as file:
                 record = json.load(file)
         except (OSError, ValueError):
             return None
@@ -229,7 +229,7 @@ class ResultStore:
         partial = self.folder / _partial_name(name)
         try:
             _write_synced(partial, content)
-            os.replace(partial, self.folder / name)
+            partial.replace(self.folder / name)
         finally:
             partial.unlink(missing_ok=True)
 
@@ -273,7 +273,7 @@ def _partial_name(run_id: str) -> str:
 def _start_of_process(pid: int) -> str | None:
     """When the process began, in clock ticks since boot: tells a process from a later one of the same number."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        with Path(f"/proc/{pid}/stat").open(encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
@@ -292,7 +292,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
+    with path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from twinnet.stats import Interval, t_interval
+from twinnet.stats import Interval, t_interval, t_quantile
 from twinnet.study.predicate import Aggregate, Check, Comparison, Side
 from twinnet.study.specification import Statement
 
@@ -127,10 +127,8 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return Interval(mean, mean, mean, confidence, "Welch"), fewest
-    from scipy.special import stdtrit
-
     degrees = variance**2 / sum(part**2 / (size - 1) for part, size in parts)
-    half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(variance)
+    half = t_quantile(confidence, degrees) * math.sqrt(variance)
     return Interval(mean, mean - half, mean + half, confidence, "Welch"), fewest
 
 
