@@ -3,6 +3,7 @@
 //! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP sequence number and
 //! flags, checksums. The layout of the headers is looked up once a cut, the payload copied once.
 
+use crate::big_endian::{array, get_u16, put_u16};
 use crate::checksum;
 use crate::extract::Layout;
 use crate::frame::{Checksum, Frame, Offload, Segmentation};
@@ -120,20 +121,6 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
     }
     let protocol = crate::extract::extension_headers(&bytes[..l4], l3 + 40, bytes[l3 + 6]).map_or(0, |found| found.0);
     checksum::pseudo_header_v6(&array(bytes, l3 + 8), &array(bytes, l3 + 24), protocol, transport_length)
-}
-
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut result = [0; N];
-    result.copy_from_slice(&bytes[at..at + N]);
-    result
-}
-
-fn get_u16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 impl Frame {
