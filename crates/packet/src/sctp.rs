@@ -57,7 +57,7 @@ impl Repr {
 }
 
 fn computed(bytes: &[u8]) -> u32 {
-    checksum::crc32c(&[&bytes[..field::CHECKSUM], &[0; 4], &bytes[HEADER_LENGTH..]])
+    checksum::crc32c(&[&bytes[..field::CHECKSUM], &[0; 4], &bytes[HEADER_LENGTH..]], 0)
 }
 
 impl fmt::Display for Repr {
