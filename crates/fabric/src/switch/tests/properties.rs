@@ -46,6 +46,7 @@ fn a_match() -> impl Strategy<Value = String> {
         Just("udp,udp_dst=81".to_owned()),
         Just("tcp6,tcp_dst=80,ipv6_dst=fd00::/64".to_owned()),
         (0..0x100_u32).prop_map(|flags| format!("tcp,tcp_flags={flags:#x}/0x12")),
+        (0..0x200_u32).prop_map(|flags| format!("tcp,tcp_flags={flags}")),
         Just("icmp6,icmp_type=136,icmp_code=0,nd_target=fe80::1,nd_tll=00:00:00:00:00:01".to_owned()),
         Just("mpls,mpls_label=5,mpls_bos=1".to_owned()),
     ];
