@@ -66,14 +66,13 @@ pub fn update(before: u16, old: &[u8], new: &[u8]) -> u16 {
     !update_sum(!before, old, new)
 }
 
-/// CRC-32C of `chunks` one after another, as SCTP carries it (RFC 9260, appendix A); written to the header little-endian.
+/// CRC-32C of `chunks` one after another and then `zeros` bytes of zero, as SCTP carries it (RFC 9260, appendix A); written to
+/// the header little-endian.
 #[must_use]
-pub fn crc32c(chunks: &[&[u8]]) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in chunks.iter().copied().flatten() {
-        crc = (crc >> 8) ^ CRC32C[((crc ^ u32::from(*byte)) & 0xff) as usize];
-    }
-    !crc
+pub fn crc32c(chunks: &[&[u8]], zeros: u64) -> u32 {
+    let step = |crc: u32, byte: u8| (crc >> 8) ^ CRC32C[((crc ^ u32::from(byte)) & 0xff) as usize];
+    let crc = chunks.iter().copied().flatten().fold(u32::MAX, |crc, &byte| step(crc, byte));
+    !(0..zeros).fold(crc, |crc, _| step(crc, 0))
 }
 
 const CRC32C: [u32; 256] = {
@@ -115,7 +114,8 @@ mod tests {
 
     #[test]
     fn crc32c_of_the_usual_check_string() {
-        assert_eq!(crc32c(&[b"1234", b"56789"]), 0xe306_9283);
+        assert_eq!(crc32c(&[b"1234", b"56789"], 0), 0xe306_9283);
+        assert_eq!(crc32c(&[b"1234"], 3), crc32c(&[b"1234\0\0\0"], 0));
     }
 
     fn plain(bytes: &[u8]) -> u16 {

@@ -1,14 +1,34 @@
 //! Frames and the headers in them. No I/O, no clock.
+//!
+//! A protocol is a file: a checked view of bytes (`Packet`), what they say (`Repr`), and how it is written back. What switches need of all
+//! protocols at once is the [`FlowKey`]; what they change in place is a [`Rewrite`]. Left out: reassembly of fragments, IPv4 options, IGMP,
+//! SCTP chunks, the payload of MPLS.
 
-pub mod checksum;
+mod big_endian;
 mod extract;
 mod flow_key;
 mod frame;
+mod malformed;
 mod rewrite;
 mod segment;
+
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod icmpv4;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
+pub mod mpls;
+pub mod pcapng;
+pub mod sctp;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
 
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
 pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};
+pub use malformed::Malformed;
 pub use rewrite::Rewrite;
 pub use segment::Frames;

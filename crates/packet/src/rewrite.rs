@@ -246,9 +246,8 @@ fn change(frame: &mut Frame, layout: Layout, at: usize, new: &[u8], covered: Cov
 /// Computes SCTP's CRC anew: it has no cheap update worth its code. The elided payload counts as zeros.
 fn finish_sctp(frame: &mut Frame, layout: Layout) {
     let (Some(l4), Checksum::Complete) = (layout.l4(), frame.checksum) else { return };
-    let zeros = [0; 4];
-    let elided = vec![0; frame.elided as usize];
-    let crc = checksum::crc32c(&[&frame.bytes[l4..l4 + 8], &zeros, &frame.bytes[l4 + 12..], &elided]);
+    let headers = [&frame.bytes[l4..l4 + 8], &[0; 4], &frame.bytes[l4 + 12..]];
+    let crc = checksum::crc32c(&headers, u64::from(frame.elided));
     put(frame, l4 + 8, &crc.to_le_bytes());
 }
 

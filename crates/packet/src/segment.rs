@@ -3,12 +3,35 @@
 //! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP sequence number and
 //! flags, checksums. The layout of the headers is looked up once a cut, the payload copied once.
 
+use crate::big_endian::{array, get_u16, put_u16};
 use crate::checksum;
 use crate::extract::Layout;
 use crate::frame::{Checksum, Frame, Offload, Segmentation};
 
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
+
+impl Offload {
+    /// The offload of a super-segment `bytes`, its header's length read from the headers themselves: the length that
+    /// `virtio_net_hdr` tells is a hint that may cover payload. `None` when the headers are not of that kind.
+    #[must_use]
+    pub fn of_headers(bytes: &[u8], kind: Segmentation, segment: u16, ecn: bool) -> Option<Self> {
+        let layout = Layout::of(bytes);
+        let (l3, l4) = (layout.l3()?, layout.l4()?);
+        let header = header_end(bytes, kind, layout.protocol(), l3, l4)?;
+        let header = u16::try_from(header).ok().filter(|_| segment > 0 && header <= bytes.len())?;
+        Some(Self { kind, segment, header, ecn })
+    }
+}
+
+/// Where the transport header ends, if it is one of that kind.
+fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usize) -> Option<usize> {
+    match (kind, bytes[l3] >> 4, protocol) {
+        (Segmentation::Tcp4, 4, 6) | (Segmentation::Tcp6, 6, 6) => Some(l4 + usize::from(bytes[l4 + 12] >> 4) * 4),
+        (Segmentation::Udp, 4 | 6, 17) => Some(l4 + 8),
+        _ => None,
+    }
+}
 
 /// Where a piece stands in its train.
 #[derive(Clone, Copy)]
@@ -39,14 +62,9 @@ impl Cutter {
         let offload = frame.offload?;
         let layout = Layout::of(frame.bytes.get(..usize::from(offload.header))?);
         let (l3, l4) = (layout.l3()?, layout.l4()?);
-        let (version, protocol) = (frame.bytes[l3] >> 4, layout.protocol());
-        let (header, checksum_offset) = match (offload.kind, version, protocol) {
-            (Segmentation::Tcp4, 4, 6) | (Segmentation::Tcp6, 6, 6) => {
-                (l4 + usize::from(frame.bytes[l4 + 12] >> 4) * 4, 16)
-            }
-            (Segmentation::Udp, 4 | 6, 17) => (l4 + 8, 6),
-            _ => return None,
-        };
+        let protocol = layout.protocol();
+        let header = header_end(&frame.bytes, offload.kind, protocol, l3, l4)?;
+        let checksum_offset = if protocol == 17 { 6 } else { 16 };
         let partial_fits = match frame.checksum {
             Checksum::Complete => true,
             Checksum::Partial { start, offset } => usize::from(start) == l4 && offset == checksum_offset,
@@ -120,20 +138,6 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
     }
     let protocol = crate::extract::extension_headers(&bytes[..l4], l3 + 40, bytes[l3 + 6]).map_or(0, |found| found.0);
     checksum::pseudo_header_v6(&array(bytes, l3 + 8), &array(bytes, l3 + 24), protocol, transport_length)
-}
-
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut result = [0; N];
-    result.copy_from_slice(&bytes[at..at + N]);
-    result
-}
-
-fn get_u16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 impl Frame {

@@ -205,7 +205,7 @@ fn an_sctp_port_change_computes_the_crc_anew() {
     let mut layout = Layout::of(&frame.bytes);
     Rewrite::DestinationPort(9).apply(&mut frame, &mut layout);
     transport[2..4].copy_from_slice(&[0, 9]);
-    assert_eq!(&frame.bytes[42..46], &checksum::crc32c(&[&transport]).to_le_bytes());
+    assert_eq!(&frame.bytes[42..46], &checksum::crc32c(&[&transport], 0).to_le_bytes());
 }
 
 #[test]

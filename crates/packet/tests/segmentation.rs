@@ -149,6 +149,15 @@ fn a_claim_that_the_headers_do_not_bear_out_is_unsound_and_not_cut() {
 }
 
 #[test]
+fn the_header_of_a_super_segment_is_found_in_its_bytes() {
+    let train = train(Segmentation::Tcp4, &[1; 25], 0, 10);
+    assert_eq!(Offload::of_headers(&train.bytes, Segmentation::Tcp4, 10, true), train.offload);
+    assert_eq!(Offload::of_headers(&train.bytes, Segmentation::Udp, 10, true), None);
+    assert_eq!(Offload::of_headers(&train.bytes, Segmentation::Tcp4, 0, true), None);
+    assert_eq!(Offload::of_headers(&train.bytes[..60], Segmentation::Tcp4, 10, true), None);
+}
+
+#[test]
 fn a_partial_checksum_outside_of_the_frame_is_forgotten() {
     let mut frame = Frame::new(vec![0; 20]);
     frame.checksum = Checksum::Partial { start: 19, offset: 0 };

@@ -133,8 +133,12 @@ impl fmt::Display for Action {
             Self::PopVlan => f.write_str("pop_vlan"),
             Self::DecrementTtl => f.write_str("dec_ttl"),
             Self::GotoTable(table) => write!(f, "goto_table:{table}"),
-            Self::WriteMetadata { value, mask: u64::MAX } => write!(f, "write_metadata:{value:#x}"),
-            Self::WriteMetadata { value, mask } => write!(f, "write_metadata:{value:#x}/{mask:#x}"),
+            Self::WriteMetadata { value, mask: u64::MAX } => {
+                write!(f, "write_metadata:{}", value::hexadecimal((*value).into()))
+            }
+            Self::WriteMetadata { value, mask } => {
+                write!(f, "write_metadata:{}/{mask:#x}", value::hexadecimal((*value).into()))
+            }
             Self::WriteActions(actions) => write!(f, "write_actions({})", List(actions)),
             Self::ClearActions => f.write_str("clear_actions"),
             Self::Resubmit { port: Some(port), table: None } => write!(f, "resubmit:{}", value::show_port(*port)),

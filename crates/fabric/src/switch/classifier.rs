@@ -161,3 +161,39 @@ impl Classifier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use twinnet_packet::Field;
+
+    fn exact(field: Field, value: u128) -> Match {
+        let mut matching = Match::default();
+        assert!(matching.restrict(field, value, field.maximum()));
+        matching
+    }
+
+    #[test]
+    fn the_older_of_two_equal_priorities_wins_although_its_tuple_is_searched_later() {
+        let mut classifier = Classifier::new(1);
+        classifier.insert(&exact(Field::NW_DST, 4), 5, 0, 10);
+        // The other tuple comes first, for the sake of a flow that does not match.
+        classifier.insert(&exact(Field::TP_DST, 99), 9, 1, 11);
+        classifier.insert(&exact(Field::TP_DST, 80), 5, 2, 12);
+        let key = FlowKey::ZERO.with(Field::NW_DST, 4).with(Field::TP_DST, 80);
+        assert_eq!(classifier.find(&key), Some(10));
+    }
+
+    #[test]
+    fn a_tuple_sinks_when_its_highest_flow_goes() {
+        let mut classifier = Classifier::new(1);
+        classifier.insert(&exact(Field::TP_DST, 80), 9, 0, 10);
+        classifier.insert(&exact(Field::TP_DST, 81), 1, 1, 11);
+        classifier.insert(&exact(Field::NW_DST, 4), 5, 2, 12);
+        let key = FlowKey::ZERO.with(Field::NW_DST, 4).with(Field::TP_DST, 80);
+        assert_eq!(classifier.find(&key), Some(10));
+        classifier.remove(&exact(Field::TP_DST, 80), 10);
+        assert_eq!((classifier.find(&key), classifier.len()), (Some(12), 2));
+        assert_eq!(classifier.tuples[0].highest_priority, 5);
+    }
+}

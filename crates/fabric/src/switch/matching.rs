@@ -50,6 +50,7 @@ impl Match {
             let value = self.value.get(field.field);
             let text = match field.format {
                 Format::Hexadecimal if name == "dl_type" => format!("{value:#06x}"),
+                Format::Hexadecimal if name == "ipv6_label" && mask == field.field.maximum() => format!("{value:#07x}"),
                 _ => value::show_masked(field, value, mask),
             };
             parts.push(format!("{name}={text}"));

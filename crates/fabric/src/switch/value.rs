@@ -48,15 +48,21 @@ pub(super) fn port(text: &str) -> Option<u32> {
     ((1..=PORT_MAX).contains(&value) || value == PORT_LOCAL).then_some(value)
 }
 
+fn tcp_flag(name: &str) -> Option<u128> {
+    TCP_FLAGS.iter().position(|known| known.eq_ignore_ascii_case(name)).map(|bit| 1 << bit)
+}
+
+/// Flags by name: `+syn-ack` (these set, those not) or `syn|ack` (these set, no others).
 fn tcp_flags(text: &str) -> Option<(u128, u128)> {
     if !text.starts_with(['+', '-']) {
-        return None;
+        let flags = text.split('|').try_fold(0, |flags, name| Some(flags | tcp_flag(name)?))?;
+        return Some((flags, 0xfff));
     }
     let (mut value, mut mask) = (0, 0);
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
         let name_end = rest[1..].find(['+', '-']).map_or(rest.len(), |at| at + 1);
-        let bit = 1 << TCP_FLAGS.iter().position(|&name| rest[1..name_end].eq_ignore_ascii_case(name))?;
+        let bit = tcp_flag(&rest[1..name_end])?;
         mask |= bit;
         if sign == '+' {
             value |= bit;
@@ -122,7 +128,10 @@ pub(super) fn allowed(field: &MatchField) -> String {
         Format::Ipv6 => "an IPv6 address such as fd00::4, with an optional /prefix or /mask".to_owned(),
         Format::Port => format!("a port number from 1 to {PORT_MAX}, or LOCAL"),
         Format::TcpFlags => {
-            format!("flags such as +syn-ack ({}), or a number up to 0xfff with an optional /mask", TCP_FLAGS.join(", "))
+            format!(
+                "flags such as +syn-ack or syn|ack ({}), or a number up to 0xfff with an optional /mask",
+                TCP_FLAGS.join(", ")
+            )
         }
         Format::Fragment => "no, yes, first, later or not_later".to_owned(),
         Format::TypeOfService => {
@@ -132,6 +141,18 @@ pub(super) fn allowed(field: &MatchField) -> String {
         Format::Decimal | Format::VlanPriority => format!("a number from 0 to {}{mask}", field.maximum()),
         Format::Hexadecimal => format!("a number from 0 to {:#x}{mask}", field.maximum()),
     }
+}
+
+/// Writes a number as C's `%#x` does: zero without a prefix.
+pub(super) fn hexadecimal(value: u128) -> String {
+    if value == 0 {
+        return "0".to_owned();
+    }
+    format!("{value:#x}")
+}
+
+fn named_flags(flags: u128) -> impl Iterator<Item = &'static str> {
+    TCP_FLAGS.into_iter().enumerate().filter(move |(bit, _)| flags >> bit & 1 == 1).map(|(_, name)| name)
 }
 
 /// Writes a value.
@@ -145,7 +166,8 @@ pub(super) fn show(format: Format, value: u128) -> String {
         Format::Ipv6 => Ipv6Addr::from_bits(value).to_string(),
         Format::Port => show_port(u32::try_from(value).unwrap_or(u32::MAX)),
         Format::TypeOfService => (value << 2).to_string(),
-        Format::Hexadecimal => format!("{value:#x}"),
+        Format::Hexadecimal => hexadecimal(value),
+        Format::TcpFlags if (1..=0xff).contains(&value) => named_flags(value).collect::<Vec<_>>().join("|"),
         Format::TcpFlags => format!("{value:#05x}"),
         Format::Decimal | Format::VlanPriority | Format::VlanOrNone | Format::Fragment => value.to_string(),
     }
@@ -182,9 +204,10 @@ pub(super) fn show_masked(field: &MatchField, value: u128, mask: u128) -> String
         }
         Format::Mac => format!("{}/{}", show(field.format, value), show(field.format, mask)),
         Format::TcpFlags if mask <= 0xff => {
-            let named = TCP_FLAGS.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
-            named.map(|(bit, name)| format!("{}{name}", if value >> bit & 1 == 1 { '+' } else { '-' })).collect()
+            let sign = |name| if named_flags(value).any(|set| set == name) { '+' } else { '-' };
+            named_flags(mask).map(|name| format!("{}{name}", sign(name))).collect()
         }
+        Format::Hexadecimal => format!("{}/{}", hexadecimal(value), hexadecimal(mask)),
         _ => format!("{value:#x}/{mask:#x}"),
     }
 }

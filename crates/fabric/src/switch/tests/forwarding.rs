@@ -95,3 +95,10 @@ fn a_frame_too_short_to_have_addresses_does_no_harm() {
     }
     assert_eq!(switch.counters().received, 14);
 }
+
+#[test]
+fn a_switch_can_move_to_another_thread() {
+    let mut switch = switch(FailMode::Standalone);
+    let ports = std::thread::spawn(move || ports(&send(&mut switch, 1, &arp(1, 4)))).join().unwrap();
+    assert_eq!(ports, [2, 3, 4]);
+}

@@ -46,6 +46,7 @@ fn a_match() -> impl Strategy<Value = String> {
         Just("udp,udp_dst=81".to_owned()),
         Just("tcp6,tcp_dst=80,ipv6_dst=fd00::/64".to_owned()),
         (0..0x100_u32).prop_map(|flags| format!("tcp,tcp_flags={flags:#x}/0x12")),
+        (0..0x200_u32).prop_map(|flags| format!("tcp,tcp_flags={flags}")),
         Just("icmp6,icmp_type=136,icmp_code=0,nd_target=fe80::1,nd_tll=00:00:00:00:00:01".to_owned()),
         Just("mpls,mpls_label=5,mpls_bos=1".to_owned()),
     ];
@@ -129,6 +130,20 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    /// A flow of table 0 that many frames match, with many actions.
+    fn a_dense_flow()(
+        matching in prop::sample::select(vec!["", "ip", "tcp", "tcp6", "udp", "arp", "dl_vlan_pcp=1"]),
+        actions in prop::collection::vec(an_action(0), 1..10),
+        priority in 0..3,
+    ) -> String {
+        let allowed = |action: &String| parse::flow(&format!("{matching},actions={action}")).is_ok();
+        let actions: Vec<_> = actions.into_iter().filter(allowed).collect();
+        let actions = if actions.is_empty() { "drop".to_owned() } else { actions.join(",") };
+        format!("priority={priority},{matching},actions={actions}")
+    }
+}
+
 fn with_flows(flows: &[String]) -> Switch {
     secure(&flows.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -136,7 +151,7 @@ fn with_flows(flows: &[String]) -> Switch {
 proptest! {
     #[test]
     fn cached_and_fresh_decisions_agree(
-        flows in prop::collection::vec(a_flow(), 0..12),
+        flows in prop::collection::vec(prop_oneof![a_flow(), a_dense_flow()], 0..12),
         frames in prop::collection::vec((1..4_u32, a_frame()), 1..30),
     ) {
         let mut switch = with_flows(&flows);
@@ -161,7 +176,7 @@ proptest! {
 
     #[test]
     fn the_tables_find_what_a_linear_search_finds(
-        flows in prop::collection::vec(a_flow(), 0..20),
+        flows in prop::collection::vec(prop_oneof![a_flow(), a_dense_flow()], 0..20),
         frames in prop::collection::vec((1..4_u32, a_frame()), 1..20),
         deleted in a_match(),
     ) {
@@ -197,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_frame_becomes_is_what_its_key_becomes(flows in prop::collection::vec(a_flow(), 1..8), frame in a_frame()) {
+    fn what_a_frame_becomes_is_what_its_key_becomes(flows in prop::collection::vec(a_dense_flow(), 1..6), frame in a_frame()) {
         let switch = with_flows(&flows);
         let (key, mut layout) = FlowKey::extract_with_layout(1, &frame.bytes);
         let (decision, after) = walk(&switch.pipeline, &key, false);

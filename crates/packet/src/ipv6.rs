@@ -1,0 +1,220 @@
+//! IPv6 headers and the extension headers after them (RFC 8200).
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use crate::big_endian::{array, get_u16, get_u32, put_u16, put_u32};
+use crate::checksum;
+use crate::extract::extension_headers;
+use crate::malformed::{need, Malformed};
+
+mod field {
+    pub const VERSION_CLASS_LABEL: usize = 0;
+    pub const PAYLOAD_LENGTH: usize = 4;
+    pub const NEXT_HEADER: usize = 6;
+    pub const HOP_LIMIT: usize = 7;
+    pub const SOURCE: usize = 8;
+    pub const DESTINATION: usize = 24;
+}
+
+/// Bytes of the header without extensions.
+pub const HEADER_LENGTH: usize = 40;
+
+/// What stands behind the extension headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpperLayer {
+    /// Its protocol.
+    pub protocol: u8,
+    /// Where it begins, from the IPv6 header on.
+    pub offset: usize,
+    /// Whether there was a fragment header that makes this a fragment.
+    pub fragment: bool,
+    /// Whether this is a fragment other than the first: what stands at `offset` is no header.
+    pub later_fragment: bool,
+}
+
+/// A view of bytes as an IPv6 packet. The payload may be elided.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<T>(T);
+
+impl<T: AsRef<[u8]>> Packet<T> {
+    /// A view, when the header is there in full.
+    ///
+    /// # Errors
+    /// [`Malformed::Truncated`]; [`Malformed::Field`] for another version.
+    pub fn new_checked(bytes: T) -> Result<Self, Malformed> {
+        need(bytes.as_ref(), HEADER_LENGTH)?;
+        let version = bytes.as_ref()[field::VERSION_CLASS_LABEL] >> 4;
+        if version != 6 {
+            return Err(Malformed::Field { field: "version", value: version.into() });
+        }
+        Ok(Self(bytes))
+    }
+
+    /// Differentiated services code point and ECN.
+    pub fn traffic_class(&self) -> u8 {
+        (get_u32(self.0.as_ref(), field::VERSION_CLASS_LABEL) >> 20 & 0xff) as u8
+    }
+
+    /// Flow label, 20 bits.
+    pub fn flow_label(&self) -> u32 {
+        get_u32(self.0.as_ref(), field::VERSION_CLASS_LABEL) & 0xf_ffff
+    }
+
+    /// Bytes after this header; 0 in a super-segment that is too long to say.
+    pub fn payload_length(&self) -> u16 {
+        get_u16(self.0.as_ref(), field::PAYLOAD_LENGTH)
+    }
+
+    /// What follows: an extension header or the upper layer.
+    pub fn next_header(&self) -> u8 {
+        self.0.as_ref()[field::NEXT_HEADER]
+    }
+
+    /// Hop limit.
+    pub fn hop_limit(&self) -> u8 {
+        self.0.as_ref()[field::HOP_LIMIT]
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> Ipv6Addr {
+        Ipv6Addr::from(array::<16>(self.0.as_ref(), field::SOURCE))
+    }
+
+    /// Where it goes.
+    pub fn destination(&self) -> Ipv6Addr {
+        Ipv6Addr::from(array::<16>(self.0.as_ref(), field::DESTINATION))
+    }
+
+    /// The stored part of what follows the header, without the padding of a short frame.
+    pub fn payload(&self) -> &[u8] {
+        &self.0.as_ref()[HEADER_LENGTH..self.end()]
+    }
+
+    fn end(&self) -> usize {
+        let stored = self.0.as_ref().len();
+        match usize::from(self.payload_length()) {
+            0 => stored,
+            length => stored.min(HEADER_LENGTH + length),
+        }
+    }
+
+    /// Walks the extension headers (hop-by-hop, routing, destination options, authentication, fragment; at most 16 of them).
+    ///
+    /// # Errors
+    /// [`Malformed::Field`] where they are cut short or too many.
+    pub fn upper_layer(&self) -> Result<UpperLayer, Malformed> {
+        let bytes = &self.0.as_ref()[..self.end()];
+        let next = self.next_header();
+        let (protocol, offset, fragment) = extension_headers(bytes, HEADER_LENGTH, next)
+            .ok_or(Malformed::Field { field: "next header", value: next.into() })?;
+        Ok(UpperLayer { protocol, offset, fragment: fragment & 1 != 0, later_fragment: fragment & 2 != 0 })
+    }
+}
+
+/// A header without extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// Where it comes from.
+    pub source: Ipv6Addr,
+    /// Where it goes.
+    pub destination: Ipv6Addr,
+    /// What follows.
+    pub next_header: u8,
+    /// Differentiated services code point and ECN.
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Bytes that follow.
+    pub payload_length: u16,
+}
+
+impl Repr {
+    /// The header that a view shows.
+    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Self {
+        Self {
+            source: packet.source(),
+            destination: packet.destination(),
+            next_header: packet.next_header(),
+            traffic_class: packet.traffic_class(),
+            flow_label: packet.flow_label(),
+            hop_limit: packet.hop_limit(),
+            payload_length: packet.payload_length(),
+        }
+    }
+
+    /// Writes the header to the first [`HEADER_LENGTH`] of `bytes`; bits beyond the flow label are cut off.
+    pub fn emit(&self, bytes: &mut [u8]) {
+        let first = 6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label & 0xf_ffff;
+        put_u32(bytes, field::VERSION_CLASS_LABEL, first);
+        put_u16(bytes, field::PAYLOAD_LENGTH, self.payload_length);
+        bytes[field::NEXT_HEADER] = self.next_header;
+        bytes[field::HOP_LIMIT] = self.hop_limit;
+        bytes[field::SOURCE..field::DESTINATION].copy_from_slice(&self.source.octets());
+        bytes[field::DESTINATION..HEADER_LENGTH].copy_from_slice(&self.destination.octets());
+    }
+
+    /// The sum of the pseudo-header for an upper layer that follows this header at once.
+    #[must_use]
+    pub fn pseudo_header(&self) -> u16 {
+        let (source, destination) = (self.source.octets(), self.destination.octets());
+        checksum::pseudo_header_v6(&source, &destination, self.next_header, self.payload_length.into())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IPv6 {} > {} next {} hops {}", self.source, self.destination, self.next_header, self.hop_limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hop-by-hop options, then a first fragment of UDP.
+    fn bytes() -> Vec<u8> {
+        let mut bytes = vec![0x6b, 0x81, 0x23, 0x45, 0, 24, 0, 64];
+        bytes.extend(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).octets());
+        bytes.extend(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 4).octets());
+        bytes.extend([44, 0, 1, 4, 0, 0, 0, 0]);
+        bytes.extend([17, 0, 0, 1, 0, 0, 0, 9]);
+        bytes.extend([0x9c, 0x40, 0x13, 0x8b, 0, 8, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn deconstruct_and_construct() {
+        let bytes = bytes();
+        let packet = Packet::new_checked(&bytes).unwrap();
+        let repr = Repr::parse(&packet);
+        assert_eq!((repr.traffic_class, repr.flow_label, repr.payload_length), (0xb8, 0x12345, 24));
+        let mut again = bytes.clone();
+        again[..40].fill(0xff);
+        repr.emit(&mut again);
+        assert_eq!(again, bytes);
+        assert_eq!(repr.to_string(), "IPv6 fd00::1 > fd00::4 next 0 hops 64");
+    }
+
+    #[test]
+    fn extension_headers_lead_to_the_upper_layer() {
+        let mut bytes = bytes();
+        let first = UpperLayer { protocol: 17, offset: 56, fragment: true, later_fragment: false };
+        assert_eq!(Packet::new_checked(&bytes).unwrap().upper_layer(), Ok(first));
+        bytes[51] = 8;
+        let later = Packet::new_checked(&bytes).unwrap().upper_layer().unwrap();
+        assert!(later.later_fragment);
+    }
+
+    #[test]
+    fn impossible_headers() {
+        let bytes = bytes();
+        assert!(matches!(Packet::new_checked(&bytes[..39]), Err(Malformed::Truncated { .. })));
+        assert!(Packet::new_checked(&bytes[..47]).unwrap().upper_layer().is_err());
+        let mut other = bytes;
+        other[0] = 0x45;
+        assert!(matches!(Packet::new_checked(&other), Err(Malformed::Field { field: "version", value: 4 })));
+    }
+}
