@@ -31,7 +31,7 @@ pub struct Capture {
     dropped: u64,
     written_bytes: u64,
     limit_bytes: u64,
-    snap: usize,
+    snap: u32,
     failed: Arc<AtomicU64>,
     epoch_ns: u64,
 }
@@ -61,10 +61,10 @@ impl Capture {
                 }
             }
         })?;
-        let snap = snap.map_or(usize::MAX, |bytes| bytes as usize);
+        let snap = snap.unwrap_or(0);
         let mut batch = Vec::with_capacity(BATCH + 4096);
-        pcapng::write_section_header(&mut batch);
-        pcapng::write_interface(&mut batch, name, u32::try_from(snap).unwrap_or(0));
+        pcapng::section_header(&mut batch, concat!("twinnet ", env!("CARGO_PKG_VERSION")));
+        pcapng::interface_description(&mut batch, name, snap);
         Ok(Self {
             sender: Some(sender),
             writer: Some(writer),
@@ -98,7 +98,7 @@ impl Capture {
             complete.finish_checksum();
             &complete
         };
-        pcapng::write_packet(&mut self.batch, 0, self.epoch_ns + at.as_ns(), shown, self.snap, direction);
+        pcapng::enhanced_packet(&mut self.batch, 0, at, self.epoch_ns, shown, direction, self.snap);
         self.batch_frames += 1;
         if self.batch.len() >= BATCH {
             self.flush();

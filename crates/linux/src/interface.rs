@@ -25,6 +25,7 @@ pub enum InterfaceKind {
 }
 
 /// A host's interface as the fabric holds it.
+#[derive(Debug)]
 pub struct HostInterface {
     /// Index of the host among the network's nodes.
     pub node: usize,

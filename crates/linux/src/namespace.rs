@@ -38,6 +38,7 @@ pub struct HostNamespace {
 }
 
 /// What building gave: the hosts in the order of the nodes, their interfaces, and what these are.
+#[derive(Debug)]
 pub struct Built {
     /// The hosts.
     pub hosts: Vec<HostNamespace>,

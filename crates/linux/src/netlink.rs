@@ -57,6 +57,7 @@ pub struct Pair<'a> {
 }
 
 /// A socket to the kernel and the requests that wait to be sent together.
+#[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
     packet: Vec<u8>,
