@@ -30,7 +30,12 @@ def twinnet(folder, *arguments):
     package = str(Path(__file__).parents[1] / "python")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=180
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
     )
 
 

@@ -50,8 +50,7 @@ class WrittenLab:
     def start(self, traffic, at):
         number = 1 + sum(call[0] == "start" for call in self.calls)
         self.calls.append(("start", traffic.sender.kind, traffic.sender.host, at))
-        stop = lambda: self.calls.append(("stop", number))
-        return SimpleNamespace(flow=number, stop=stop)
+        return SimpleNamespace(flow=number, stop=lambda: self.calls.append(("stop", number)))
 
     def wait(self, handles, until):
         self.calls.append(("wait", len(handles)))

@@ -5,10 +5,11 @@ scipy is imported by the functions that need it: it takes most of a second to im
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +119,11 @@ def _vector(samples: Samples, least: int, what: str) -> Vector:
     return values
 
 
+def _scipy(name: str) -> Any:
+    """A module of scipy, imported when it is first needed; scipy carries no type hints."""
+    return importlib.import_module(name)
+
+
 def _check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
         raise ValueError(f"a confidence level lies between 0 and 1, for example 0.95; {level!r} does not")
@@ -165,9 +171,8 @@ def t_interval(samples: Samples, level: float = 0.95) -> Interval:
 
 def t_quantile(level: float, degrees_of_freedom: float) -> float:
     """The half width of a two-sided interval at `level` in standard errors: Student's t at `degrees_of_freedom`."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees_of_freedom, 0.5 + level / 2))
+    special = _scipy("scipy.special")
+    return float(special.stdtrit(degrees_of_freedom, 0.5 + level / 2))
 
 
 def welch_interval(first: Samples, second: Samples, level: float = 0.95) -> Interval:
@@ -231,25 +236,23 @@ def bootstrap_interval(
 
 
 def _bca_tails(draws: Vector, jackknife: Vector, estimate: float, tails: tuple[float, float]) -> tuple[float, float]:
-    from scipy.special import ndtr, ndtri
-
+    special = _scipy("scipy.special")
     below = (float(np.sum(draws < estimate)) + 0.5 * float(np.sum(draws == estimate))) / draws.size
-    bias = float(ndtri(min(max(below, 0.5 / draws.size), 1 - 0.5 / draws.size)))
+    bias = float(special.ndtri(min(max(below, 0.5 / draws.size), 1 - 0.5 / draws.size)))
     deviation = jackknife.mean() - jackknife
     spread = float(np.sum(deviation**2)) ** 1.5
     acceleration = float(np.sum(deviation**3)) / (6 * spread) if spread > 0 else 0.0
 
     def adjusted(tail: float) -> float:
-        z = bias + float(ndtri(tail))
-        return float(ndtr(bias + z / (1 - acceleration * z)))
+        z = bias + float(special.ndtri(tail))
+        return float(special.ndtr(bias + z / (1 - acceleration * z)))
 
     return adjusted(tails[0]), adjusted(tails[1])
 
 
 def shapiro_wilk(samples: Samples) -> TestResult:
     """Shapiro-Wilk test of normality (Shapiro and Wilk 1965; Royston 1995, AS R94); 3 to 5000 samples."""
-    from scipy import stats
-
+    stats = _scipy("scipy.stats")
     values = _vector(samples, 3, "the Shapiro-Wilk test")
     if values.size > 5000:
         raise ValueError(f"the Shapiro-Wilk test takes at most 5000 samples, not {values.size}; use Anderson-Darling")
@@ -265,8 +268,7 @@ def anderson_darling(samples: Samples) -> TestResult:
     The statistic is adjusted for the sample's size, the p-value from D'Agostino and Stephens 1986, Goodness-of-Fit
     Techniques, table 4.9 (case 3).
     """
-    from scipy.special import log_ndtr
-
+    special = _scipy("scipy.special")
     values = np.sort(_vector(samples, 8, "the Anderson-Darling test"))
     spread = float(np.std(values, ddof=1))
     if spread == 0:
@@ -274,7 +276,7 @@ def anderson_darling(samples: Samples) -> TestResult:
     z = (values - values.mean()) / spread
     n = values.size
     rank = np.arange(1, n + 1)
-    square = -n - float(np.sum((2 * rank - 1) * (log_ndtr(z) + log_ndtr(-z[::-1])))) / n
+    square = -n - float(np.sum((2 * rank - 1) * (special.log_ndtr(z) + special.log_ndtr(-z[::-1])))) / n
     adjusted = square * (1 + 0.75 / n + 2.25 / n**2)
     if adjusted >= 0.6:
         p = math.exp(1.2937 - 5.709 * adjusted + 0.0186 * adjusted**2)
@@ -288,13 +290,12 @@ def anderson_darling(samples: Samples) -> TestResult:
 
 
 def _two_sided_t(name: str, difference: float, error: float, degrees: float) -> TestResult:
-    from scipy.special import stdtr
-
+    special = _scipy("scipy.special")
     if error == 0:
         same = difference == 0
         return TestResult(name, 0.0 if same else math.copysign(math.inf, difference), 1.0 if same else 0.0, degrees)
     t = difference / error
-    return TestResult(name, t, float(2 * stdtr(degrees, -abs(t))), degrees)
+    return TestResult(name, t, float(2 * special.stdtr(degrees, -abs(t))), degrees)
 
 
 def student_t_test(first: Samples, second: Samples) -> TestResult:
@@ -315,8 +316,7 @@ def welch_t_test(first: Samples, second: Samples) -> TestResult:
 
 def mann_whitney_u(first: Samples, second: Samples) -> TestResult:
     """Mann-Whitney U test, two-sided (Mann and Whitney 1947): exact for small samples without ties, else normal."""
-    from scipy import stats
-
+    stats = _scipy("scipy.stats")
     a, b = (_vector(first, 1, "the Mann-Whitney test"), _vector(second, 1, "the Mann-Whitney test"))
     result = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return TestResult("Mann-Whitney U", float(result.statistic), float(result.pvalue))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +30,20 @@ _SETTINGS: dict[str, Any] = {
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     """Draw `figure` into `folder` as `NAME.svg`, `NAME.pdf` and `NAME.png`."""
-    import matplotlib
-
+    # matplotlib's own hints are partial: its settings and figures are untyped here.
+    matplotlib: Any = importlib.import_module("matplotlib")
     # Without a display, whatever the caller's environment says.
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    pyplot: Any = importlib.import_module("matplotlib.pyplot")
 
-    # matplotlib's own hints are partial: its settings and figures are untyped here.
-    context: Any = matplotlib.rc_context
-
-    with context(_SETTINGS):
+    with matplotlib.rc_context(_SETTINGS):
         count = len(figure.panels)
         columns = min(count, 3)
         rows = -(-count // columns)
         size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
-        make: Any = pyplot.subplots
-        drawn, axes = make(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained")
+        drawn, axes = pyplot.subplots(
+            rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+        )
         try:
             for place, panel in enumerate(figure.panels):
                 _draw_panel(axes[place // columns][place % columns], figure, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Iterable
@@ -15,9 +16,9 @@ __all__ = ["plotly_source", "script_json", "traces_of_panel"]
 
 def plotly_source() -> str:
     """The source of plotly.js, to be put into the page once."""
-    from plotly.offline import get_plotlyjs
-
-    return get_plotlyjs().replace("</script", "<\\/script")
+    # plotly carries no type hints.
+    offline: Any = importlib.import_module("plotly.offline")
+    return offline.get_plotlyjs().replace("</script", "<\\/script")
 
 
 def script_json(value: Any) -> str:

@@ -92,9 +92,9 @@ def _statistics(analysis: Analysis) -> str:
     percent = f"{analysis.specification.confidence * 100:g} %"
     return (
         f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
-        "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the study "
-        "by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence interval of "
-        "the difference of its two sides lies where the statement claims, not supported when it lies wholly on the "
+        "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the "
+        "study by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence "
+        "interval of the difference of its two sides lies where it claims, not supported when it lies wholly on the "
         "other side, and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
     )
 

@@ -169,7 +169,7 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
     match entry.app:
         case "udp":
-            settings = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
+            settings: dict[str, Any] = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
             return apps.udp(source, entry.to, interval=interval, process=entry.process, **settings)
         case "tcp":
             return apps.tcp_bulk(source, entry.to, interval=interval, **port, **_given(duration=duration, size=size))
