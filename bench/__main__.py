@@ -8,14 +8,19 @@ import json
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 
 from bench.figure import Figure, print_figures
 from bench.machine import describe, missing
+from bench.quiet import Quiet
 
 PARTS = ("command_line", "start_stop", "throughput", "small_frames", "line_rate", "back_pressure", "idle")
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare")
+PATIENCE_S = 60.0
+QUICK_PATIENCE_S = 3.0
+"""How long a part may wait for a quiet machine."""
 
 
 def main() -> int:
@@ -33,27 +38,36 @@ def main() -> int:
     console.print("   ".join(f"{name}: {value}" for name, value in machine.items()), highlight=False)
     for reason in filter(None, map(missing, PEERS)):
         console.print(f"[yellow]{reason}[/]")
-    report: dict[str, object] = {"machine": machine, "quick": wanted.quick, "parts": {}}
+    parts: dict[str, object] = {}
+    report: dict[str, object] = {"machine": machine, "quick": wanted.quick, "parts": parts}
     measured: list[Figure] = []
     failed = False
     for name in wanted.parts or PARTS:
         part = importlib.import_module(f"bench.{name}")
         begin = time.monotonic()
         figures: list[Figure] = []
+        quiet = Quiet(QUICK_PATIENCE_S if wanted.quick else PATIENCE_S)
         try:
-            figures.extend(part.measure(wanted.quick))
+            figures.extend(part.measure(wanted.quick, quiet))
         except (OSError, TimeoutError) as error:
             failed = True
             console.print(f"[red]{name} could not be measured to the end:[/] {error}")
         print_figures(console, part.TITLE, figures)
-        console.print(f"{time.monotonic() - begin:.0f} s\n", style="dim", highlight=False)
+        others = (
+            f"; others took {median(quiet.seen):.0f} % of the machine, at most {max(quiet.seen):.0f} %"
+            if quiet.seen
+            else ""
+        )
+        console.print(f"{time.monotonic() - begin:.0f} s{others}\n", style="dim", highlight=False)
         measured += figures
-        report["parts"] |= {name: [figure.to_json() for figure in figures]}  # type: ignore[operator]
+        parts[name] = {"others_percent": quiet.seen, "figures": [figure.to_json() for figure in figures]}
         if wanted.json is not None:
             wanted.json.write_text(json.dumps(report, indent=1))
     missed = [figure.name for figure in measured if figure.met is False]
     judged = sum(figure.met is not None for figure in measured)
-    console.print(f"{judged - len(missed)} of {judged} targets are met" + (": all but " + "; ".join(missed) if missed else ""))
+    console.print(
+        f"{judged - len(missed)} of {judged} targets are met" + (": all but " + "; ".join(missed) if missed else "")
+    )
     return 1 if failed else 0
 
 

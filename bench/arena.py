@@ -37,7 +37,9 @@ class Arena:
         self._init = int(Path(f"/proc/{self._keeper.pid}/task/{self._keeper.pid}/children").read_text().split()[0])
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._keeper.kill()
         self._keeper.wait()
 
@@ -96,7 +98,9 @@ class Arena:
     def host_pair_on_switch(self) -> None:
         """Make the same hosts, each joined by a veth pair to one Open vSwitch in user space."""
         self._hosts()
-        self.run(["ovs-vsctl", "add-br", "s1", "--", "set", "bridge", "s1", "datapath_type=netdev", "fail_mode=standalone"])
+        self.run(
+            ["ovs-vsctl", "add-br", "s1", "--", "set", "bridge", "s1", "datapath_type=netdev", "fail_mode=standalone"]
+        )
         for host in ("h1", "h2"):
             self.run(["ip", "link", "add", f"{host}-s1", "type", "veth", "peer", "name", "eth0", "netns", host])
             self.run(["ip", "link", "set", f"{host}-s1", "up"])

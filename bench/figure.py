@@ -94,16 +94,28 @@ def _magnitude(value: float) -> int:
 def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> None:
     """Print one table, and the notes below it."""
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
-    for heading, justify in (("figure", "left"), ("ours", "right"), ("peers (ours / theirs)", "left"), ("target", "left")):
+    for heading, justify in (
+        ("figure", "left"),
+        ("ours", "right"),
+        ("peers (ours / theirs)", "left"),
+        ("target", "left"),
+    ):
         table.add_column(heading, justify=justify, overflow="fold")
     table.add_column("met")
     notes: list[str] = []
     for figure in figures:
         peers = [
-            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})" for name, samples in figure.peers.items()
+            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
+            for name, samples in figure.peers.items()
         ]
         met = {True: "[green]yes[/]", False: "[red]NO[/]", None: ""}[figure.met]
-        table.add_row(f"{figure.name} [{figure.unit}]".replace("[", "\\["), shown(figure.value), "\n".join(peers), figure.target, met)
+        table.add_row(
+            f"{figure.name} [{figure.unit}]".replace("[", "\\["),
+            shown(figure.value),
+            "\n".join(peers),
+            figure.target,
+            met,
+        )
         if figure.note:
             notes.append(f"  {figure.name}: {figure.note}")
     console.print(table)

@@ -84,7 +84,9 @@ class _CommandSite(Site):
 
 
 @contextmanager
-def lab_site(name: str, network: tn.Network, hosts: tuple[str, str] = ("h1", "h2"), interface: str = "auto") -> Iterator[Site]:
+def lab_site(
+    name: str, network: tn.Network, hosts: tuple[str, str] = ("h1", "h2"), interface: str = "auto"
+) -> Iterator[Site]:
     """A lab of ours."""
     with network.emulate(interface=interface) as lab:
         site = _LabSite(name, lab, hosts)
