@@ -21,6 +21,7 @@ use crate::capture::Capture;
 use crate::clock::LabClock;
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
+use crate::ingress::{Losses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::netlink::Netlink;
 use crate::network::NetworkSpec;
@@ -238,6 +239,8 @@ pub(crate) struct FabricLoop {
     pub(crate) clock: LabClock,
     pub(crate) spec: NetworkSpec,
     pub(crate) next_capture: u32,
+    /// What the hosts' interfaces had lost when the record of fidelity began.
+    pub(crate) losses_before: Arc<Mutex<Losses>>,
     options: RealtimeOptions,
     slip_after: Duration,
     receiver: Receiver<Request>,
@@ -300,6 +303,7 @@ impl FabricLoop {
             clock,
             spec: spec.clone(),
             next_capture: 0,
+            losses_before: Arc::default(),
             options,
             slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
             receiver,
@@ -384,6 +388,17 @@ impl FabricLoop {
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
         }
+    }
+
+    /// The interfaces that are asked for their losses.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        let of = |(port, held): (usize, &Option<Held>)| {
+            let held = held.as_ref()?;
+            let port = PortId(u32::try_from(port).ok()?);
+            let rated = self.fabric.direction_config(port)?.0.rate_bps.is_some();
+            Some(Watched { index: held.index, routing: held.routing.clone()?, rated })
+        };
+        self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
     }
 
     /// Changes links at `at` on the wall clock.

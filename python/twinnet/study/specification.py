@@ -112,11 +112,12 @@ class Traffic(_Strict):
     count: Count | None = None
     connections: Count | None = None
     interval_ps: DurationPs | None = Field(default=None, alias="interval")
+    congestion_control: Annotated[str, Field(min_length=1, max_length=15)] | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process"},
-        "tcp": {"port", "duration_ps", "bytes"},
-        "http": {"port", "bytes", "count", "connections"},
+        "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
+        "http": {"port", "bytes", "count", "connections", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes"},
     }
     _NEEDED = {
