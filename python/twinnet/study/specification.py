@@ -112,7 +112,7 @@ class Traffic(_Strict):
     count: Count | None = None
     connections: Count | None = None
     interval_ps: DurationPs | None = Field(default=None, alias="interval")
-    congestion_control: Annotated[str, Field(min_length=1, max_length=15)] | None = None
+    congestion_control: str | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process"},
@@ -139,6 +139,8 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
+        if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
+            raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
