@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,9 @@ def test_the_doctor_tells_of_each_ability_what_follows() -> None:
     for finding in findings:
         assert finding["found"] and finding["follows"]
         assert finding["ok"] is (finding["remedy"] == "")
+
+
+def test_every_public_name_is_there_without_a_further_import() -> None:
+    program = "import twinnet as tn; print(tn.lab.PIPE, [name for name in tn.__all__ if not hasattr(tn, name)])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "-1 []\n"
