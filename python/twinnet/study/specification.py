@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
-from twinnet.topology_schema import DirectionModel, NetworkModel, QueueModel
+from twinnet.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
 
 __all__ = [
     "Factor",
@@ -82,7 +82,7 @@ class Level(_Strict):
     text: str = ""
     set: dict[str, Scalar] = {}
     queues: dict[str, QueueModel | None] = {}
-    flows: dict[str, list[str]] = {}
+    flows: dict[str, list[FlowText]] = {}
     links: dict[str, DirectionModel] = {}
 
 
