@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import apps, errors, fidelity, programs, qos, templates, units
+    from twinnet import apps, errors, fidelity, lab, programs, qos, templates, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.fidelity import FidelityRecord, Thresholds
     from twinnet.lab import Lab, attach, labs
@@ -45,6 +45,7 @@ __all__ = [
     "attach",
     "errors",
     "fidelity",
+    "lab",
     "labs",
     "load_network",
     "programs",
@@ -53,7 +54,7 @@ __all__ = [
     "units",
 ]
 
-_MODULES = ("apps", "errors", "fidelity", "programs", "qos", "templates", "units")
+_MODULES = ("apps", "errors", "fidelity", "lab", "programs", "qos", "templates", "units")
 _HOMES = {
     "FidelityRecord": "fidelity",
     "GilbertElliott": "link_settings",

@@ -174,6 +174,8 @@ pub struct Fabric {
     outputs: Vec<Output>,
     trace: u64,
     tree_is_stale: bool,
+    /// For each link whether it is in the spanning tree.
+    in_tree: Vec<bool>,
 }
 
 /// Counters taken at regular moments: what each port sent in each interval, and what waited at its end.
@@ -238,6 +240,7 @@ impl Fabric {
             outputs: Vec::new(),
             trace: seed,
             tree_is_stale: false,
+            in_tree: Vec::new(),
         }
     }
 
@@ -789,15 +792,22 @@ impl Fabric {
             })
             .collect();
         let in_tree = spanning_tree(self.nodes.len(), &joins);
+        let changed = in_tree != self.in_tree;
         for (index, link) in self.links.iter().enumerate() {
             let (a, b) = (&self.ports[link.ends.0 .0 as usize], &self.ports[link.ends.1 .0 as usize]);
             let switches = [a, b].iter().all(|port| matches!(self.nodes[port.node.0 as usize], Node::Switch(_)));
             for (node, number) in [(a.node, a.number), (b.node, b.number)] {
                 if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
                     switch.switch.set_port_in_tree(number, !switches || in_tree[index]);
+                    // Behind another switch, hosts may now be reached by another port: as bridges do when a spanning tree changes
+                    // (IEEE 802.1Q), what was learnt there is forgotten.
+                    if switches && changed {
+                        switch.switch.forget_port(number);
+                    }
                 }
             }
         }
+        self.in_tree = in_tree;
     }
 
     /// Puts another queue discipline at `port`; frames that wait in the old one are moved into it in order.

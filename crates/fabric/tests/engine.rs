@@ -276,6 +276,28 @@ fn a_redundant_path_takes_over_when_a_link_goes_down() {
 }
 
 #[test]
+fn what_was_learnt_over_the_old_tree_is_forgotten_with_it() {
+    let mut bench = Bench::new(1);
+    let config = link("1 Gbit", "1 us");
+    let switches: Vec<Vec<PortId>> = (1..=3).map(|dpid| bench.switch(dpid, 3).1).collect();
+    bench.join(switches[0][0], switches[1][0], &config);
+    bench.join(switches[0][1], switches[2][0], &config);
+    bench.join(switches[1][1], switches[2][1], &config);
+    let hosts: Vec<PortId> = (0..3).map(|index| bench.host(&format!("h{}-eth0", index + 1))).collect();
+    for (host, switch) in hosts.iter().zip(&switches) {
+        bench.join(*host, switch[2], &config);
+    }
+    // The third switch learns that the second host is behind the first switch, which will reach it by the third only.
+    bench.send(Time::ZERO, hosts[1], frame(2, 0, 60));
+    let down = || DirectionChange { config: None, up: Some(false) };
+    let ends = vec![(switches[0][0], down()), (switches[1][0], down())];
+    bench.fabric.change_at(Time::from_ns(1_000_000), ends).unwrap();
+    bench.send(Time::from_ns(2_000_000), hosts[0], frame(1, 2, 60));
+    bench.finish(Time::from_ns(1_000_000_000));
+    assert!(bench.hosts.arrived.iter().any(|(port, at, _)| *port == hosts[1] && *at > Time::from_ns(2_000_000)));
+}
+
+#[test]
 fn a_link_that_goes_down_loses_what_is_on_it_and_tells_the_hosts() {
     let mut bench = Bench::new(1);
     let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));

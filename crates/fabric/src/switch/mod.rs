@@ -171,6 +171,11 @@ impl Switch {
         }
     }
 
+    /// Forgets the addresses that were learnt at a port. Unknown ports are ignored.
+    pub fn forget_port(&mut self, number: u32) {
+        self.datapath.macs.forget_port(number);
+    }
+
     /// Takes a frame (or train) that came in by `in_port`; what is to be sent is appended to `out`.
     pub fn receive(&mut self, in_port: u32, frame: Box<Frame>, now: Time, out: &mut Vec<Output>) {
         let frames = frame.frames();
