@@ -1,4 +1,4 @@
-"""``python -m bench [NAME...] [--quick] [--json FILE]``: measure, and say what is met."""
+"""``python -m bench [NAME...] [--quick] [--json FILE] [--markdown FILE]``: measure, and say what is met."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statistics import median
 
 from rich.console import Console
 
-from bench.figure import Figure, print_figures
+from bench.figure import Figure, markdown, print_figures
 from bench.machine import describe, missing
 from bench.quiet import Quiet
 
@@ -24,11 +24,12 @@ QUICK_PATIENCE_S = 3.0
 
 
 def main() -> int:
-    """Run the parts that were asked for; the status tells whether they could be measured, not whether targets are met."""
+    """Run the parts that were asked for; the status tells whether they could be measured, met or not."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure twinnet beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="NAME", help=f"any of: {', '.join(PARTS)}; all when none is named")
     parser.add_argument("--quick", action="store_true", help="shorter and fewer repetitions: for a first look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to FILE, samples too")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to FILE, for the documentation")
     wanted = parser.parse_args()
     unknown = [name for name in wanted.parts if name not in PARTS]
     if unknown:
@@ -41,6 +42,7 @@ def main() -> int:
     parts: dict[str, object] = {}
     report: dict[str, object] = {"machine": machine, "quick": wanted.quick, "parts": parts}
     measured: list[Figure] = []
+    tables: list[str] = []
     failed = False
     for name in wanted.parts or PARTS:
         part = importlib.import_module(f"bench.{name}")
@@ -63,6 +65,9 @@ def main() -> int:
         parts[name] = {"others_percent": quiet.seen, "figures": [figure.to_json() for figure in figures]}
         if wanted.json is not None:
             wanted.json.write_text(json.dumps(report, indent=1))
+        tables.append(markdown(part.TITLE, figures))
+        if wanted.markdown is not None:
+            wanted.markdown.write_text("\n".join(tables))
     missed = [figure.name for figure in measured if figure.met is False]
     judged = sum(figure.met is not None for figure in measured)
     console.print(

@@ -72,11 +72,11 @@ class Arena:
 
     def processes(self, name: str) -> list[int]:
         """Return the processes of the arena that are called `name`, by their number outside of it."""
-        space = os.readlink(f"/proc/{self._init}/ns/pid")
+        space = Path(f"/proc/{self._init}/ns/pid").readlink()
         found: list[int] = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (path / "comm").read_text().strip() == name and os.readlink(path / "ns" / "pid") == space:
+                if (path / "comm").read_text().strip() == name and (path / "ns" / "pid").readlink() == space:
                     found.append(int(path.name))
         return found
 

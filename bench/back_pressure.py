@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 import twinnet as tn
+
 from bench.figure import Figure
 from bench.line_rate import htb_as_mininet
 from bench.machine import missing

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Figure", "print_figures", "shown"]
+__all__ = ["Figure", "markdown", "print_figures", "shown"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,20 @@ class Figure:
             "met": self.met,
             "note": self.note,
         }
+
+
+def markdown(title: str, figures: Iterable[Figure]) -> str:
+    """Return the table of `figures` for a page of documentation."""
+    lines = [f"### {title}", "", "| figure | ours | peers (ours / theirs) | target | met |", "|---|---:|---|---|---|"]
+    for figure in figures:
+        peers = "; ".join(
+            f"{name} {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
+            for name, samples in figure.peers.items()
+        )
+        met = {True: "yes", False: "**no**", None: ""}[figure.met]
+        unit = f", {figure.unit}" if figure.unit else ""
+        lines.append(f"| {figure.name}{unit} | {shown(figure.value)} | {peers} | {figure.target} | {met} |")
+    return "\n".join([*lines, ""])
 
 
 def shown(value: float | None) -> str:

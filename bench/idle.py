@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import twinnet as tn
+from twinnet import templates
+
 from bench.arena import Arena
 from bench.figure import Figure
 from bench.machine import descendants, missing
 from bench.quiet import Quiet
-from twinnet import templates
 
 TITLE = "Idle"
 

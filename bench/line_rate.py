@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
-
 import twinnet as tn
+
 from bench.arrivals import Arrivals, lone_frames, offered
 from bench.figure import Figure
 from bench.machine import missing
@@ -20,6 +20,7 @@ TITLE = "Links driven at twice their rate, and a lone frame"
 RATES_BPS = (10_000_000, 100_000_000, 1_000_000_000)
 LONE_RATE_BPS = 2_000_000
 PAYLOAD = 1470
+_NO_LINK_BPS = 1e15
 _ETHERNET_OVERHEAD = 24
 """Preamble, frame check sequence and inter-frame gap, which our links count and the kernel's disciplines do not."""
 
@@ -55,7 +56,14 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
             for _ in range(repetitions):
                 quiet.wait()
                 late[name].append(lone_frames(site, LONE_RATE_BPS, lone, PAYLOAD, overhead, 20))
-    yield from _lone_figures(late)
+    alone: list[float] = []
+    if missing("kernel") is None:
+        with kernel_site("veth pair alone") as site:
+            for _ in range(repetitions):
+                quiet.wait()
+                passed = lone_frames(site, _NO_LINK_BPS, lone, PAYLOAD, 0, 20)
+                alone.append(float(np.median(passed.late_us())))
+    yield from _lone_figures(late, alone)
 
 
 def htb_as_mininet(rate_bps: int) -> list[str]:
@@ -123,7 +131,7 @@ def _rate_figures(rate_bps: int, runs: dict[str, list[Arrivals]]) -> Iterator[Fi
     )
 
 
-def _lone_figures(late: dict[str, list[Arrivals]]) -> Iterator[Figure]:
+def _lone_figures(late: dict[str, list[Arrivals]], alone: list[float]) -> Iterator[Figure]:
     def each(percentile: float, size: bool) -> tuple[list[float], dict[str, list[float]]]:
         found = {
             name: [float(np.percentile(np.abs(run.late_us()) if size else run.late_us(), percentile)) for run in runs]
@@ -138,3 +146,11 @@ def _lone_figures(late: dict[str, list[Arrivals]]) -> Iterator[Figure]:
     )
     high, theirs = each(99, True)
     yield Figure(f"{frame}, off the ideal, 99 %", "us", high, theirs, "within 100", float(np.median(high)) <= 100)
+    if alone:
+        yield Figure(
+            "the same frame without any link, median",
+            "us",
+            [],
+            {"veth pair alone": alone},
+            note="the way through the sockets and interfaces of two hosts, which is part of the two figures above",
+        )

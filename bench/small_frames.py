@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from statistics import median
 
+from twinnet import templates
+
 from bench.figure import Figure
 from bench.machine import BARE, missing
 from bench.quiet import Quiet
 from bench.sites import Site, bare_loop_site, kernel_site, lab_site, switch_site
-from twinnet import templates
 
 TITLE = "Frames of 64 bytes"
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from statistics import median
 
 import twinnet as tn
+from twinnet import templates
+
 from bench.arena import Arena
 from bench.figure import Figure
 from bench.machine import BARE, descendants, kernel_memory_bytes, missing, process_memory_bytes
 from bench.quiet import Quiet
-from twinnet import templates
 
 TITLE = "Create and start, stop"
 

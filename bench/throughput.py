@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from statistics import median
 
 import twinnet as tn
+from twinnet import templates
+
 from bench.figure import Figure
 from bench.machine import missing
 from bench.quiet import Quiet
 from bench.sites import Site, bare_loop_site, lab_site, switch_site
 from bench.tcp_flow import tcp_flow
-from twinnet import templates
 
 TITLE = "One TCP flow without rate limit, and ping"
 
@@ -81,7 +83,7 @@ def ten_switches() -> tn.Network:
     """Return ten switches in a row with a host at either end."""
     net = tn.Network()
     row = [net.switch(f"s{number}") for number in range(1, 11)]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         net.link(left, right)
     net.link(net.host("h1"), row[0])
     net.link(net.host("h2"), row[-1])
