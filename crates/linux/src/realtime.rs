@@ -18,7 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::assemble::{assemble, Assembly};
 use crate::back_pressure::TokenBucket;
 use crate::capture::Capture;
-use crate::clock::LabClock;
+use crate::clock::{thread_cpu_ns, LabClock};
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
@@ -30,8 +30,11 @@ use crate::service::{LabError, Reply, Request, Service};
 
 /// Bounds of how long before an event the loop stops sleeping; in between it follows how late sleeps end on this machine.
 const SPIN_RANGE: (Duration, Duration) = (Duration::from_us(10), Duration::from_us(150));
-/// A pause of a thread with real-time scheduling that tells of the kernel's throttle (50 ms in a second by default).
-const THROTTLED: Duration = Duration::from_ms(20);
+/// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
+/// 95 % of a second for the rest of it, 50 ms at once.
+const HIGHEST_DUTY: f64 = 0.9;
+/// How often the share is looked at.
+const DUTY_PERIOD: Duration = Duration::from_ms(200);
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -244,6 +247,7 @@ pub(crate) struct FabricLoop {
     /// What the hosts' interfaces had lost when the record of fidelity began.
     pub(crate) losses_before: Arc<Mutex<Losses>>,
     options: RealtimeOptions,
+    duty: Duty,
     oversleep: Oversleep,
     slip_after: Duration,
     receiver: Receiver<Request>,
@@ -308,6 +312,7 @@ impl FabricLoop {
             next_capture: 0,
             losses_before: Arc::default(),
             options,
+            duty: Duty::default(),
             oversleep: Oversleep::default(),
             slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
             receiver,
@@ -327,6 +332,9 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            if self.duty.is_too_high(self.fabric.now()) {
+                give_up_realtime();
+            }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -362,9 +370,6 @@ impl FabricLoop {
         let now = if late > self.slip_after {
             self.hosts.record.slip(late);
             self.hosts.behind += late;
-            if late > THROTTLED && is_realtime() {
-                give_up_realtime();
-            }
             Time::from_ps(now.as_ps() - late.as_ps())
         } else {
             now
@@ -490,8 +495,31 @@ pub(crate) fn is_realtime() -> bool {
     policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
 }
 
-/// Gives up real-time scheduling: the kernel has stopped the thread for using the processor almost all the time, and will
-/// again. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
+/// The share of the processor that the loop's thread uses.
+#[derive(Debug, Default)]
+struct Duty {
+    since: Time,
+    used_ns: u64,
+    given_up: bool,
+}
+
+impl Duty {
+    /// Whether the thread has real-time scheduling and is about to be stopped for using too much; says so once.
+    fn is_too_high(&mut self, now: Time) -> bool {
+        let elapsed = now - self.since;
+        if self.given_up || elapsed < DUTY_PERIOD {
+            return false;
+        }
+        let used_ns = thread_cpu_ns();
+        let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
+        let first = self.since == Time::ZERO;
+        (self.since, self.used_ns) = (now, used_ns);
+        self.given_up = !first && share > HIGHEST_DUTY && is_realtime();
+        self.given_up
+    }
+}
+
+/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
 fn give_up_realtime() {
     let parameter = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameter is valid and outlives the call; giving up is always granted.
