@@ -58,7 +58,9 @@ class Client:
         else:
             memfd = os.memfd_create("request", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.write(memfd, text)
-            socket.send_fds(self.connection, [b'{"memfd": true}'], [memfd, *descriptors])
+            socket.send_fds(
+                self.connection, [json.dumps({"memfd": True, "id": self.last_id}).encode()], [memfd, *descriptors]
+            )
             os.close(memfd)
         return self.last_id
 
@@ -102,7 +104,7 @@ class Client:
             raise
         finally:
             os.close(writer)
-        with open(reader) as output:
+        with os.fdopen(reader) as output:
             written = output.read()
         return self.ask("wait", job=job), written
 
@@ -116,7 +118,7 @@ class RawLab(Client):
         self.pidfd: int = handle.pidfd
         self.name: str = handle.name
         super().__init__(socket.socket(fileno=handle.socket))
-        self.user_namespace = os.readlink(f"/proc/{self.pid}/ns/user")
+        self.user_namespace = str(Path(f"/proc/{self.pid}/ns/user").readlink())
 
     def start(self, network: dict[str, Any], **options: Any) -> dict[str, Any]:
         return self.ask("start", network=network, options=options)
@@ -137,7 +139,7 @@ def processes_in(user_namespace: str) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if os.readlink(entry / "ns" / "user") == user_namespace:
+                if str((entry / "ns" / "user").readlink()) == user_namespace:
                     found.append(int(entry.name))
             except OSError:
                 continue

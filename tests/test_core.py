@@ -37,6 +37,12 @@ def test_a_number_without_unit_is_refused_with_the_units_that_exist() -> None:
         core.format_rate(0)
 
 
+def test_a_flow_is_checked_without_a_lab() -> None:
+    assert core.check_flow("priority=65535,ip,nw_dst=10.0.0.4,tcp,tp_dst=5002,actions=enqueue:4:1") is None
+    with pytest.raises(ValueError, match=r'column 16: "tp_dts" .* did you mean "tp_dst"'):
+        core.check_flow("priority=5,tcp,tp_dts=80,actions=1")
+
+
 def test_the_doctor_tells_of_each_ability_what_follows() -> None:
     findings = json.loads(core.doctor())
     assert {"user namespaces", "TAP interfaces", "real-time scheduling", "open files"} <= {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 
@@ -59,6 +60,16 @@ def test_whoever_waits_is_told_when_the_lab_ends(fake: FakeLab) -> None:
         pending.result(5)
     with pytest.raises(LabClosed):
         fake.lab.now()
+
+
+def test_a_lab_that_turns_a_client_away_is_heard(fake: FakeLab) -> None:
+    pending = fake.lab.connection.submit("hold")
+    refusal = {"name": "TooManyClients", "message": "the lab serves 64 clients already", "remedy": "end one"}
+    fake.far.send(json.dumps({"id": None, "error": refusal}).encode())
+    fake.far.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(LabError, match="64 clients already") as caught:
+        pending.result(5)
+    assert caught.value.name == "TooManyClients"
 
 
 def test_an_unknown_lab_is_named() -> None:

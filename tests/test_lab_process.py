@@ -149,7 +149,7 @@ def test_routes_parameters_and_forwarding_are_set() -> None:
 def test_a_network_that_cannot_be_built_is_refused_with_the_reason() -> None:
     lab = RawLab()
     network = star(1, sysctls={"net.ipv4.no_such_parameter": 1})
-    with pytest.raises(Refused, match="h1.*no_such_parameter"):
+    with pytest.raises(Refused, match=r"h1.*no_such_parameter"):
         lab.start(network)
     lab.close()
     lab = RawLab()
@@ -272,13 +272,13 @@ def test_a_host_whose_first_process_cannot_be_made_says_why(lab: RawLab) -> None
     done = subprocess.run(limit, shell=True, capture_output=True, timeout=20)
     if done.returncode != 0:
         pytest.skip(f"the limit cannot be set: {done.stderr!r}")
-    with pytest.raises(Refused, match="HostNotReady.*first process.*max_pid_namespaces"):
+    with pytest.raises(Refused, match=r"HostNotReady.*first process.*max_pid_namespaces"):
         lab.spawn("h1", "true")
     assert lab.ask("now")["now_ps"] > 0
 
 
 def test_nothing_is_left_when_the_lab_is_killed() -> None:
-    interfaces = os.listdir("/sys/class/net")
+    interfaces = names_in("/sys/class/net")
     lab = RawLab()
     lab.start(star(2))
     lab.spawn("h1", "sleep", "100")
@@ -287,7 +287,7 @@ def test_nothing_is_left_when_the_lab_is_killed() -> None:
     os.kill(lab.pid, signal.SIGKILL)
     lab.close()
     assert eventually(lambda: lab.processes() == [])
-    assert os.listdir("/sys/class/net") == interfaces
+    assert names_in("/sys/class/net") == interfaces
     assert lab.name not in core.list_labs()
 
 
@@ -348,16 +348,20 @@ def test_fifty_labs_in_a_row_leave_no_descriptor_with_the_owner() -> None:
         lab.close()
 
     one_lab()
-    before = os.listdir("/proc/self/fd")
+    before = names_in("/proc/self/fd")
     for _ in range(50):
         one_lab()
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert len(names_in("/proc/self/fd")) == len(before)
 
 
 def connect(lab: RawLab) -> Client:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(f"\0twinnet/{os.geteuid()}/{lab.name}")
     return Client(connection)
+
+
+def names_in(folder: str) -> list[str]:
+    return sorted(entry.name for entry in Path(folder).iterdir())
 
 
 def command_line(pid: int) -> str:

@@ -9,7 +9,7 @@ from twinnet.errors import NotAvailable
 from twinnet.fidelity import FidelityRecord
 from twinnet.network import Network
 from twinnet.study.collect import PlannedFlow, collect
-from twinnet.study.execute import LabExecutor, sample_interval_ps
+from twinnet.study.execute import LabExecutor, app_traffic, sample_interval_ps
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import load_study
@@ -155,9 +155,14 @@ def test_levels_put_queues_and_flows_into_the_network():
     queues = switch(separate)["ports"][3]["queue"]["queues"]
     assert (queues["1"]["min_rate_bps"], queues["1"]["max_rate_bps"]) == (512_000_000, 512_000_000)
     assert "priority=65535,ip,nw_dst=10.0.0.4,tcp,tp_dst=5002,actions=enqueue:4:1" in switch(separate)["flows"]
-    sysctls = [node["sysctls"] for node in separate["nodes"] if node["kind"] == "host"]
-    assert sysctls == [{"net.ipv4.tcp_congestion_control": "reno"}] * 4
     assert plan[0].seed == shared["seed"] != separate["seed"]
+
+
+def test_every_tcp_sender_is_told_its_congestion_control():
+    traffic = load_study("tcp-udp-queues", {"congestion_control": "reno"}).specification.traffic
+    flows = [app_traffic(entry, entry.sources[0], 10**12) for entry in traffic if entry.app in ("tcp", "http")]
+    senders = [flow.sender if flow.sender.kind == "tcp_source" else flow.receiver for flow in flows]
+    assert [sender.fields["congestion_control"] for sender in senders] == ["reno", "reno"]
 
 
 def test_the_virtual_clock_is_refused_before_anything_is_built():

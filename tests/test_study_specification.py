@@ -101,7 +101,7 @@ MISTAKES = [
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
     ("[1 s, length]", "[5 s, length]", "from 5 s to 4 s is no window of time"),
     ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, found the end"),
-    ("template: single:2", "template: singel:2", "11:3: network: 'singel:2': there is no topology template"),
+    ("template: single:2", "template: singel:2", "11:13: network.template: 'singel:2': there is no topology template"),
     ("from: [h1]", "from: [h9]", "traffic[0].from[0]: the network has no host 'h9'"),
     (
         "slow: {}",

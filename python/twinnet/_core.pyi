@@ -51,7 +51,7 @@ def lab_main(control: int, listener: int, name: str) -> None:
     """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
 
 def promote_lab(pid: int) -> bool:
-    """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it was granted."""
+    """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 
 def list_labs() -> list[str]:
     """Names of the caller's running labs in this network namespace, sorted."""
@@ -64,6 +64,9 @@ def doctor() -> str:
     str
         JSON: an array of `{"ability": text, "ok": bool, "found": text, "follows": text, "remedy": text}`.
     """
+
+def check_flow(line: str) -> None:
+    """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
 def parse_duration(text: str) -> int:
     """A duration such as `"5 ms"`, in picoseconds. Raises `ValueError` that tells what is allowed."""

@@ -150,11 +150,13 @@ def tcp_source(
     port: int = 5002,
     interval: str = "1 s",
     flow: int | None = None,
+    congestion_control: str | None = None,
 ) -> App:
-    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent."""
+    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by the host's congestion
+    control or the one that is named (``"cubic"``)."""
     if (duration is None) == (size is None):
         raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
-    fields = _target(to, port, flow) | {"interval_ps": _interval(interval)}
+    fields = _target(to, port, flow) | {"interval_ps": _interval(interval)} | _congestion_control(congestion_control)
     if duration is not None:
         return App(host, "tcp_source", fields | {"duration_ps": duration_ps(duration, "duration")})
     return App(host, "tcp_source", fields | {"bytes": size_bytes(size, "size")})
@@ -171,9 +173,10 @@ def tcp_bulk(source: str, sink: str, *, interval: str = "1 s", port: int = 5002,
     return Flow(tcp_sink(sink, port=port, interval=interval), sender)
 
 
-def http_server(host: str, *, port: int = 8080) -> App:
-    """Return an HTTP/1.1 server that serves ``/bytes/N``: N bytes."""
-    return App(host, "http_server", {"port": _port(port)})
+def http_server(host: str, *, port: int = 8080, congestion_control: str | None = None) -> App:
+    """Return an HTTP/1.1 server that serves ``/bytes/N``: N bytes, by the host's congestion control or the one that is
+    named."""
+    return App(host, "http_server", {"port": _port(port)} | _congestion_control(congestion_control))
 
 
 def http_get(
@@ -186,6 +189,7 @@ def http_get(
     port: int = 8080,
     interval: str = "1 s",
     flow: int | None = None,
+    congestion_control: str | None = None,
 ) -> Flow:
     """Return `count` HTTP fetches of `size` from host `server` by host `client`, over `connections` connections at
     once."""
@@ -195,7 +199,8 @@ def http_get(
         "connections": _count(connections, "connections"),
         "interval_ps": _interval(interval),
     }
-    return Flow(http_server(server, port=port), App(client, "http_client", fields))
+    receiver = http_server(server, port=port, congestion_control=congestion_control)
+    return Flow(receiver, App(client, "http_client", fields))
 
 
 def ping(
@@ -226,6 +231,10 @@ def ping(
 
 def _target(to: str, port: int, flow: int | None) -> dict[str, Any]:
     return {"to": to, "port": _port(port), "flow": _flow(flow)}
+
+
+def _congestion_control(name: str | None) -> dict[str, Any]:
+    return {} if name is None else {"congestion_control": name}
 
 
 def _flow(flow: int | None) -> int | None:

@@ -13,6 +13,7 @@ __all__ = [
     "AddressInUse",
     "BadAddress",
     "BadFile",
+    "BadFlow",
     "BadName",
     "BadProbability",
     "BadQuantity",
@@ -88,6 +89,10 @@ class InterfaceNameTooLong(BadName):
 
 class BadAddress(BadValue):
     """An IP or MAC address that cannot be read or used."""
+
+
+class BadFlow(BadValue):
+    """A flow that is not in ``ovs-ofctl`` syntax."""
 
 
 class BadQueue(BadValue):

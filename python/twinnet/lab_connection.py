@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ __all__ = ["LabConnection", "PendingReply", "connect"]
 PACKET_LIMIT_BYTES = 128 * 1024
 """A larger message travels as a memfd."""
 _DESCRIPTOR_LIMIT = 16
+_LAST_WORDS_S = 1.0
 
 
 class PendingReply:
@@ -52,10 +54,7 @@ class PendingReply:
         if reply is None:
             raise LabClosed("the lab has ended", "its last words are on its standard error")
         if "error" in reply:
-            error = reply["error"]
-            raise LabError(
-                str(error.get("message", "")), str(error.get("remedy", "")), str(error.get("name", "LabError"))
-            )
+            raise _refusal(reply)
         return reply.get("ok")
 
     def done(self) -> bool:
@@ -82,6 +81,11 @@ class PendingReply:
                 os.eventfd_write(self._notify, 1)
 
 
+def _refusal(reply: dict[str, Any]) -> LabError:
+    error = reply["error"]
+    return LabError(str(error.get("message", "")), str(error.get("remedy", "")), str(error.get("name", "LabError")))
+
+
 class LabConnection:
     """A connection to a lab process over the connected socket `sock`, which it owns from now on."""
 
@@ -91,6 +95,7 @@ class LabConnection:
         self._lock = threading.Lock()
         self._next_id = 1
         self._closed = False
+        self._farewell: dict[str, Any] | None = None
         self._gone = threading.Event()
         self._reader = threading.Thread(target=self._read, name="twinnet-lab-replies", daemon=True)
         self._reader.start()
@@ -119,13 +124,22 @@ class LabConnection:
             self._pending[number] = pending
             try:
                 self._send({"id": number, "do": do, **fields}, descriptors)
+                return pending
             except OSError as error:
                 del self._pending[number]
-                raise LabClosed(f"the lab has ended ({error.strerror})", "start a new one") from None
+                failure = error
             except BaseException:
                 self._pending.pop(number, None)
                 raise
-        return pending
+        if failure.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN):
+            raise LabError(
+                f"the request cannot be sent: {failure.strerror}", "raise the limit of open files (ulimit -n)"
+            )
+        # The lab may have said why it closed its end; the reader has heard it by the time it leaves.
+        self._gone.wait(_LAST_WORDS_S)
+        if self._farewell is not None:
+            raise _refusal(self._farewell)
+        raise LabClosed(f"the lab has ended ({failure.strerror})", "start a new one")
 
     def _send(self, message: dict[str, Any], descriptors: Sequence[int]) -> None:
         packet = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
@@ -139,11 +153,16 @@ class LabConnection:
             file.write(packet)
             file.flush()
             file.seek(0)
-            socket.send_fds(self._socket, [b'{"memfd":true}'], [memory])
+            # The number is for a lab that cannot take the descriptor.
+            note = {"memfd": True, "id": message["id"]}
+            socket.send_fds(self._socket, [json.dumps(note).encode()], [memory])
 
     def _read(self) -> None:
         try:
             while (reply := self._receive()) is not None:
+                if reply.get("id") is None and "error" in reply:
+                    self._farewell = reply
+                    continue
                 with self._lock:
                     pending = self._pending.pop(reply.get("id", 0), None)
                 if pending is not None:
@@ -157,13 +176,16 @@ class LabConnection:
             self._pending.clear()
         self._gone.set()
         for pending in left:
-            pending._settle(None)  # pyright: ignore[reportPrivateUsage]
+            pending._settle(self._farewell)  # pyright: ignore[reportPrivateUsage]
 
     def _receive(self) -> dict[str, Any] | None:
         size = array.array("i").itemsize
-        packet, ancillary, _, _ = self._socket.recvmsg(
-            2 * PACKET_LIMIT_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_LIMIT * size)
-        )
+        limits = (2 * PACKET_LIMIT_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_LIMIT * size))
+        try:
+            packet, ancillary, _, _ = self._socket.recvmsg(*limits)
+        except ConnectionResetError:
+            # Told once when the lab left without reading all; what it said before is still to be had.
+            packet, ancillary, _, _ = self._socket.recvmsg(*limits)
         descriptors = array.array("i")
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

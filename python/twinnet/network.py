@@ -23,6 +23,7 @@ from twinnet.errors import (
     UnknownNode,
     did_you_mean,
 )
+from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec
 from twinnet.nodes import Host, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
@@ -223,7 +224,7 @@ class Network:
             name,
             dpid=number,
             fail_mode=fail_mode,
-            flows=tuple(flows),
+            flows=tuple(checked_flow(flow) for flow in flows),
             delay_ps=duration_ps(delay, "delay"),
         )
         self._dpids[number] = name

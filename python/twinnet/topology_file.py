@@ -72,34 +72,48 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     """
     problems: list[Problem] = []
 
-    def attempt(place: Place, make: Callable[[], Any]) -> Any:
+    def attempt(place: Place, make: Callable[[], Any]) -> bool:
         try:
-            return make()
+            make()
         except UsageError as error:
             problems.append(document.problem((*at, *place), str(error), key=True))
-            return None
+            return False
+        return True
 
     defaults = _given(model.link_defaults)
-    net = attempt(("template",), lambda: _base(model, defaults)) or Network(model.seed)
+    try:
+        net = _base(model, defaults)
+    except UsageError as error:
+        raise document.error((*at, "template"), str(error), key=True) from None
+    # What a mistake leads to is no mistake of its own: links of a wrong node, changes of a wrong link are passed over.
+    wrong_nodes: set[str] = set()
+    ends_of_wrong_links: set[str] = set()
     for name, host in model.hosts.items():
-        attempt(("hosts", name), lambda name=name, host=host: net.host(name, **_node(host)))
+        if not attempt(("hosts", name), lambda name=name, host=host: net.host(name, **_node(host))):
+            wrong_nodes.add(name)
     for name, router in model.routers.items():
-        attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router)))
+        if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
+            wrong_nodes.add(name)
     for name, switch in model.switches.items():
-        attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch)))
+        if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch))):
+            wrong_nodes.add(name)
     for index, link in enumerate(model.links):
         settings = defaults | _given(link)
         a, b = settings.pop("between")
         for name in ("queue", "queue_a", "queue_b"):
             if (queue := getattr(link, name)) is not None:
                 settings[name] = queue.build()
-        attempt(("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings))
+        if wrong_nodes & {a, b} or not attempt(
+            ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
+        ):
+            ends_of_wrong_links |= {a, b}
     for index, change in enumerate(model.schedule):
         a, b = change.link
-        attempt(
-            ("schedule", index),
-            lambda a=a, b=b, change=change: net.at(change.at).link(a, b).set(change.direction, **change.set),
-        )
+        if not ends_of_wrong_links & {a, b}:
+            attempt(
+                ("schedule", index),
+                lambda a=a, b=b, change=change: net.at(change.at).link(a, b).set(change.direction, **change.set),
+            )
     if problems:
         raise SourceError(document.file, problems)
     return net

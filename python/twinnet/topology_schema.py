@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet import addressing, link_settings, qos, templates
 from twinnet.errors import BadValue
+from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
 from twinnet.units import duration_ps, rate_bps, size_bytes
 
 __all__ = [
     "DurationText",
+    "FlowText",
     "HostModel",
     "LinkModel",
     "NetworkModel",
@@ -50,6 +52,8 @@ RateText = Annotated[str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?
 """Text such as ``10 Mbit``."""
 SizeText = Annotated[str, _checked(size_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
+FlowText = Annotated[str, AfterValidator(checked_flow)]
+"""A flow in ``ovs-ofctl`` syntax."""
 _PROBABILITY_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "number", "minimum": 0, "maximum": 1},
@@ -243,7 +247,7 @@ class SwitchModel(_Strict):
 
     dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
     fail_mode: Literal["standalone", "secure"] = "standalone"
-    flows: list[str] = []
+    flows: list[FlowText] = []
     delay: DurationText = "0 s"
 
 
@@ -292,10 +296,16 @@ class ChangeModel(_Strict):
         return self
 
 
+def _template(text: str) -> str:
+    if not templates.is_template(text):
+        templates.from_text(text)
+    return text
+
+
 class NetworkModel(_Strict):
     """A network: a template, or nodes and links, or a template and what is added to it."""
 
-    template: str | None = None
+    template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
     hosts: dict[NodeName, HostModel | None] = {}
@@ -308,6 +318,4 @@ class NetworkModel(_Strict):
     def _something(self) -> Any:
         if self.template is None and not (self.hosts or self.routers or self.switches):
             raise BadValue("the network has no nodes", "give hosts, switches and links, or a template")
-        if self.template is not None and not templates.is_template(self.template):
-            templates.from_text(self.template)
         return self

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args, get_origin
@@ -50,12 +50,15 @@ class Problem:
         The key path, such as ``links[2].rate``; empty for the whole file.
     message
         What was given and what is allowed.
+    path
+        The key path as it is in the data, for who wants to tell it in another way.
     """
 
     line: int
     column: int
     key: str
     message: str
+    path: Path_ = field(default=(), compare=False)
 
 
 class SourceError(UsageError):
@@ -112,7 +115,7 @@ class Document:
     def problem(self, path: Path_, message: str, *, key: bool = False) -> Problem:
         """Return `message` as a problem of the value (or the key) at `path`."""
         line, column = self.locate(path, key=key)
-        return Problem(line, column, key_path(path), message)
+        return Problem(line, column, key_path(path), message, path)
 
     def error(self, path: Path_, message: str, *, key: bool = False) -> SourceError:
         """Return an error with one message about the value (or the key) at `path`."""
@@ -348,7 +351,7 @@ def _problem(document: Document, model: type[BaseModel], details: ErrorDetails) 
         line, column = document.locate(path, key=True)
         return Problem(line, column, key_path(path), f"unknown key; {remedy}")
     line, column = document.locate(path)
-    return Problem(line, column, key_path(path), _message(details))
+    return Problem(line, column, key_path(path), _message(details), path)
 
 
 def _message(details: ErrorDetails) -> str:
@@ -392,9 +395,9 @@ def _expand(annotation: Any) -> Iterator[Any]:
 def _step(one: Any, element: str | int) -> Iterator[Any]:
     """Yield the types that `element` of a value of type `one` can have."""
     fields = _fields(one)
-    for name, field in fields.items():
-        if element in (name, field.alias):
-            yield from _expand(field.annotation)
+    for name, one_field in fields.items():
+        if element in (name, one_field.alias):
+            yield from _expand(one_field.annotation)
     origin = get_origin(one)
     if origin in (list, tuple, set) and isinstance(element, int):
         yield from _expand(get_args(one)[0])

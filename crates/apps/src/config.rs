@@ -74,6 +74,20 @@ pub(crate) fn check_interval(kind: &'static str, interval_ps: u64) -> Result<(),
     check_range(kind, "interval_ps", interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
 }
 
+/// Refuses what cannot be the name of a congestion control: the kernel's names have at most 15 bytes.
+pub(crate) fn check_congestion_control(kind: &'static str, name: Option<&str>) -> Result<(), ConfigError> {
+    let fits = |name: &str| (1..=15).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+    match name.filter(|name| !fits(name)) {
+        None => Ok(()),
+        Some(name) => Err(ConfigError::OutOfRange {
+            kind,
+            field: "congestion_control",
+            given: format!("{name:?}"),
+            allowed: "a name of 1 to 15 letters, such as \"cubic\"".to_owned(),
+        }),
+    }
+}
+
 /// Refuses both and none of two fields that exclude each other.
 pub(crate) fn check_exactly_one(
     kind: &'static str,

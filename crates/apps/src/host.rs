@@ -153,6 +153,12 @@ pub trait Host {
     /// [`HostError::Unreachable`] when there is no route at all.
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError>;
 
+    /// Chooses the congestion control of a connection, or of those that a listener will accept, by its name (`cubic`, `reno`).
+    ///
+    /// # Errors
+    /// [`HostError::Other`] when the host does not know it or may not use it; [`HostError::NoSuchSocket`].
+    fn set_congestion_control(&mut self, socket: SocketId, name: &str) -> Result<(), HostError>;
+
     /// Offers bytes to a connection; returns how many of them it took. Taking less means [`Event::Writable`] will follow.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::Time;
 
-use crate::config::{check_port, ConfigError};
+use crate::config::{check_congestion_control, check_port, ConfigError};
 use crate::errors::ErrorTally;
 use crate::http::{parse_request, HeadError, RequestHead, MOST_HEAD};
 use crate::report::{AppReport, FlowReport, Protocol, Role};
@@ -24,12 +24,16 @@ const MOST_CONNECTIONS: usize = 16_384;
 pub struct HttpServerConfig {
     /// The port to listen on.
     pub port: u16,
+    /// The congestion control of its connections; the host's own where it is not given.
+    #[serde(default)]
+    pub congestion_control: Option<String>,
 }
 
 impl HttpServerConfig {
     pub(crate) const KIND: &'static str = "http_server";
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check_congestion_control(Self::KIND, self.congestion_control.as_deref())?;
         check_port(Self::KIND, self.port)
     }
 }
@@ -232,12 +236,26 @@ impl HttpServer {
     }
 }
 
+impl HttpServer {
+    fn listen(&self, host: &mut dyn Host) -> Result<(), HostError> {
+        let listeners = listen::tcp(host, self.config.port)?;
+        let Some(name) = &self.config.congestion_control else { return Ok(()) };
+        for listener in &listeners {
+            if let Err(error) = host.set_congestion_control(*listener, name) {
+                listeners.iter().for_each(|listener| host.close(*listener));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl App for HttpServer {
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
         match event {
             Event::Start => {
                 self.start = Some(now);
-                if let Err(error) = listen::tcp(host, self.config.port) {
+                if let Err(error) = self.listen(host) {
                     self.errors.add(error);
                     self.end = Some(now);
                 }

@@ -369,6 +369,13 @@ impl Host for View<'_> {
         self.bind(port, v6, Kind::Listener)
     }
 
+    fn set_congestion_control(&mut self, _socket: SocketId, name: &str) -> Result<(), HostError> {
+        if name == "cubic" {
+            return Ok(());
+        }
+        Err(HostError::Other(format!("no congestion control {name:?}")))
+    }
+
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError> {
         self.wire.next_port += 1;
         let local = SocketAddr::new(address_of(self.host, to.is_ipv6()), self.wire.next_port);
@@ -495,6 +502,9 @@ impl Host for RecordingHost {
         Err(NOTHING_ELSE)
     }
     fn tcp_connect(&mut self, _to: SocketAddr) -> Result<SocketId, HostError> {
+        Err(NOTHING_ELSE)
+    }
+    fn set_congestion_control(&mut self, _socket: SocketId, _name: &str) -> Result<(), HostError> {
         Err(NOTHING_ELSE)
     }
     fn tcp_send(&mut self, _socket: SocketId, _chunk: Chunk<'_>) -> Result<u64, HostError> {

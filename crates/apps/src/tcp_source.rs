@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_exactly_one, check_interval, check_port, check_range, ConfigError};
+use crate::config::{
+    check_congestion_control, check_exactly_one, check_interval, check_port, check_range, ConfigError,
+};
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::stream_header::{StreamHeader, LENGTH};
-use crate::{App, Chunk, Event, Host, SocketId};
+use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// How long a peer may take to receive what is left and end its half.
 pub const LINGER: Duration = Duration::from_secs(30);
@@ -39,6 +41,9 @@ pub struct TcpSourceConfig {
     pub bytes: Option<u64>,
     /// The interval of counting.
     pub interval_ps: u64,
+    /// The congestion control; the host's own where it is not given.
+    #[serde(default)]
+    pub congestion_control: Option<String>,
 }
 
 impl TcpSourceConfig {
@@ -53,6 +58,7 @@ impl TcpSourceConfig {
         if let Some(bytes) = self.bytes {
             check_range(Self::KIND, "bytes", bytes, LENGTH as u64, u64::MAX)?;
         }
+        check_congestion_control(Self::KIND, self.congestion_control.as_deref())?;
         check_interval(Self::KIND, self.interval_ps)
     }
 }
@@ -102,13 +108,24 @@ impl TcpSource {
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
-        match host.tcp_connect(SocketAddr::new(self.config.to, self.config.port)) {
+        match self.connect(host) {
             Ok(socket) => self.state = State::Connecting(socket),
             Err(error) => {
                 self.errors.add(error);
                 self.finish(now);
             }
         }
+    }
+
+    fn connect(&self, host: &mut dyn Host) -> Result<SocketId, HostError> {
+        let socket = host.tcp_connect(SocketAddr::new(self.config.to, self.config.port))?;
+        if let Some(name) = &self.config.congestion_control {
+            if let Err(error) = host.set_congestion_control(socket, name) {
+                host.close(socket);
+                return Err(error);
+            }
+        }
+        Ok(socket)
     }
 
     fn send(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {

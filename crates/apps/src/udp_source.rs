@@ -136,6 +136,9 @@ impl Interval {
     }
 }
 
+/// How long after its time a source may send what was due in it.
+const GRACE: Duration = Duration::from_ms(10);
+
 /// The app.
 pub struct UdpSource {
     config: UdpSourceConfig,
@@ -192,6 +195,10 @@ impl UdpSource {
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
         let (Some(start), Some(socket)) = (self.start, self.socket) else { return };
+        if self.config.duration_ps.is_some_and(|duration| now.since(start) > Duration::from_ps(duration) + GRACE) {
+            self.give_up(host);
+            return;
+        }
         for _ in 0..MOST_PER_CALL {
             let Some(due) = self.due else { return };
             let past_end = self.config.duration_ps.is_some_and(|duration| due.since(start).as_ps() >= duration)
@@ -228,6 +235,16 @@ impl UdpSource {
             Err(HostError::Full) => self.errors.add("a datagram was not sent: the host's send buffer was full"),
             Err(error) => self.errors.add(error),
         }
+    }
+
+    /// The time is over and datagrams that were due are not sent: a source that went on would send at another time than it
+    /// was told to.
+    fn give_up(&mut self, host: &mut dyn Host) {
+        self.errors.add(format!(
+            "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",
+            self.sent
+        ));
+        self.end(host);
     }
 
     fn end(&mut self, host: &mut dyn Host) {
@@ -346,6 +363,19 @@ mod tests {
         assert_eq!(calls.iter().map(|(_, number)| number).sum::<usize>(), 1000);
         let last_sent = calls.iter().rev().find(|(_, number)| *number > 0).unwrap().0;
         assert_eq!(last_sent, Time::from_ns(5_000) + Duration::from_us(99_900));
+    }
+
+    #[test]
+    fn a_source_that_cannot_keep_up_ends_in_time_and_says_so() {
+        let mut source =
+            source(json!({"payload_bytes": 100, "packets_per_second": 100_000, "duration_ps": 50_000_000_000_u64}));
+        let calls = run(&mut source, &mut RecordingHost::new(1), |call| Duration::from_ms(call as u64));
+        let sent = calls.iter().map(|(_, number)| number).sum::<usize>();
+        assert!(sent < 5000, "{sent}");
+        let over = calls[calls.len() - 1].0 - Time::from_ns(5_000);
+        assert!(over < Duration::from_ms(50) + GRACE + Duration::from_ms(3), "{over} is long after the end");
+        let report = source.report(Time::from_ns(0)).to_string();
+        assert!(report.contains("could not keep up"), "{report}");
     }
 
     #[test]

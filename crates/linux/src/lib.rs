@@ -11,6 +11,7 @@ pub mod control;
 pub mod device;
 pub mod doctor;
 pub mod fidelity;
+pub mod ingress;
 pub mod interface;
 pub mod lab_process;
 pub mod namespace;

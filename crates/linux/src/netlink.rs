@@ -195,6 +195,37 @@ impl Netlink {
         self.add_with(message, flags, format!("setting the token bucket of {name}"));
     }
 
+    /// Frames that an interface did not take from its host because its ring was full, since it was made.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn transmit_drops(&mut self, index: u32) -> io::Result<u64> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetLink(message));
+        message.header.flags = NLM_F_REQUEST;
+        message.finalize();
+        let mut packet = vec![0; message.buffer_len()];
+        message.serialize(&mut packet);
+        rustix::net::send(&self.socket, &packet, SendFlags::empty())?;
+        let mut buffer = vec![0; 16_384];
+        let (length, _) = rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&buffer[..length])
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        match answer.payload {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    LinkAttribute::Stats64(statistics) => Some(statistics.tx_dropped),
+                    _ => None,
+                })
+                .unwrap_or(0)),
+            NetlinkPayload::Error(error) => Err(error.to_io()),
+            _ => Err(io::Error::from_raw_os_error(libc::EPROTO)),
+        }
+    }
+
     /// Sends what has been added and waits for the kernel's answers. The kernel works through all requests even when one fails.
     ///
     /// # Errors

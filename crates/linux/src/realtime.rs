@@ -18,17 +18,23 @@ use twinnet_units::{Duration, Time};
 use crate::assemble::{assemble, Assembly};
 use crate::back_pressure::TokenBucket;
 use crate::capture::Capture;
-use crate::clock::LabClock;
+use crate::clock::{thread_cpu_ns, LabClock};
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
+use crate::ingress::{Losses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::netlink::Netlink;
 use crate::network::NetworkSpec;
 use crate::requests;
 use crate::service::{LabError, Reply, Request, Service};
 
-/// How long before an event the loop stops sleeping: a sleep ends late by about this much on a virtual machine.
-const SPIN: Duration = Duration::from_us(60);
+/// Bounds of how long before an event the loop stops sleeping; in between it follows how late sleeps end on this machine.
+const SPIN_RANGE: (Duration, Duration) = (Duration::from_us(10), Duration::from_us(150));
+/// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
+/// 95 % of a second for the rest of it, 50 ms at once.
+const HIGHEST_DUTY: f64 = 0.9;
+/// How often the share is looked at.
+const DUTY_PERIOD: Duration = Duration::from_ms(200);
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -238,7 +244,11 @@ pub(crate) struct FabricLoop {
     pub(crate) clock: LabClock,
     pub(crate) spec: NetworkSpec,
     pub(crate) next_capture: u32,
+    /// What the hosts' interfaces had lost when the record of fidelity began.
+    pub(crate) losses_before: Arc<Mutex<Losses>>,
     options: RealtimeOptions,
+    duty: Duty,
+    oversleep: Oversleep,
     slip_after: Duration,
     receiver: Receiver<Request>,
     epoll: OwnedFd,
@@ -300,7 +310,10 @@ impl FabricLoop {
             clock,
             spec: spec.clone(),
             next_capture: 0,
+            losses_before: Arc::default(),
             options,
+            duty: Duty::default(),
+            oversleep: Oversleep::default(),
             slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
             receiver,
             epoll,
@@ -319,11 +332,18 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            if self.duty.is_too_high(self.fabric.now()) {
+                give_up_realtime();
+            }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
             }
+            let asleep_until = self.clock.now() + wait;
             let count = wait_for_events(&self.epoll, &mut events, wait);
+            if count == 0 && wait > Duration::ZERO {
+                self.oversleep.observe(self.clock.now() - asleep_until);
+            }
             let mut requests = false;
             for event in &events[..count] {
                 match event.u64 {
@@ -369,7 +389,7 @@ impl FabricLoop {
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
     fn idle_time(&self) -> Duration {
         let Some(next) = self.fabric.next_event() else { return LONGEST_SLEEP };
-        (next - self.hosts.fabric_time()).saturating_sub(SPIN).min(LONGEST_SLEEP)
+        (next - self.hosts.fabric_time()).saturating_sub(self.oversleep.margin()).min(LONGEST_SLEEP)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -384,6 +404,17 @@ impl FabricLoop {
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
         }
+    }
+
+    /// The interfaces that are asked for their losses.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        let of = |(port, held): (usize, &Option<Held>)| {
+            let held = held.as_ref()?;
+            let port = PortId(u32::try_from(port).ok()?);
+            let rated = self.fabric.direction_config(port)?.0.rate_bps.is_some();
+            Some(Watched { index: held.index, routing: held.routing.clone()?, rated })
+        };
+        self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
     }
 
     /// Changes links at `at` on the wall clock.
@@ -464,18 +495,84 @@ pub(crate) fn is_realtime() -> bool {
     policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
 }
 
+/// The share of the processor that the loop's thread uses.
+#[derive(Debug, Default)]
+struct Duty {
+    since: Time,
+    used_ns: u64,
+    given_up: bool,
+}
+
+impl Duty {
+    /// Whether the thread has real-time scheduling and is about to be stopped for using too much; says so once.
+    fn is_too_high(&mut self, now: Time) -> bool {
+        let elapsed = now - self.since;
+        if self.given_up || elapsed < DUTY_PERIOD {
+            return false;
+        }
+        let used_ns = thread_cpu_ns();
+        let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
+        let first = self.since == Time::ZERO;
+        (self.since, self.used_ns) = (now, used_ns);
+        self.given_up = !first && share > HIGHEST_DUTY && is_realtime();
+        self.given_up
+    }
+}
+
+/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
+fn give_up_realtime() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter is valid and outlives the call; giving up is always granted.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
+}
+
+/// How late sleeps end: an estimate that most of them keep.
+#[derive(Debug)]
+struct Oversleep {
+    estimate_ns: u64,
+}
+
+impl Default for Oversleep {
+    fn default() -> Self {
+        Self { estimate_ns: 50_000 }
+    }
+}
+
+impl Oversleep {
+    /// Learns from a sleep that ended late by `late`: up fast, down slowly, so that about nine of ten sleeps end in time.
+    fn observe(&mut self, late: Duration) {
+        let late = late.as_ns().min(SPIN_RANGE.1.as_ns());
+        if late > self.estimate_ns {
+            self.estimate_ns += (late - self.estimate_ns) / 2;
+        } else {
+            self.estimate_ns -= (self.estimate_ns - late) / 16;
+        }
+    }
+
+    /// How long before an event to stop sleeping.
+    fn margin(&self) -> Duration {
+        Duration::from_ns(self.estimate_ns + self.estimate_ns / 8).clamp(SPIN_RANGE.0, SPIN_RANGE.1)
+    }
+}
+
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
 /// lab's user namespace can; returns whether that was granted.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let promoted = |thread: libc::pid_t| {
+        // Should it ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
+        // SAFETY: no pointers are passed.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, -20) };
+        schedule_fifo(thread).is_ok()
+    };
     threads
         .filter_map(Result::ok)
         .filter(|thread| {
             std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim_end() == THREAD_NAME)
         })
         .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-        .any(|thread| schedule_fifo(thread).is_ok())
+        .any(promoted)
 }
 
 fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
@@ -486,5 +583,29 @@ fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
     match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameter) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_follows_how_late_sleeps_end() {
+        let mut oversleep = Oversleep::default();
+        for _ in 0..500 {
+            oversleep.observe(Duration::from_us(2));
+        }
+        assert_eq!(oversleep.margin(), SPIN_RANGE.0);
+        for _ in 0..10 {
+            oversleep.observe(Duration::from_us(90));
+        }
+        assert!(
+            (Duration::from_us(90)..Duration::from_us(110)).contains(&oversleep.margin()),
+            "{}",
+            oversleep.margin()
+        );
+        oversleep.observe(Duration::from_secs(1));
+        assert!(oversleep.margin() <= SPIN_RANGE.1);
     }
 }

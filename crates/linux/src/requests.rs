@@ -1,5 +1,7 @@
 //! The requests that the fabric's loop answers (docs/reference/lab-protocol.md).
 
+use std::sync::{Arc, PoisonError};
+
 use serde_json::{json, Map, Value};
 use twinnet_fabric::switch::Switch;
 use twinnet_fabric::{DirectionChange, DirectionConfig, PortId};
@@ -8,8 +10,9 @@ use twinnet_units::{Duration, Time};
 use crate::assemble;
 use crate::capture::Capture;
 use crate::fidelity::FidelityRecord;
+use crate::ingress::Losses;
 use crate::realtime::{is_realtime, FabricLoop};
-use crate::service::{LabError, Request};
+use crate::service::{LabError, Reply, Request};
 
 type Answer = Result<Value, LabError>;
 
@@ -35,14 +38,45 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             Ok(capture) => return FabricLoop::finish_capture(capture, request.reply),
             Err(error) => Err(error),
         },
-        "fidelity" => Ok(at.hosts.record.to_json(at.clock.now(), is_realtime())),
+        "fidelity" => {
+            let record = at.hosts.record.to_json(at.clock.now(), is_realtime());
+            return with_losses(at, record, request.reply);
+        }
         "fidelity.reset" => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
-            Ok(json!({}))
+            return forget_losses(at, request.reply);
         }
         other => Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol")),
     };
     request.reply.send(result);
+}
+
+/// Answers with `record` and the losses of the hosts' interfaces. These are asked of the kernel by a thread of their own, so
+/// that the loop is not held up.
+fn with_losses(at: &FabricLoop, mut record: Value, reply: Reply) {
+    let (watched, before) = (at.watched(), Arc::clone(&at.losses_before));
+    aside(move || {
+        let before = *before.lock().unwrap_or_else(PoisonError::into_inner);
+        let losses = Losses::of(&watched).since(before);
+        if let Some(fields) = record.as_object_mut() {
+            fields.insert("ingress_drops".to_owned(), losses.unrated.into());
+            fields.insert("interface_drops".to_owned(), losses.rated.into());
+        }
+        reply.send(Ok(record));
+    });
+}
+
+fn forget_losses(at: &FabricLoop, reply: Reply) {
+    let (watched, before) = (at.watched(), Arc::clone(&at.losses_before));
+    aside(move || {
+        *before.lock().unwrap_or_else(PoisonError::into_inner) = Losses::of(&watched);
+        reply.send(Ok(json!({})));
+    });
+}
+
+fn aside(work: impl FnOnce() + Send + 'static) {
+    // Without a thread the reply is dropped with the work, which tells the client that there is no answer.
+    let _ = std::thread::Builder::new().name("losses".into()).spawn(work);
 }
 
 fn text<'a>(body: &'a Value, key: &str) -> Result<&'a str, LabError> {

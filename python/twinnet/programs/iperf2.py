@@ -22,8 +22,10 @@ def iperf2(
     port: int = 5001,
     interval: str = "1 s",
     flow: int = 0,
+    congestion_control: str | None = None,
 ) -> Transfer:
-    """Return a transfer by iperf 2 from host `client` to host `server`: TCP, or UDP when a `rate` is given."""
+    """Return a transfer by iperf 2 from host `client` to host `server`: TCP (by the host's congestion control or the one
+    that is named), or UDP when a `rate` is given."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
     if every < 0.1:
         raise BadValue(f"the interval is {interval!r}; iperf 2 allows 100 ms or more")
@@ -31,6 +33,8 @@ def iperf2(
     extra = ["-u"] if rate is not None else []
     report = ["-i", f"{every:g}", "-y", "C"]
     sending = ["-b", str(rate_bps(rate, "rate")), "-l", str(size_bytes(payload, "payload"))] if rate is not None else []
+    if rate is None and congestion_control is not None:
+        sending = ["-Z", congestion_control]
     return Transfer(
         "iperf",
         client,

@@ -24,12 +24,15 @@ def iperf3(
     port: int = 5201,
     interval: str = "1 s",
     flow: int = 0,
+    congestion_control: str | None = None,
 ) -> Transfer:
-    """Return a transfer by iperf3 from host `client` to host `server`; one server takes one client at a time."""
+    """Return a transfer by iperf3 from host `client` to host `server`; one server takes one client at a time. TCP goes by
+    the host's congestion control or the one that is named."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
     options = ["-u"] if udp else []
     options += ["-b", str(rate_bps(rate, "rate"))] if rate is not None else []
     options += ["-l", str(size_bytes(payload, "payload"))] if payload is not None else []
+    options += ["-C", congestion_control] if congestion_control is not None and not udp else []
     common = ("-p", str(port), "-i", f"{every:g}", "--json")
     return Transfer(
         "iperf3",

@@ -15,8 +15,11 @@ __all__ = ["read_bytes", "wget"]
 _SAVED = re.compile(r" URL:\S+ \[([0-9]+)(?:/[0-9]+)?\] -> ")
 
 
-def wget(client: str, server: str, *, size: str, port: int = 8080, flow: int = 0) -> Transfer:
-    """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`."""
+def wget(
+    client: str, server: str, *, size: str, port: int = 8080, flow: int = 0, congestion_control: str | None = None
+) -> Transfer:
+    """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`, which sends by its
+    host's congestion control or the one that is named."""
     url = f"http://{{to}}:{port}/bytes/{size_bytes(size, 'size')}"
     return Transfer(
         "wget",
@@ -24,7 +27,7 @@ def wget(client: str, server: str, *, size: str, port: int = 8080, flow: int = 0
         server,
         ("wget", "-nv", "--tries=1", "--no-proxy", "-O", "/dev/null", url),
         _reports,
-        server_app=http_server(server, port=port),
+        server_app=http_server(server, port=port, congestion_control=congestion_control),
         port=port,
         flow=flow,
         may_fail=True,

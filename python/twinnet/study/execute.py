@@ -166,15 +166,17 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     size = f"{entry.bytes} B" if entry.bytes is not None else None
     duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
     port = _given(port=entry.port)
+    control = _given(congestion_control=entry.congestion_control)
     payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
     match entry.app:
         case "udp":
             settings: dict[str, Any] = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
             return apps.udp(source, entry.to, interval=interval, process=entry.process, **settings)
         case "tcp":
-            return apps.tcp_bulk(source, entry.to, interval=interval, **port, **_given(duration=duration, size=size))
+            more = port | control | _given(duration=duration, size=size)
+            return apps.tcp_bulk(source, entry.to, interval=interval, **more)
         case "http":
-            more = port | _given(count=entry.count, connections=entry.connections)
+            more = port | control | _given(count=entry.count, connections=entry.connections)
             return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)

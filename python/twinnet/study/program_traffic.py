@@ -37,9 +37,13 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
             settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
             return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)
         case "tcp" if duration is not None:
-            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, duration=duration)
+            control = entry.congestion_control
+            return programs.iperf2(
+                source, entry.to, port=port, interval=interval, flow=number, duration=duration, congestion_control=control
+            )
         case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
-            return programs.wget(source, entry.to, size=f"{entry.bytes} B", port=port, flow=number)
+            size, control = f"{entry.bytes} B", entry.congestion_control
+            return programs.wget(source, entry.to, size=size, port=port, flow=number, congestion_control=control)
         case "ping":
             pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
             return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)

@@ -15,7 +15,7 @@ from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, StudySpecification
-from twinnet.yaml_source import Document, load_yaml, validate
+from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, validate
 
 __all__ = ["Study", "built_in_studies", "load_study", "read_study"]
 
@@ -255,7 +255,22 @@ def _resolve(document: Document, values: Mapping[str, Quantity]) -> StudySpecifi
         key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values)
         for key, value in document.data.items()
     }
-    return validate(dataclasses.replace(document, data=data), StudySpecification)
+    try:
+        return validate(dataclasses.replace(document, data=data), StudySpecification)
+    except SourceError as error:
+        told = dict.fromkeys(_at_the_parameter(document, problem) for problem in error.problems)
+        raise SourceError(error.file, list(told)) from None
+
+
+def _at_the_parameter(document: Document, problem: Problem) -> Problem:
+    """`problem`, or, where the file says `${parameter}`, the same about the default, which is the mistake."""
+    value: Any = document.data
+    for element in problem.path:
+        value = value[element]
+    reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+    if reference is None or reference.group(1) is None:
+        return problem
+    return document.problem(document.existing(("parameters", reference.group(1), "default")), problem.message)
 
 
 def _substitute(document: Document, path: Location, value: Any, values: Mapping[str, Quantity]) -> Any:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from twinnet.errors import did_you_mean
 from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
-from twinnet.topology_schema import DirectionModel, NetworkModel, QueueModel
+from twinnet.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
 
 __all__ = [
     "Factor",
@@ -82,7 +82,7 @@ class Level(_Strict):
     text: str = ""
     set: dict[str, Scalar] = {}
     queues: dict[str, QueueModel | None] = {}
-    flows: dict[str, list[str]] = {}
+    flows: dict[str, list[FlowText]] = {}
     links: dict[str, DirectionModel] = {}
 
 
@@ -112,11 +112,12 @@ class Traffic(_Strict):
     count: Count | None = None
     connections: Count | None = None
     interval_ps: DurationPs | None = Field(default=None, alias="interval")
+    congestion_control: str | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process"},
-        "tcp": {"port", "duration_ps", "bytes"},
-        "http": {"port", "bytes", "count", "connections"},
+        "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
+        "http": {"port", "bytes", "count", "connections", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes"},
     }
     _NEEDED = {
@@ -138,6 +139,8 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
+        if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
+            raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:

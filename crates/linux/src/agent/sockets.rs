@@ -407,6 +407,15 @@ impl Host for HostView<'_> {
         self.keep(fd, Kind::Connecting)
     }
 
+    fn set_congestion_control(&mut self, socket: SocketId, name: &str) -> Result<(), HostError> {
+        let entry = self.mine(socket)?;
+        system::set_text_option(entry.fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name).map_err(|error| {
+            HostError::Other(format!(
+                "the congestion control {name:?} is refused ({error}); `twinnet doctor` lists what this kernel has"
+            ))
+        })
+    }
+
     fn tcp_send(&mut self, socket: SocketId, chunk: Chunk<'_>) -> Result<u64, HostError> {
         let (bytes, filler) = match chunk {
             Chunk::Bytes(bytes) => (bytes, 0),

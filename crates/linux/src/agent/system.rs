@@ -98,6 +98,13 @@ pub fn set_option<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value:
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, pointer, size_of_val(&value) as socklen_t) }).map(drop)
 }
 
+/// Sets an option whose value is a name.
+pub fn set_text_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &str) -> io::Result<()> {
+    let length = socklen_t::try_from(value.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: the pointer and length describe `value`, which outlives the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), length) }).map(drop)
+}
+
 /// The socket's pending error, which is cleared; `None` when there is none.
 pub fn pending_error(fd: BorrowedFd<'_>) -> Option<io::Error> {
     let mut error: c_int = 0;

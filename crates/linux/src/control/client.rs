@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use serde_json::{json, Value};
+
+use super::door::lacks_descriptors;
 use super::message::{self, Received};
 
 /// Bytes of answers that may wait for a client before it is let go: it has stopped reading.
@@ -16,13 +19,15 @@ pub struct Client {
     socket: OwnedFd,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
+    /// Whether the kernel lacked something beside room in the socket when an answer was sent last.
+    stalled: bool,
 }
 
 impl Client {
     /// A client on `socket`, which must not block.
     #[must_use]
     pub fn new(number: u64, socket: OwnedFd) -> Self {
-        Self { number, socket, waiting: VecDeque::new(), waiting_bytes: 0 }
+        Self { number, socket, waiting: VecDeque::new(), waiting_bytes: 0, stalled: false }
     }
 
     /// Its socket.
@@ -35,6 +40,12 @@ impl Client {
     #[must_use]
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Whether sending is to be tried again after a while, although the socket may have room.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.stalled
     }
 
     /// Takes the next request; an error is the end.
@@ -59,17 +70,35 @@ impl Client {
     /// Sends what can be sent. `false` when the client is gone.
     #[must_use]
     pub fn flush(&mut self) -> bool {
-        while let Some(text) = self.waiting.front() {
+        self.stalled = false;
+        while let Some(text) = self.waiting.front_mut() {
             match message::send(self.socket.as_fd(), text, &[]) {
                 Ok(()) => {
                     self.waiting_bytes -= text.len();
                     self.waiting.pop_front();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                Err(error) if error.raw_os_error() == Some(libc::ETOOMANYREFS) => return true,
-                Err(_) => return false,
+                Err(error) => match error.raw_os_error() {
+                    // A text that needs a memfd, and there is none to be had: the refusal fits into a packet.
+                    Some(libc::EMFILE | libc::ENFILE) => {
+                        let refusal = refusal_in_place_of(text);
+                        self.waiting_bytes = self.waiting_bytes - text.len() + refusal.len();
+                        *text = refusal;
+                    }
+                    // Too many descriptors are under way between this user's processes, or memory is short for the moment.
+                    Some(libc::ETOOMANYREFS | libc::ENOBUFS | libc::ENOMEM) => {
+                        self.stalled = true;
+                        return true;
+                    }
+                    _ => return false,
+                },
             }
         }
         true
     }
+}
+
+fn refusal_in_place_of(answer: &[u8]) -> Vec<u8> {
+    let id = serde_json::from_slice::<Value>(answer).ok().and_then(|answer| answer.get("id").cloned());
+    json!({"id": id, "error": lacks_descriptors()}).to_string().into_bytes()
 }

@@ -35,7 +35,12 @@ pub enum Received {
     /// A message.
     Message(Message),
     /// A message that breaks the rules of the transport; the next may be well.
-    Malformed(&'static str),
+    Malformed {
+        /// Which rule.
+        why: &'static str,
+        /// The packet as far as it came: it may still say whose request it was.
+        packet: Vec<u8>,
+    },
     /// Nothing now (on a socket that does not block).
     Nothing,
     /// The other side has closed.
@@ -97,20 +102,24 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     if outcome.bytes == 0 {
         return Ok(Received::End);
     }
+    let mut text = buffer[..outcome.bytes].to_vec();
+    let malformed = |why, packet| Ok(Received::Malformed { why, packet });
     if outcome.flags.contains(ReturnFlags::TRUNC) {
-        return Ok(Received::Malformed("the packet is over 128 KiB; send the object in a memfd"));
+        return malformed("the packet is over 128 KiB; send the object in a memfd", text);
     }
     if outcome.flags.contains(ReturnFlags::CTRUNC) {
-        return Ok(Received::Malformed("more than 8 descriptors came beside the packet"));
+        return malformed(
+            "not all descriptors beside the packet could be taken: at most 8 may come, and each needs room among the open files",
+            text,
+        );
     }
-    let mut text = buffer[..outcome.bytes].to_vec();
     if is_memfd_note(&text) {
         if descriptors.is_empty() {
-            return Ok(Received::Malformed("a memfd was announced but no descriptor came"));
+            return malformed("a memfd was announced but no descriptor came", text);
         }
         match read_memfd(&descriptors.remove(0)) {
             Ok(content) => text = content,
-            Err(why) => return Ok(Received::Malformed(why)),
+            Err(why) => return malformed(why, text),
         }
     }
     Ok(Received::Message(Message { text, descriptors }))
@@ -119,7 +128,9 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
 fn is_memfd_note(text: &[u8]) -> bool {
     text.len() < 64
         && serde_json::from_slice::<serde_json::Value>(text).is_ok_and(|value| {
-            value.as_object().is_some_and(|object| object.len() == 1 && object.get("memfd") == Some(&true.into()))
+            value.as_object().is_some_and(|object| {
+                object.get("memfd") == Some(&true.into()) && object.keys().all(|key| key == "memfd" || key == "id")
+            })
         })
 }
 
@@ -181,9 +192,10 @@ mod tests {
         let (here, there) = pair();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         send_packet(here.as_fd(), MEMFD_NOTE, &[reader.as_fd()]).unwrap();
-        assert!(matches!(take(&there), Received::Malformed("the descriptor that came is not a memfd")));
+        let Received::Malformed { why, packet } = take(&there) else { panic!("it was taken") };
+        assert_eq!((why, packet.as_slice()), ("the descriptor that came is not a memfd", MEMFD_NOTE));
         send_packet(here.as_fd(), MEMFD_NOTE, &[]).unwrap();
-        assert!(matches!(take(&there), Received::Malformed(_)));
+        assert!(matches!(take(&there), Received::Malformed { .. }));
     }
 
     #[test]

@@ -2,23 +2,26 @@
 //! the part of the lab that they are for, and writes the answers. It never blocks on a client or on a part.
 
 mod client;
+mod door;
 pub mod message;
 mod outbox;
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags};
-use rustix::net::SocketFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 
 use crate::service::{LabError, Request};
 use client::Client;
+use door::Door;
 use message::Received;
 pub use outbox::Outbox;
 
 /// Clients at one time, the owner included.
 const MOST_CLIENTS: usize = 64;
+/// How long is waited for what the kernel lacked (descriptors, mostly) before it is tried again.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The owner's number.
 const OWNER: u64 = 0;
 
@@ -43,7 +46,7 @@ pub enum Next {
 
 /// The sockets and who is on them.
 pub struct Control {
-    listener: OwnedFd,
+    door: Door,
     clients: Vec<Client>,
     next_number: u64,
     outbox: Arc<Outbox>,
@@ -59,7 +62,7 @@ impl Control {
         rustix::io::ioctl_fionbio(&owner, true)?;
         rustix::io::ioctl_fionbio(&listener, true)?;
         Ok(Self {
-            listener,
+            door: Door::new(listener),
             clients: vec![Client::new(OWNER, owner)],
             next_number: OWNER + 1,
             outbox: Outbox::new()?,
@@ -71,13 +74,14 @@ impl Control {
     pub fn serve(&mut self, signals: &OwnedFd, mut handle: impl FnMut(Incident) -> Next) {
         loop {
             let ready = self.wait(signals);
+            self.door.open();
             for answer in self.outbox.take() {
                 self.deliver(&answer);
             }
             if ready.signal && handle(Incident::Signal) == Next::End {
                 break;
             }
-            if ready.listener {
+            if ready.door {
                 self.accept();
             }
             let mut next = Next::Continue;
@@ -116,26 +120,27 @@ impl Control {
     }
 
     fn wait(&self, signals: &OwnedFd) -> Ready {
-        let mut watched = vec![
-            PollFd::from_borrowed_fd(self.outbox.wake(), PollFlags::IN),
-            PollFd::new(signals, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
-        ];
+        let mut watched =
+            vec![PollFd::from_borrowed_fd(self.outbox.wake(), PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         for client in &self.clients {
-            let out = if client.has_waiting() { PollFlags::OUT } else { PollFlags::empty() };
+            let out = if client.has_waiting() && !client.is_stalled() { PollFlags::OUT } else { PollFlags::empty() };
             watched.push(PollFd::from_borrowed_fd(client.socket(), PollFlags::IN | out));
         }
+        let first_client = 2;
+        let door = self.door.watched();
+        watched.extend(door.map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
+        let lacking = door.is_none() || self.clients.iter().any(Client::is_stalled);
         // An interrupted wait finds nothing ready and is begun again by the caller.
-        let _ = rustix::event::poll(&mut watched, None);
+        let _ = rustix::event::poll(&mut watched, lacking.then_some(&PATIENCE));
         let is_ready = |index: usize| !watched[index].revents().is_empty();
         let clients = self
             .clients
             .iter()
             .enumerate()
-            .filter(|(index, _)| is_ready(index + 3))
+            .filter(|(index, client)| is_ready(index + first_client) || client.is_stalled())
             .map(|(_, client)| client.number)
             .collect();
-        Ready { signal: is_ready(1), listener: is_ready(2), clients }
+        Ready { signal: is_ready(1), door: door.is_some() && is_ready(watched.len() - 1), clients }
     }
 
     /// Takes one request of a client and sends what waits for it.
@@ -155,8 +160,9 @@ impl Control {
         match received {
             Received::End if number == OWNER => handle(Incident::OwnerGone),
             Received::Nothing | Received::End => Next::Continue,
-            Received::Malformed(why) => {
-                self.outbox.reply(number, Value::Null).send(Err(malformed(why)));
+            Received::Malformed { why, packet } => {
+                let id = serde_json::from_slice::<Value>(&packet).ok().and_then(|packet| packet.get("id").cloned());
+                self.outbox.reply(number, id.unwrap_or_default()).send(Err(malformed(why)));
                 Next::Continue
             }
             Received::Message(message) => match serde_json::from_slice::<Value>(&message.text) {
@@ -188,20 +194,23 @@ impl Control {
 
     /// Lets in a client of the lab's own user; others are turned away.
     fn accept(&mut self) {
-        let Ok(socket) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else {
+        let Some(socket) = self.door.accept() else { return };
+        if peer_user(&socket) != Some(rustix::process::geteuid().as_raw()) {
             return;
-        };
-        let same_user = peer_user(&socket) == Some(rustix::process::geteuid().as_raw());
-        if same_user && self.clients.len() < MOST_CLIENTS {
-            self.clients.push(Client::new(self.next_number, socket));
-            self.next_number += 1;
         }
+        if self.clients.len() >= MOST_CLIENTS {
+            let message = format!("the lab serves {MOST_CLIENTS} clients already, its owner included");
+            door::turn_away(socket, &LabError::new("TooManyClients", message, "end one of them"));
+            return;
+        }
+        self.clients.push(Client::new(self.next_number, socket));
+        self.next_number += 1;
     }
 }
 
 struct Ready {
     signal: bool,
-    listener: bool,
+    door: bool,
     clients: Vec<u64>,
 }
 

@@ -139,7 +139,7 @@ impl Host {
             if order {
                 match message::receive(host.socket.as_fd(), &mut buffer)? {
                     Received::End => return Ok(()),
-                    Received::Nothing | Received::Malformed(_) => {}
+                    Received::Nothing | Received::Malformed { .. } => {}
                     Received::Message(received) => match serde_json::from_slice(&received.text) {
                         Ok(Order::Spawn(order)) => host.start(&order, received.descriptors),
                         Ok(Order::Signal { job, signal }) => host.signal(job, signal),

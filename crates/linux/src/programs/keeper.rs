@@ -248,7 +248,7 @@ impl Shared {
                             state.take(number, notice);
                         }
                     }
-                    Ok(Received::Nothing | Received::Malformed(_)) => {}
+                    Ok(Received::Nothing | Received::Malformed { .. }) => {}
                     Ok(Received::End) | Err(_) => state.end(number),
                 }
             }

@@ -65,7 +65,7 @@ fn serve(socket: &OwnedFd) -> io::Result<()> {
         }
         match message::receive(socket.as_fd(), &mut buffer)? {
             Received::End => return Ok(()),
-            Received::Nothing | Received::Malformed(_) => {}
+            Received::Nothing | Received::Malformed { .. } => {}
             Received::Message(received) => {
                 let Ok(order) = serde_json::from_slice::<HostOrder>(&received.text) else { continue };
                 let Ok([network, socket_of_host, hosts]) = <[OwnedFd; 3]>::try_from(received.descriptors) else {

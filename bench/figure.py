@@ -1,0 +1,111 @@
+"""One figure: what was measured of ours and of the peers, what is aimed at, and whether that is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["Figure", "print_figures", "shown"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and the samples behind it.
+
+    Parameters
+    ----------
+    name, unit
+        What was measured.
+    ours
+        The samples of ours; empty when it could not be measured.
+    peers
+        The samples of each peer by its name.
+    target
+        What is aimed at, in words.
+    met
+        Whether it is; ``None`` for a figure that is only stated.
+    note
+        What a reader must know to judge it.
+    summary
+        How the samples become the value: their median, or the worst of all, which is the greatest.
+    """
+
+    name: str
+    unit: str
+    ours: Sequence[float]
+    peers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    target: str = ""
+    met: bool | None = None
+    note: str = ""
+    summary: Literal["median", "worst"] = "median"
+
+    def of(self, samples: Sequence[float]) -> float | None:
+        """Return the value of `samples`."""
+        if not samples:
+            return None
+        return median(samples) if self.summary == "median" else max(samples)
+
+    @property
+    def value(self) -> float | None:
+        """Our value."""
+        return self.of(self.ours)
+
+    def ratio(self, peer: str) -> float | None:
+        """Our value divided by that of `peer`."""
+        ours, theirs = self.value, self.of(self.peers[peer])
+        return ours / theirs if ours is not None and theirs else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, for a file."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "summary": self.summary,
+            "ours": {"value": self.value, "samples": list(self.ours)},
+            "peers": {
+                name: {"value": self.of(samples), "ratio": self.ratio(name), "samples": list(samples)}
+                for name, samples in self.peers.items()
+            },
+            "target": self.target,
+            "met": self.met,
+            "note": self.note,
+        }
+
+
+def shown(value: float | None) -> str:
+    """Return `value` with three significant digits and no exponent."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - _magnitude(value))
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def _magnitude(value: float) -> int:
+    return int(f"{abs(value):.0e}".partition("e")[2])
+
+
+def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> None:
+    """Print one table, and the notes below it."""
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    for heading, justify in (("figure", "left"), ("ours", "right"), ("peers (ours / theirs)", "left"), ("target", "left")):
+        table.add_column(heading, justify=justify, overflow="fold")
+    table.add_column("met")
+    notes: list[str] = []
+    for figure in figures:
+        peers = [
+            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})" for name, samples in figure.peers.items()
+        ]
+        met = {True: "[green]yes[/]", False: "[red]NO[/]", None: ""}[figure.met]
+        table.add_row(f"{figure.name} [{figure.unit}]".replace("[", "\\["), shown(figure.value), "\n".join(peers), figure.target, met)
+        if figure.note:
+            notes.append(f"  {figure.name}: {figure.note}")
+    console.print(table)
+    for note in notes:
+        console.print(note, markup=False, highlight=False)

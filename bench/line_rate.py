@@ -1,0 +1,122 @@
+"""Whether a link keeps its rate, in the first moment and in the long run, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+import numpy as np
+
+import twinnet as tn
+from bench.arrivals import Arrivals, lone_frames, offered
+from bench.figure import Figure
+from bench.machine import missing
+from bench.sites import Site, kernel_site, lab_site
+
+TITLE = "Links driven at twice their rate, and a lone frame"
+
+RATES_BPS = (10_000_000, 100_000_000, 1_000_000_000)
+LONE_RATE_BPS = 2_000_000
+PAYLOAD = 1470
+_ETHERNET_OVERHEAD = 24
+"""Preamble, frame check sequence and inter-frame gap, which our links count and the kernel's disciplines do not."""
+
+SiteFor = Callable[[int], AbstractContextManager[Site]]
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    """Yield the figures."""
+    if absent := missing("bare"):
+        yield Figure("line rate", "", [], note=absent)
+        return
+    seconds, repetitions, lone = (1, 1, 50) if quick else (3, 3, 300)
+    sites: dict[str, tuple[SiteFor, int]] = {
+        "ours": (_ours, _ETHERNET_OVERHEAD),
+        "ours, sender held back": (_ours_held_back, _ETHERNET_OVERHEAD),
+    }
+    if missing("kernel") is None:
+        sites["HTB as Mininet"] = (partial(_kernel, htb_as_mininet), 0)
+        sites["TBF as Mininet"] = (partial(_kernel, tbf_as_mininet), 0)
+    for rate_bps in RATES_BPS:
+        runs: dict[str, list[Arrivals]] = {}
+        for name, (site_for, overhead) in sites.items():
+            with site_for(rate_bps) as site:
+                runs[name] = [offered(site, rate_bps, seconds, PAYLOAD, overhead) for _ in range(repetitions)]
+        yield from _rate_figures(rate_bps, runs)
+    late: dict[str, Arrivals] = {}
+    for name, (site_for, overhead) in sites.items():
+        with site_for(LONE_RATE_BPS) as site:
+            late[name] = lone_frames(site, LONE_RATE_BPS, lone, PAYLOAD, overhead, 20)
+    yield from _lone_figures(late)
+
+
+def htb_as_mininet(rate_bps: int) -> list[str]:
+    """Return the commands that Mininet 2.3's ``TCIntf`` gives for a rate."""
+    return [
+        "qdisc add dev DEV root handle 5:0 htb default 1",
+        f"class add dev DEV parent 5:0 classid 5:1 htb rate {rate_bps / 1e6:f}Mbit burst 15k",
+    ]
+
+
+def tbf_as_mininet(rate_bps: int) -> list[str]:
+    """Return the commands that Mininet 2.3's ``TCIntf`` gives for a rate with ``use_tbf``."""
+    mbit = rate_bps / 1e6
+    return [f"qdisc add dev DEV root handle 5: tbf rate {mbit:f}Mbit burst 15000 latency {15.0 * 8 / mbit:f}ms"]
+
+
+def _ours(rate_bps: int) -> AbstractContextManager[Site]:
+    """The rated link leads away from a switch: nothing holds the source back."""
+    net = tn.Network()
+    switch = net.switch("s1")
+    net.link(net.host("h1"), switch)
+    net.link(switch, net.host("h2"), rate=f"{rate_bps} bit")
+    return lab_site("ours", net)
+
+
+def _ours_held_back(rate_bps: int) -> AbstractContextManager[Site]:
+    """The rated link is the sender's own: a full interface makes it wait."""
+    net = tn.Network()
+    net.link(net.host("h1"), net.host("h2"), rate=f"{rate_bps} bit")
+    return lab_site("ours, sender held back", net)
+
+
+def _kernel(discipline: Callable[[int], Sequence[str]], rate_bps: int) -> AbstractContextManager[Site]:
+    return kernel_site(discipline.__name__, discipline(rate_bps))
+
+
+def _rate_figures(rate_bps: int, runs: dict[str, list[Arrivals]]) -> Iterator[Figure]:
+    def each(measured: Callable[[Arrivals], float]) -> tuple[list[float], dict[str, list[float]]]:
+        found = {name: [measured(run) for run in of] for name, of in runs.items()}
+        return found.pop("ours"), found
+
+    rate = f"{rate_bps / 1e6:g} Mbit/s"
+    excess, theirs = each(Arrivals.largest_excess_frames)
+    yield Figure(
+        f"{rate}: fullest 10 ms beyond rate + 1 frame", "frames", excess, theirs, "at most 0", max(excess) <= 0,
+        summary="worst",
+    )
+    error, theirs = each(Arrivals.rate_error_percent)
+    met = float(np.median(error)) <= 0.1
+    yield Figure(f"{rate}: long-run rate off by", "%", error, theirs, "within 0.1", met)
+    even, theirs = each(Arrivals.even_gaps_percent)
+    judged = rate_bps == 100_000_000
+    yield Figure(
+        f"{rate}: gaps within 10 % of ideal", "%", even, theirs, "at least 99.9" if judged else "",
+        float(np.median(even)) >= 99.9 if judged else None,
+    )
+
+
+def _lone_figures(late: dict[str, Arrivals]) -> Iterator[Figure]:
+    def each(percentile: float, size: bool) -> tuple[list[float], dict[str, list[float]]]:
+        found = {
+            name: [float(np.percentile(np.abs(run.late_us()) if size else run.late_us(), percentile))]
+            for name, run in late.items()
+        }
+        return found.pop("ours"), found
+
+    frame = f"lone {PAYLOAD + 42}-byte frame over 2 Mbit/s"
+    median, theirs = each(50, False)
+    yield Figure(f"{frame}, off the ideal, median", "us", median, theirs, "within 20", abs(median[0]) <= 20)
+    high, theirs = each(99, True)
+    yield Figure(f"{frame}, off the ideal, 99 %", "us", high, theirs, "within 100", high[0] <= 100)

@@ -1,0 +1,54 @@
+"""How many frames of 64 bytes arrive each second, when one program sends and one receives with plain calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from statistics import median
+
+from bench.figure import Figure
+from bench.machine import BARE, missing
+from bench.sites import Site, bare_loop_site, kernel_site, lab_site, switch_site
+from twinnet import templates
+
+TITLE = "Frames of 64 bytes"
+
+TARGET_RATIO = 1.2
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    """Yield the figure."""
+    if absent := missing("bare"):
+        yield Figure("64-byte UDP received", "frames/s", [], note=absent)
+        return
+    seconds, repetitions = (1, 1) if quick else (2, 5)
+    sites: dict[str, Callable[[], AbstractContextManager[Site]]] = {
+        "ours": lambda: lab_site("ours", templates.single(2)),
+        "ours, veth + packet socket": lambda: lab_site("ours by veth", templates.single(2), interface="veth"),
+        "bare loop": lambda: bare_loop_site("bare loop", 60),
+    }
+    if missing("ovs") is None:
+        sites["OVS user space"] = lambda: switch_site("OVS user space")
+    if missing("kernel") is None:
+        sites["veth pair alone"] = lambda: kernel_site("veth pair alone")
+    rates: dict[str, list[float]] = {}
+    for name, open_site in sites.items():
+        with open_site() as site:
+            rates[name] = [received_per_second(site, seconds) for _ in range(repetitions)]
+    ours = rates.pop("ours")
+    switch = rates.get("OVS user space")
+    yield Figure(
+        "64-byte UDP received", "frames/s", ours, rates, "at least 1.2 times OVS user space",
+        median(ours) >= TARGET_RATIO * median(switch) if switch else None,
+        note="sender, switch and receiver share the machine's cores",
+    )
+
+
+def received_per_second(site: Site, seconds: int) -> float:
+    """Send as fast as plain calls go, and return the rate of arrivals in `seconds`."""
+    receiver = site.start_ready(2, [str(BARE), "receive", str(seconds)])
+    sender = site.start(1, [str(BARE), "send", str(seconds + 1), site.target])
+    told = receiver.communicate()[0]
+    sender.kill()
+    sender.communicate()
+    return int(told) / seconds

@@ -1,0 +1,141 @@
+"""How long a network takes to come and to go, and what a host weighs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import twinnet as tn
+from bench.arena import Arena
+from bench.figure import Figure
+from bench.machine import BARE, descendants, kernel_memory_bytes, missing, process_memory_bytes
+from twinnet import templates
+
+TITLE = "Create and start, stop"
+
+MININET_FACTOR = 20
+BARE_FACTOR = 2
+_PEER = Path(__file__).with_name("mininet_peer.py")
+_SETTLE_LIMIT_S = 30.0
+_MININET = "Mininet, OVS user space"
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of creating with starting, and of stopping."""
+
+    create_s: float
+    stop_s: float
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    """Yield the figures."""
+    repetitions = 1 if quick else 5
+    weights: list[float] = []
+    for name, build in (
+        ("single,200", lambda: templates.single(200)),
+        ("linear,100", lambda: templates.linear(100)),
+        ("tree,4,4", lambda: templates.tree(4, 4)),
+        ("tree of 1024 hosts, 33 switches", wide_tree),
+    ):
+        hosts = len(build().hosts)
+        bare, ours = [], []
+        for _ in range(repetitions):
+            # By turns, so that both see the same neighbours on the machine.
+            bare += [bare_seconds(hosts)] if missing("bare") is None else []
+            ours.append(our_times(build))
+        mininet = [mininet_times(name)] if hosts < 1000 and not quick and missing("mininet") is None else []
+        yield from _figures(name, ours, bare, mininet)
+        if hosts > 1000:
+            weights = [memory_per_host(build)]
+    yield Figure("memory per host, tree of 1024", "KiB", weights, note="lab process and the kernel's slabs, per-CPU areas, stacks")
+
+
+def _figures(name: str, ours: list[Times], bare: list[float], mininet: list[Times]) -> Iterator[Figure]:
+    create, stop = [one.create_s for one in ours], [one.stop_s for one in ours]
+    peers: dict[str, list[float]] = {}
+    checks: list[bool] = []
+    if bare:
+        peers["bare namespaces and TAPs"] = bare
+        checks.append(median(create) <= BARE_FACTOR * median(bare))
+    if mininet:
+        peers[_MININET] = [one.create_s for one in mininet]
+        checks.append(median(create) * MININET_FACTOR <= mininet[0].create_s)
+    target = f"within {BARE_FACTOR} x bare" + (f", 1/{MININET_FACTOR} of Mininet" if mininet else "")
+    yield Figure(f"{name}: create and start", "s", create, peers, target, all(checks) if checks else None)
+    peers = {_MININET: [one.stop_s for one in mininet]} if mininet else {}
+    faster = median(stop) < median(create)
+    quick_enough = not mininet or median(stop) * MININET_FACTOR <= mininet[0].stop_s
+    target = "faster than start" + (f", 1/{MININET_FACTOR} of Mininet" if mininet else "")
+    yield Figure(f"{name}: stop", "s", stop, peers, target, faster and quick_enough)
+
+
+def wide_tree() -> tn.Network:
+    """Return 32 switches of 32 hosts each below one root."""
+    net = tn.Network()
+    root = net.switch("s1")
+    for number in range(32):
+        leaf = net.switch(f"s{number + 2}")
+        net.link(root, leaf)
+        for host in range(32):
+            net.link(net.host(f"h{number * 32 + host + 1}"), leaf)
+    return net
+
+
+def our_times(build: Callable[[], tn.Network]) -> Times:
+    """Describe, start and stop a network."""
+    settle()
+    begin = time.perf_counter()
+    lab = build().emulate().open()
+    started = time.perf_counter()
+    lab.stop()
+    return Times(started - begin, time.perf_counter() - started)
+
+
+def bare_seconds(hosts: int) -> float:
+    """Return what the yardstick took to create `hosts` namespaces with a TAP each."""
+    settle()
+    done = subprocess.run([str(BARE), "hosts", str(hosts)], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def mininet_times(name: str) -> Times:
+    """Return what Mininet took for the topology `name`, such as ``tree,4,4``."""
+    settle()
+    with Arena() as arena:
+        arena.start_open_vswitch()
+        said = arena.run(["/usr/bin/python3", str(_PEER), *name.split(",")], timeout_s=300)
+    return Times(*map(float, said.split()))
+
+
+def memory_per_host(build: Callable[[], tn.Network]) -> float:
+    """Return what a host weighs, in KiB."""
+    settle()
+    before = kernel_memory_bytes()
+    network = build()
+    with network.emulate():
+        held = kernel_memory_bytes() - before + process_memory_bytes(descendants())
+    return held / len(network.hosts) / 1024
+
+
+def settle() -> None:
+    """Wait until the kernel has put away the namespaces of what ran before, which it does in the background."""
+    end = time.monotonic() + _SETTLE_LIMIT_S
+    last = _namespaces()
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        now = _namespaces()
+        # Others use the machine too: what matters is that no great number is on its way out.
+        if now >= last - 2:
+            return
+        last = now
+
+
+def _namespaces() -> int:
+    found = re.search(r"^net_namespace\s+([0-9]+)", Path("/proc/slabinfo").read_text(), re.MULTILINE)
+    return int(found.group(1)) if found else 0

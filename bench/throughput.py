@@ -1,0 +1,79 @@
+"""One TCP flow as fast as it goes, and the ping through one switch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from statistics import median
+
+import twinnet as tn
+from bench.figure import Figure
+from bench.machine import missing
+from bench.sites import Site, bare_loop_site, lab_site, switch_site
+from bench.tcp_flow import tcp_flow
+from twinnet import templates
+
+TITLE = "One TCP flow without rate limit, and ping"
+
+SINGLE_TARGET_GBPS = 10.0
+PING_TARGET_US = 60.0
+_PACKET_SOCKETS = "veth + packet socket"
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    """Yield the figures."""
+    if absent := missing("iperf3") or missing("ping"):
+        yield Figure("one TCP flow, ping", "", [], note=absent)
+        return
+    seconds, repetitions, pings = (1, 1, 200) if quick else (3, 5, 1000)
+    sites: dict[str, Callable[[], AbstractContextManager[Site]]] = {
+        "ours": lambda: lab_site("ours", templates.single(2)),
+        _PACKET_SOCKETS: lambda: lab_site(_PACKET_SOCKETS, templates.single(2), interface="veth"),
+        "ten": lambda: lab_site("ten", ten_switches()),
+    }
+    if missing("ovs") is None:
+        sites["OVS user space"] = lambda: switch_site("OVS user space")
+    if missing("bare") is None:
+        sites["bare loop"] = lambda: bare_loop_site("bare loop", 120)
+    gbps: dict[str, list[float]] = {}
+    rtts: dict[str, list[float]] = {}
+    for name, open_site in sites.items():
+        with open_site() as site:
+            gbps[name] = [tcp_flow(site, seconds).received_bps / 1e9 for _ in range(repetitions)]
+            rtts[name] = [median(round_trips_us(site, pings)) for _ in range(repetitions)]
+    ten = gbps.pop("ten")
+    rtts.pop("ten")
+    ours, ours_rtt = gbps.pop("ours"), rtts.pop("ours")
+    yield Figure(
+        "one TCP flow, one switch", "Gbit/s", ours, gbps, "at least 10", median(ours) >= SINGLE_TARGET_GBPS,
+        note="sender, switch and receiver share the machine's cores",
+    )
+    yield Figure(
+        "one TCP flow, ten switches", "Gbit/s", ten, {"one switch": ours}, "at least half of one switch",
+        median(ten) >= SINGLE_TARGET_GBPS / 2 and median(ten) >= median(ours) / 2,
+    )
+    yield Figure(
+        "ping, one switch, median", "us", ours_rtt, rtts, "at most 60", median(ours_rtt) <= PING_TARGET_US,
+        note=f"{pings} pings 1 ms apart, {repetitions} times",
+    )
+
+
+def ten_switches() -> tn.Network:
+    """Return ten switches in a row with a host at either end."""
+    net = tn.Network()
+    row = [net.switch(f"s{number}") for number in range(1, 11)]
+    for left, right in zip(row, row[1:], strict=False):
+        net.link(left, right)
+    net.link(net.host("h1"), row[0])
+    net.link(net.host("h2"), row[-1])
+    return net
+
+
+def round_trips_us(site: Site, count: int) -> list[float]:
+    """Return the round-trip times of `count` pings 1 ms apart."""
+    told = site.run(1, ["ping", "-i", "0.001", "-c", str(count), site.target])
+    found = [float(time) * 1000 for time in re.findall(r"time=([0-9.]+) ms", told)]
+    if not found:
+        raise OSError(f"ping in {site.name} had no answer: {told.strip()[-200:]}")
+    return found
