@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -294,7 +296,14 @@ class Lab:
         if "flow" in fields:
             fields["flow"] = flow
         wanted = {"kind": app.kind, **fields}
-        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps)["app"])
+        seed = self._seed_of(app, flow)
+        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
+
+    def _seed_of(self, app: App, flow: int | None) -> int:
+        """Return the seed of `app`: another in each network of another seed, so that repetitions of a study differ, and the
+        same whatever else was started before."""
+        text = json.dumps([self.layout.spec.get("seed", 0), app.host, app.kind, app.fields.get("port"), flow])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
     def start_receiver(self, app: App) -> int:
         """Start the sink or server `app` unless an equal one runs, and return its number."""
