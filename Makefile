@@ -46,8 +46,10 @@ format: $(VENV)/.built
 	$(BIN)/ruff format python tests bench
 	$(BIN)/ruff check --fix --quiet python tests bench
 
+# A part alone: make bench PARTS="throughput idle --quick"
 bench: $(VENV)/.built
-	$(BIN)/python -m bench
+	@cargo build --release --quiet -p twinnet-linux --example bare
+	@$(BIN)/python -m bench $(PARTS)
 
 docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -q -b html docs site

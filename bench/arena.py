@@ -37,7 +37,9 @@ class Arena:
         self._init = int(Path(f"/proc/{self._keeper.pid}/task/{self._keeper.pid}/children").read_text().split()[0])
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._keeper.kill()
         self._keeper.wait()
 
@@ -70,11 +72,11 @@ class Arena:
 
     def processes(self, name: str) -> list[int]:
         """Return the processes of the arena that are called `name`, by their number outside of it."""
-        space = os.readlink(f"/proc/{self._init}/ns/pid")
+        space = Path(f"/proc/{self._init}/ns/pid").readlink()
         found: list[int] = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (path / "comm").read_text().strip() == name and os.readlink(path / "ns" / "pid") == space:
+                if (path / "comm").read_text().strip() == name and (path / "ns" / "pid").readlink() == space:
                     found.append(int(path.name))
         return found
 
@@ -96,7 +98,9 @@ class Arena:
     def host_pair_on_switch(self) -> None:
         """Make the same hosts, each joined by a veth pair to one Open vSwitch in user space."""
         self._hosts()
-        self.run(["ovs-vsctl", "add-br", "s1", "--", "set", "bridge", "s1", "datapath_type=netdev", "fail_mode=standalone"])
+        self.run(
+            ["ovs-vsctl", "add-br", "s1", "--", "set", "bridge", "s1", "datapath_type=netdev", "fail_mode=standalone"]
+        )
         for host in ("h1", "h2"):
             self.run(["ip", "link", "add", f"{host}-s1", "type", "veth", "peer", "name", "eth0", "netns", host])
             self.run(["ip", "link", "set", f"{host}-s1", "up"])

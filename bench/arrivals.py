@@ -72,7 +72,9 @@ def offered(site: Site, rate_bps: float, seconds: int, payload: int, overhead: i
     """
     frame_bytes = payload + _HEADERS + overhead
     offer_bps = round(2 * rate_bps * payload / frame_bytes)
-    return _record(site, ["offer", str(seconds), site.target, str(payload), str(offer_bps)], seconds, frame_bytes, rate_bps)
+    return _record(
+        site, ["offer", str(seconds), site.target, str(payload), str(offer_bps)], seconds, frame_bytes, rate_bps
+    )
 
 
 def lone_frames(site: Site, rate_bps: float, count: int, payload: int, overhead: int, apart_ms: int) -> Arrivals:

@@ -6,36 +6,43 @@ from collections.abc import Iterator
 from statistics import median
 
 import twinnet as tn
+
 from bench.figure import Figure
 from bench.line_rate import htb_as_mininet
 from bench.machine import missing
+from bench.quiet import Quiet
 from bench.sites import Site, kernel_site, lab_site
 from bench.tcp_flow import TcpFlow, tcp_flow
 
 TITLE = "Back-pressure: one CUBIC flow over its own 10 Mbit/s access link"
 
 
-def measure(quick: bool) -> Iterator[Figure]:
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
     if absent := missing("iperf3"):
         yield Figure("round trip", "", [], note=absent)
         return
     seconds, repetitions = (2, 1) if quick else (5, 3)
     with lab_site("ours", access_network()) as site:
-        ours = _flows(site, seconds, repetitions)
+        ours = _flows(site, seconds, repetitions, quiet)
     peers: dict[str, list[TcpFlow]] = {}
     if missing("kernel") is None:
         # What `tc class add ... htb rate 10mbit` gives when nothing more is said.
-        default = ["qdisc add dev DEV root handle 1: htb default 1", "class add dev DEV parent 1: classid 1:1 htb rate 10mbit"]
+        default = [
+            "qdisc add dev DEV root handle 1: htb default 1",
+            "class add dev DEV parent 1: classid 1:1 htb rate 10mbit",
+        ]
         for name, discipline in (("kernel HTB, defaults", default), ("HTB as Mininet", htb_as_mininet(10_000_000))):
             with kernel_site(name, discipline) as site:
-                peers[name] = _flows(site, seconds, repetitions)
+                peers[name] = _flows(site, seconds, repetitions, quiet)
     rtt = {name: [flow.rtt_us / 1000 for flow in flows] for name, flows in peers.items()}
     ours_rtt = [flow.rtt_us / 1000 for flow in ours]
     met = median(ours_rtt) < median(rtt["kernel HTB, defaults"]) if rtt else None
     yield Figure("mean round trip", "ms", ours_rtt, rtt, "below the kernel's HTB with defaults", met)
     yield Figure(
-        "throughput meanwhile", "Mbit/s", [flow.received_bps / 1e6 for flow in ours],
+        "throughput meanwhile",
+        "Mbit/s",
+        [flow.received_bps / 1e6 for flow in ours],
         {name: [flow.received_bps / 1e6 for flow in flows] for name, flows in peers.items()},
     )
 
@@ -49,5 +56,9 @@ def access_network() -> tn.Network:
     return net
 
 
-def _flows(site: Site, seconds: int, repetitions: int) -> list[TcpFlow]:
-    return [tcp_flow(site, seconds) for _ in range(repetitions)]
+def _flows(site: Site, seconds: int, repetitions: int, quiet: Quiet) -> list[TcpFlow]:
+    found: list[TcpFlow] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        found.append(tcp_flow(site, seconds))
+    return found

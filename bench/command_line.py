@@ -11,23 +11,31 @@ from pathlib import Path
 from statistics import median
 
 from bench.figure import Figure
+from bench.quiet import Quiet
 
 TITLE = "Command line"
 
 TARGET_S = 0.2
 
 
-def measure(quick: bool) -> Iterator[Figure]:
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
     repetitions = 3 if quick else 15
     completion = {"_TWINNET_COMPLETE": "bash_complete", "COMP_WORDS": "twinnet r", "COMP_CWORD": "1"}
+    quiet.wait()
     for name, arguments, environment, expected in (
         ("twinnet --help", ["--help"], {}, "Usage"),
         ("a shell completion", [], completion, "run"),
     ):
         taken = [_seconds(arguments, environment, expected) for _ in range(repetitions)]
-        yield Figure(name, "s", taken, {"python -c pass": [_python_alone() for _ in range(repetitions)]},
-                     "within 0.2", median(taken) <= TARGET_S)
+        yield Figure(
+            name,
+            "s",
+            taken,
+            {"python -c pass": [_python_alone() for _ in range(repetitions)]},
+            "within 0.2",
+            median(taken) <= TARGET_S,
+        )
 
 
 def _seconds(arguments: list[str], environment: Mapping[str, str], expected: str) -> float:

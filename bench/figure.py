@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Figure", "print_figures", "shown"]
+__all__ = ["Figure", "markdown", "print_figures", "shown"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,20 @@ class Figure:
         }
 
 
+def markdown(title: str, figures: Iterable[Figure]) -> str:
+    """Return the table of `figures` for a page of documentation."""
+    lines = [f"### {title}", "", "| figure | ours | peers (ours / theirs) | target | met |", "|---|---:|---|---|---|"]
+    for figure in figures:
+        peers = "; ".join(
+            f"{name} {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
+            for name, samples in figure.peers.items()
+        )
+        met = {True: "yes", False: "**no**", None: ""}[figure.met]
+        unit = f", {figure.unit}" if figure.unit else ""
+        lines.append(f"| {figure.name}{unit} | {shown(figure.value)} | {peers} | {figure.target} | {met} |")
+    return "\n".join([*lines, ""])
+
+
 def shown(value: float | None) -> str:
     """Return `value` with three significant digits and no exponent."""
     if value is None:
@@ -94,16 +108,28 @@ def _magnitude(value: float) -> int:
 def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> None:
     """Print one table, and the notes below it."""
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
-    for heading, justify in (("figure", "left"), ("ours", "right"), ("peers (ours / theirs)", "left"), ("target", "left")):
+    for heading, justify in (
+        ("figure", "left"),
+        ("ours", "right"),
+        ("peers (ours / theirs)", "left"),
+        ("target", "left"),
+    ):
         table.add_column(heading, justify=justify, overflow="fold")
     table.add_column("met")
     notes: list[str] = []
     for figure in figures:
         peers = [
-            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})" for name, samples in figure.peers.items()
+            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
+            for name, samples in figure.peers.items()
         ]
         met = {True: "[green]yes[/]", False: "[red]NO[/]", None: ""}[figure.met]
-        table.add_row(f"{figure.name} [{figure.unit}]".replace("[", "\\["), shown(figure.value), "\n".join(peers), figure.target, met)
+        table.add_row(
+            f"{figure.name} [{figure.unit}]".replace("[", "\\["),
+            shown(figure.value),
+            "\n".join(peers),
+            figure.target,
+            met,
+        )
         if figure.note:
             notes.append(f"  {figure.name}: {figure.note}")
     console.print(table)

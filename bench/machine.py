@@ -23,7 +23,12 @@ _PROGRAMS = {
     "iperf3": ("iperf3",),
     "ping": ("ping",),
 }
-_PACKAGES = {"mininet": "mininet", "ovs": "openvswitch-switch", "kernel": "iproute2 and ethtool", "ping": "iputils-ping"}
+_PACKAGES = {
+    "mininet": "mininet",
+    "ovs": "openvswitch-switch",
+    "kernel": "iproute2 and ethtool",
+    "ping": "iputils-ping",
+}
 
 
 def missing(peer: str) -> str | None:

@@ -1,6 +1,7 @@
 """What Mininet takes to create and stop a network: run by the Python that has Mininet, in an arena with Open vSwitch.
 
-``mininet_peer.py single 200``, ``linear 100``, ``tree 4 4``; prints the seconds of creating with starting, and of stopping.
+``mininet_peer.py single 200``, ``linear 100``, ``tree 4 4``; prints the seconds of creating with starting, and of
+stopping.
 """
 
 import sys

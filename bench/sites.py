@@ -1,4 +1,4 @@
-"""Two hosts between which something is measured: of ours, of a peer, or of the bare loop, with one way to run programs."""
+"""Two hosts between which something is measured - ours, a peer's, the bare loop's - with one way to run programs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Protocol
 
 import twinnet as tn
+
 from bench.arena import Arena
 from bench.machine import BARE
 
@@ -84,7 +85,9 @@ class _CommandSite(Site):
 
 
 @contextmanager
-def lab_site(name: str, network: tn.Network, hosts: tuple[str, str] = ("h1", "h2"), interface: str = "auto") -> Iterator[Site]:
+def lab_site(
+    name: str, network: tn.Network, hosts: tuple[str, str] = ("h1", "h2"), interface: str = "auto"
+) -> Iterator[Site]:
     """A lab of ours."""
     with network.emulate(interface=interface) as lab:
         site = _LabSite(name, lab, hosts)
@@ -94,7 +97,7 @@ def lab_site(name: str, network: tn.Network, hosts: tuple[str, str] = ("h1", "h2
 
 @contextmanager
 def kernel_site(name: str, discipline: Sequence[str] = ()) -> Iterator[Site]:
-    """Two namespaces and a veth pair; `discipline` are ``tc`` commands for host 1's interface, ``DEV`` standing for it."""
+    """Two namespaces and a veth pair; `discipline` are ``tc`` commands for host 1's interface, which ``DEV`` stands for."""
     with Arena() as arena:
         arena.host_pair()
         for command in discipline:

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from statistics import median
 
+from twinnet import templates
+
 from bench.figure import Figure
 from bench.machine import BARE, missing
+from bench.quiet import Quiet
 from bench.sites import Site, bare_loop_site, kernel_site, lab_site, switch_site
-from twinnet import templates
 
 TITLE = "Frames of 64 bytes"
 
 TARGET_RATIO = 1.2
 
 
-def measure(quick: bool) -> Iterator[Figure]:
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figure."""
     if absent := missing("bare"):
         yield Figure("64-byte UDP received", "frames/s", [], note=absent)
@@ -34,11 +36,18 @@ def measure(quick: bool) -> Iterator[Figure]:
     rates: dict[str, list[float]] = {}
     for name, open_site in sites.items():
         with open_site() as site:
-            rates[name] = [received_per_second(site, seconds) for _ in range(repetitions)]
+            rates[name] = []
+            for _ in range(repetitions):
+                quiet.wait()
+                rates[name].append(received_per_second(site, seconds))
     ours = rates.pop("ours")
     switch = rates.get("OVS user space")
     yield Figure(
-        "64-byte UDP received", "frames/s", ours, rates, "at least 1.2 times OVS user space",
+        "64-byte UDP received",
+        "frames/s",
+        ours,
+        rates,
+        "at least 1.2 times OVS user space",
         median(ours) >= TARGET_RATIO * median(switch) if switch else None,
         note="sender, switch and receiver share the machine's cores",
     )

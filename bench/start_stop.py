@@ -11,10 +11,12 @@ from pathlib import Path
 from statistics import median
 
 import twinnet as tn
+from twinnet import templates
+
 from bench.arena import Arena
 from bench.figure import Figure
 from bench.machine import BARE, descendants, kernel_memory_bytes, missing, process_memory_bytes
-from twinnet import templates
+from bench.quiet import Quiet
 
 TITLE = "Create and start, stop"
 
@@ -33,7 +35,7 @@ class Times:
     stop_s: float
 
 
-def measure(quick: bool) -> Iterator[Figure]:
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
     repetitions = 1 if quick else 5
     weights: list[float] = []
@@ -44,16 +46,29 @@ def measure(quick: bool) -> Iterator[Figure]:
         ("tree of 1024 hosts, 33 switches", wide_tree),
     ):
         hosts = len(build().hosts)
-        bare, ours = [], []
+        bare: list[float] = []
+        ours: list[Times] = []
         for _ in range(repetitions):
             # By turns, so that both see the same neighbours on the machine.
-            bare += [bare_seconds(hosts)] if missing("bare") is None else []
+            if missing("bare") is None:
+                settle(quiet)
+                bare.append(bare_seconds(hosts))
+            settle(quiet)
             ours.append(our_times(build))
-        mininet = [mininet_times(name)] if hosts < 1000 and not quick and missing("mininet") is None else []
+        mininet: list[Times] = []
+        if hosts < 1000 and not quick and missing("mininet") is None:
+            settle(quiet)
+            mininet.append(mininet_times(name))
         yield from _figures(name, ours, bare, mininet)
         if hosts > 1000:
+            settle(quiet)
             weights = [memory_per_host(build)]
-    yield Figure("memory per host, tree of 1024", "KiB", weights, note="lab process and the kernel's slabs, per-CPU areas, stacks")
+    yield Figure(
+        "memory per host, tree of 1024",
+        "KiB",
+        weights,
+        note="lab process and the kernel's slabs, per-CPU areas, stacks",
+    )
 
 
 def _figures(name: str, ours: list[Times], bare: list[float], mininet: list[Times]) -> Iterator[Figure]:
@@ -89,7 +104,6 @@ def wide_tree() -> tn.Network:
 
 def our_times(build: Callable[[], tn.Network]) -> Times:
     """Describe, start and stop a network."""
-    settle()
     begin = time.perf_counter()
     lab = build().emulate().open()
     started = time.perf_counter()
@@ -99,14 +113,12 @@ def our_times(build: Callable[[], tn.Network]) -> Times:
 
 def bare_seconds(hosts: int) -> float:
     """Return what the yardstick took to create `hosts` namespaces with a TAP each."""
-    settle()
     done = subprocess.run([str(BARE), "hosts", str(hosts)], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 def mininet_times(name: str) -> Times:
     """Return what Mininet took for the topology `name`, such as ``tree,4,4``."""
-    settle()
     with Arena() as arena:
         arena.start_open_vswitch()
         said = arena.run(["/usr/bin/python3", str(_PEER), *name.split(",")], timeout_s=300)
@@ -115,7 +127,6 @@ def mininet_times(name: str) -> Times:
 
 def memory_per_host(build: Callable[[], tn.Network]) -> float:
     """Return what a host weighs, in KiB."""
-    settle()
     before = kernel_memory_bytes()
     network = build()
     with network.emulate():
@@ -123,8 +134,9 @@ def memory_per_host(build: Callable[[], tn.Network]) -> float:
     return held / len(network.hosts) / 1024
 
 
-def settle() -> None:
-    """Wait until the kernel has put away the namespaces of what ran before, which it does in the background."""
+def settle(quiet: Quiet) -> None:
+    """Wait until the kernel has put away the namespaces of what ran before, which it does in the background, and the
+    machine is quiet."""
     end = time.monotonic() + _SETTLE_LIMIT_S
     last = _namespaces()
     while time.monotonic() < end:
@@ -132,8 +144,9 @@ def settle() -> None:
         now = _namespaces()
         # Others use the machine too: what matters is that no great number is on its way out.
         if now >= last - 2:
-            return
+            break
         last = now
+    quiet.wait()
 
 
 def _namespaces() -> int:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from statistics import median
 
 import twinnet as tn
+from twinnet import templates
+
 from bench.figure import Figure
 from bench.machine import missing
+from bench.quiet import Quiet
 from bench.sites import Site, bare_loop_site, lab_site, switch_site
 from bench.tcp_flow import tcp_flow
-from twinnet import templates
 
 TITLE = "One TCP flow without rate limit, and ping"
 
@@ -21,7 +24,7 @@ PING_TARGET_US = 60.0
 _PACKET_SOCKETS = "veth + packet socket"
 
 
-def measure(quick: bool) -> Iterator[Figure]:
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
     if absent := missing("iperf3") or missing("ping"):
         yield Figure("one TCP flow, ping", "", [], note=absent)
@@ -40,21 +43,38 @@ def measure(quick: bool) -> Iterator[Figure]:
     rtts: dict[str, list[float]] = {}
     for name, open_site in sites.items():
         with open_site() as site:
-            gbps[name] = [tcp_flow(site, seconds).received_bps / 1e9 for _ in range(repetitions)]
-            rtts[name] = [median(round_trips_us(site, pings)) for _ in range(repetitions)]
+            gbps[name], rtts[name] = [], []
+            for _ in range(repetitions):
+                quiet.wait()
+                gbps[name].append(tcp_flow(site, seconds).received_bps / 1e9)
+                rtts[name].append(median(round_trips_us(site, pings)))
     ten = gbps.pop("ten")
     rtts.pop("ten")
     ours, ours_rtt = gbps.pop("ours"), rtts.pop("ours")
     yield Figure(
-        "one TCP flow, one switch", "Gbit/s", ours, gbps, "at least 10", median(ours) >= SINGLE_TARGET_GBPS,
+        "one TCP flow, one switch",
+        "Gbit/s",
+        ours,
+        gbps,
+        "at least 10",
+        median(ours) >= SINGLE_TARGET_GBPS,
         note="sender, switch and receiver share the machine's cores",
     )
     yield Figure(
-        "one TCP flow, ten switches", "Gbit/s", ten, {"one switch": ours}, "at least half of one switch",
+        "one TCP flow, ten switches",
+        "Gbit/s",
+        ten,
+        {"one switch": ours},
+        "at least half of one switch",
         median(ten) >= SINGLE_TARGET_GBPS / 2 and median(ten) >= median(ours) / 2,
     )
     yield Figure(
-        "ping, one switch, median", "us", ours_rtt, rtts, "at most 60", median(ours_rtt) <= PING_TARGET_US,
+        "ping, one switch, median",
+        "us",
+        ours_rtt,
+        rtts,
+        "at most 60",
+        median(ours_rtt) <= PING_TARGET_US,
         note=f"{pings} pings 1 ms apart, {repetitions} times",
     )
 
@@ -63,7 +83,7 @@ def ten_switches() -> tn.Network:
     """Return ten switches in a row with a host at either end."""
     net = tn.Network()
     row = [net.switch(f"s{number}") for number in range(1, 11)]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         net.link(left, right)
     net.link(net.host("h1"), row[0])
     net.link(net.host("h2"), row[-1])

@@ -44,7 +44,12 @@ from twinnet.yaml_source import parse_yaml
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("python/twinnet/studies/*/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.rglob("*.md")),
+    *sorted(ROOT.glob("python/twinnet/studies/*/*.md")),
+]
 RUN = ("sh", "console", "python")
 KNOWN = (*RUN, "yaml", "json", "text")
 LIMIT_S = 60
@@ -159,7 +164,9 @@ class Scratch:
         (step,) = steps_of(block)
         argv = shlex.split(self.adapted(block, step.command))
         self.background.append(
-            subprocess.Popen(argv, cwd=self.folder, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                argv, cwd=self.folder, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
         )
         lab = self.background[-1]
         assert lab.stdin is not None and lab.stdout is not None
@@ -229,7 +236,9 @@ def check_options(block: Block) -> None:
 
 
 def check_syntax(block: Block) -> None:
-    done = subprocess.run(["bash", "-n", "-c", "\n".join(commands_in(block))], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-n", "-c", "\n".join(commands_in(block))], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{block.place}: {done.stderr}"
 
 
@@ -374,7 +383,19 @@ def test_every_column_of_the_results_is_explained() -> None:
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="sphinx is not installed: pip install .[dev]")
     pytest.importorskip("furo", reason="furo is not installed: pip install .[dev]")
-    argv = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "site")]
+    argv = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-q",
+        "-b",
+        "html",
+        "-d",
+        str(tmp_path / "doctrees"),
+        str(DOCS),
+        str(tmp_path / "site"),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, textwrap.shorten(done.stderr, 4000)
     assert (tmp_path / "site/index.html").exists()

@@ -152,8 +152,8 @@ def tcp_source(
     flow: int | None = None,
     congestion_control: str | None = None,
 ) -> App:
-    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by the host's congestion
-    control or the one that is named (``"cubic"``)."""
+    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by its host's
+    congestion control or the one that is named (``"cubic"``)."""
     if (duration is None) == (size is None):
         raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
     fields = _target(to, port, flow) | {"interval_ps": _interval(interval)} | _congestion_control(congestion_control)

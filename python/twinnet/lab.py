@@ -113,6 +113,13 @@ class Lab:
         return self._name
 
     @property
+    def pid(self) -> int:
+        """The lab process as its owner sees it; raises `LabClosed` when it is not ours or not running."""
+        if self._process is None:
+            raise LabClosed("the lab process belongs to another program, or is not running", "ask its owner")
+        return self._process.pid
+
+    @property
     def connection(self) -> LabConnection:
         """The connection to the lab process; raises `LabClosed` before the start."""
         if self._connection is None:
