@@ -11,10 +11,14 @@ from bench.figure import Figure
 from bench.line_rate import htb_as_mininet
 from bench.machine import missing
 from bench.quiet import Quiet
-from bench.sites import Site, kernel_site, lab_site
-from bench.tcp_flow import TcpFlow, tcp_flow
+from bench.rounds import SiteFactory, rounds
+from bench.sites import kernel_site, lab_site
+from bench.tcp_flow import tcp_flow
 
 TITLE = "Back-pressure: one CUBIC flow over its own 10 Mbit/s access link"
+
+_DEFAULTS = "kernel HTB, defaults"
+_MININET = "HTB as Mininet"
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
@@ -23,21 +27,20 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         yield Figure("round trip", "", [], note=absent)
         return
     seconds, repetitions = (2, 1) if quick else (5, 3)
-    with lab_site("ours", access_network()) as site:
-        ours = _flows(site, seconds, repetitions, quiet)
-    peers: dict[str, list[TcpFlow]] = {}
+    sites: dict[str, SiteFactory] = {"ours": lambda: lab_site("ours", access_network())}
     if missing("kernel") is None:
         # What `tc class add ... htb rate 10mbit` gives when nothing more is said.
         default = [
             "qdisc add dev DEV root handle 1: htb default 1",
             "class add dev DEV parent 1: classid 1:1 htb rate 10mbit",
         ]
-        for name, discipline in (("kernel HTB, defaults", default), ("HTB as Mininet", htb_as_mininet(10_000_000))):
-            with kernel_site(name, discipline) as site:
-                peers[name] = _flows(site, seconds, repetitions, quiet)
+        sites[_DEFAULTS] = lambda: kernel_site(_DEFAULTS, default)
+        sites[_MININET] = lambda: kernel_site(_MININET, htb_as_mininet(10_000_000))
+    peers = rounds(sites, repetitions, quiet, lambda site: tcp_flow(site, seconds))
+    ours = peers.pop("ours")
     rtt = {name: [flow.rtt_us / 1000 for flow in flows] for name, flows in peers.items()}
     ours_rtt = [flow.rtt_us / 1000 for flow in ours]
-    met = median(ours_rtt) < median(rtt["kernel HTB, defaults"]) if rtt else None
+    met = median(ours_rtt) < median(rtt[_DEFAULTS]) if rtt else None
     yield Figure("mean round trip", "ms", ours_rtt, rtt, "below the kernel's HTB with defaults", met)
     yield Figure(
         "throughput meanwhile",
@@ -54,11 +57,3 @@ def access_network() -> tn.Network:
     net.link(net.host("h1"), switch, rate="10 Mbit")
     net.link(net.host("h2"), switch)
     return net
-
-
-def _flows(site: Site, seconds: int, repetitions: int, quiet: Quiet) -> list[TcpFlow]:
-    found: list[TcpFlow] = []
-    for _ in range(repetitions):
-        quiet.wait()
-        found.append(tcp_flow(site, seconds))
-    return found

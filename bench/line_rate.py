@@ -13,6 +13,7 @@ from bench.arrivals import Arrivals, lone_frames, offered
 from bench.figure import Figure
 from bench.machine import missing
 from bench.quiet import Quiet
+from bench.rounds import rounds
 from bench.sites import Site, kernel_site, lab_site
 
 TITLE = "Links driven at twice their rate, and a lone frame"
@@ -38,32 +39,31 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         "ours, sender held back": (_ours_held_back, _ETHERNET_OVERHEAD),
     }
     if missing("kernel") is None:
-        sites["HTB as Mininet"] = (partial(_kernel, htb_as_mininet), 0)
-        sites["TBF as Mininet"] = (partial(_kernel, tbf_as_mininet), 0)
+        sites["HTB as Mininet"] = (partial(_kernel, "HTB as Mininet", htb_as_mininet), 0)
+        sites["TBF as Mininet"] = (partial(_kernel, "TBF as Mininet", tbf_as_mininet), 0)
+
+    def at(rate_bps: int, measured: Callable[[Site, int], Arrivals]) -> dict[str, list[Arrivals]]:
+        opened = {name: partial(site_for, rate_bps) for name, (site_for, _) in sites.items()}
+        return rounds(opened, repetitions, quiet, lambda site: measured(site, sites[site.name][1]))
+
     for rate_bps in RATES_BPS:
-        runs: dict[str, list[Arrivals]] = {}
-        for name, (site_for, overhead) in sites.items():
-            with site_for(rate_bps) as site:
-                runs[name] = []
-                for _ in range(repetitions):
-                    quiet.wait()
-                    runs[name].append(offered(site, rate_bps, seconds, PAYLOAD, overhead))
+        runs = at(rate_bps, partial(_offered, rate_bps, seconds))
         yield from _rate_figures(rate_bps, runs)
-    late: dict[str, list[Arrivals]] = {}
-    for name, (site_for, overhead) in sites.items():
-        with site_for(LONE_RATE_BPS) as site:
-            late[name] = []
-            for _ in range(repetitions):
-                quiet.wait()
-                late[name].append(lone_frames(site, LONE_RATE_BPS, lone, PAYLOAD, overhead, 20))
+    late = at(LONE_RATE_BPS, partial(_lone, LONE_RATE_BPS, lone))
     alone: list[float] = []
     if missing("kernel") is None:
-        with kernel_site("veth pair alone") as site:
-            for _ in range(repetitions):
-                quiet.wait()
-                passed = lone_frames(site, _NO_LINK_BPS, lone, PAYLOAD, 0, 20)
-                alone.append(float(np.median(passed.late_us())))
+        unlimited = {"veth pair alone": lambda: kernel_site("veth pair alone")}
+        passed = rounds(unlimited, repetitions, quiet, lambda site: _lone(_NO_LINK_BPS, lone, site, 0))
+        alone = [float(np.median(run.late_us())) for run in passed["veth pair alone"]]
     yield from _lone_figures(late, alone)
+
+
+def _offered(rate_bps: int, seconds: int, site: Site, overhead: int) -> Arrivals:
+    return offered(site, rate_bps, seconds, PAYLOAD, overhead)
+
+
+def _lone(rate_bps: float, count: int, site: Site, overhead: int) -> Arrivals:
+    return lone_frames(site, rate_bps, count, PAYLOAD, overhead, 20)
 
 
 def htb_as_mininet(rate_bps: int) -> list[str]:
@@ -96,8 +96,8 @@ def _ours_held_back(rate_bps: int) -> AbstractContextManager[Site]:
     return lab_site("ours, sender held back", net)
 
 
-def _kernel(discipline: Callable[[int], Sequence[str]], rate_bps: int) -> AbstractContextManager[Site]:
-    return kernel_site(discipline.__name__, discipline(rate_bps))
+def _kernel(name: str, discipline: Callable[[int], Sequence[str]], rate_bps: int) -> AbstractContextManager[Site]:
+    return kernel_site(name, discipline(rate_bps))
 
 
 def _rate_figures(rate_bps: int, runs: dict[str, list[Arrivals]]) -> Iterator[Figure]:

@@ -97,7 +97,7 @@ def lab_site(
 
 @contextmanager
 def kernel_site(name: str, discipline: Sequence[str] = ()) -> Iterator[Site]:
-    """Two namespaces and a veth pair; `discipline` are ``tc`` commands for host 1's interface, which ``DEV`` stands for."""
+    """Two namespaces and a veth pair; `discipline` are ``tc`` commands for host 1's interface, called ``DEV`` there."""
     with Arena() as arena:
         arena.host_pair()
         for command in discipline:

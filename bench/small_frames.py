@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from statistics import median
 
 from twinnet import templates
@@ -11,6 +10,7 @@ from twinnet import templates
 from bench.figure import Figure
 from bench.machine import BARE, missing
 from bench.quiet import Quiet
+from bench.rounds import SiteFactory, rounds
 from bench.sites import Site, bare_loop_site, kernel_site, lab_site, switch_site
 
 TITLE = "Frames of 64 bytes"
@@ -24,22 +24,16 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         yield Figure("64-byte UDP received", "frames/s", [], note=absent)
         return
     seconds, repetitions = (1, 1) if quick else (2, 5)
-    sites: dict[str, Callable[[], AbstractContextManager[Site]]] = {
+    sites: dict[str, SiteFactory] = {
         "ours": lambda: lab_site("ours", templates.single(2)),
         "ours, veth + packet socket": lambda: lab_site("ours by veth", templates.single(2), interface="veth"),
-        "bare loop": lambda: bare_loop_site("bare loop", 60),
+        "bare loop": lambda: bare_loop_site("bare loop", 600),
     }
     if missing("ovs") is None:
         sites["OVS user space"] = lambda: switch_site("OVS user space")
     if missing("kernel") is None:
         sites["veth pair alone"] = lambda: kernel_site("veth pair alone")
-    rates: dict[str, list[float]] = {}
-    for name, open_site in sites.items():
-        with open_site() as site:
-            rates[name] = []
-            for _ in range(repetitions):
-                quiet.wait()
-                rates[name].append(received_per_second(site, seconds))
+    rates = rounds(sites, repetitions, quiet, lambda site: received_per_second(site, seconds))
     ours = rates.pop("ours")
     switch = rates.get("OVS user space")
     yield Figure(

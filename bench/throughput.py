@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
@@ -14,6 +13,7 @@ from twinnet import templates
 from bench.figure import Figure
 from bench.machine import missing
 from bench.quiet import Quiet
+from bench.rounds import SiteFactory, rounds
 from bench.sites import Site, bare_loop_site, lab_site, switch_site
 from bench.tcp_flow import tcp_flow
 
@@ -30,7 +30,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         yield Figure("one TCP flow, ping", "", [], note=absent)
         return
     seconds, repetitions, pings = (1, 1, 200) if quick else (3, 5, 1000)
-    sites: dict[str, Callable[[], AbstractContextManager[Site]]] = {
+    sites: dict[str, SiteFactory] = {
         "ours": lambda: lab_site("ours", templates.single(2)),
         _PACKET_SOCKETS: lambda: lab_site(_PACKET_SOCKETS, templates.single(2), interface="veth"),
         "ten": lambda: lab_site("ten", ten_switches()),
@@ -38,16 +38,9 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     if missing("ovs") is None:
         sites["OVS user space"] = lambda: switch_site("OVS user space")
     if missing("bare") is None:
-        sites["bare loop"] = lambda: bare_loop_site("bare loop", 120)
-    gbps: dict[str, list[float]] = {}
-    rtts: dict[str, list[float]] = {}
-    for name, open_site in sites.items():
-        with open_site() as site:
-            gbps[name], rtts[name] = [], []
-            for _ in range(repetitions):
-                quiet.wait()
-                gbps[name].append(tcp_flow(site, seconds).received_bps / 1e9)
-                rtts[name].append(median(round_trips_us(site, pings)))
+        sites["bare loop"] = lambda: bare_loop_site("bare loop", 600)
+    gbps = rounds(sites, repetitions, quiet, lambda site: tcp_flow(site, seconds).received_bps / 1e9)
+    rtts = rounds(sites, repetitions, quiet, lambda site: median(round_trips_us(site, pings)))
     ten = gbps.pop("ten")
     rtts.pop("ten")
     ours, ours_rtt = gbps.pop("ours"), rtts.pop("ours")
