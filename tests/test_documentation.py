@@ -1,8 +1,8 @@
 """What README and the documentation say is done: commands and snippets are run, files checked, outputs compared.
 
-Blocks of one page run in order in one scratch folder, with the commands of this installation first on the path: ``sh`` by
-bash, ``console`` command by command with the outputs compared, ``python`` as a script; ``yaml`` is checked as a network or a
-study. What cannot be so is checked in the way that a note before the block states:
+Blocks of one page run in order in one scratch folder, with the commands of this installation first on the path: ``sh``
+by bash, ``console`` command by command with the outputs compared, ``python`` as a script; ``yaml`` is checked as a
+network or a study. What cannot be so is checked in the way that a note before the block states:
 
 ========================= ==========================================================================================
 ``needs PROGRAM``         left out where the program is not installed

@@ -300,8 +300,8 @@ class Lab:
         return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
 
     def _seed_of(self, app: App, flow: int | None) -> int:
-        """Return the seed of `app`: another in each network of another seed, so that repetitions of a study differ, and the
-        same whatever else was started before."""
+        """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same
+        whatever other apps there are."""
         text = json.dumps([self.layout.spec.get("seed", 0), app.host, app.kind, app.fields.get("port"), flow])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
