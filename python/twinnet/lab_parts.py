@@ -184,12 +184,11 @@ class LabSwitch:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
         return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
 
-    def set_queue(self, port: str | int, queue: Queue | None) -> None:
+    def set_queue(self, port: str | int, queue: Queue) -> None:
         """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
         name = f"{self.name}-eth{port}" if isinstance(port, int) else port
         node, index = self._lab.layout.port(name)
-        spec = queue.to_spec() if queue is not None else None
-        self._lab.connection.request("queues.set", node=node, port=index, queue=spec)
+        self._lab.connection.request("queues.set", node=node, port=index, queue=queue.to_spec())
 
 
 class LabLink:

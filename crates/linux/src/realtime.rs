@@ -636,7 +636,11 @@ mod tests {
         for _ in 0..10 {
             oversleep.observe(Duration::from_us(90));
         }
-        assert!((Duration::from_us(80)..Duration::from_us(110)).contains(&oversleep.margin()), "{}", oversleep.margin());
+        assert!(
+            (Duration::from_us(80)..Duration::from_us(110)).contains(&oversleep.margin()),
+            "{}",
+            oversleep.margin()
+        );
         oversleep.observe(Duration::from_secs(1));
         assert!(oversleep.margin() <= LONGEST_SPIN);
     }
