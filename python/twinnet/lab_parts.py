@@ -209,6 +209,8 @@ class LabLink:
             As :meth:`twinnet.Network.link` takes them.
         """
         self._lab.connection.request("link.set", **self.change(direction, settings))
+        if settings.keys() & {"rate", "delay", "jitter"}:
+            self._lab.promote()
         return self
 
     def change(self, direction: Side, settings: Mapping[str, Any]) -> dict[str, Any]:
