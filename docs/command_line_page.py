@@ -17,11 +17,11 @@ __all__ = ["page"]
 INTRODUCTION = """\
 # The command line
 
-This page is written from the commands themselves by `docs/command_line_page.py`; `twinnet COMMAND --help` says the same.
+This page is written from the commands themselves by `docs/command_line_page.py`; `twinnet COMMAND --help` says it too.
 
-Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. An error is one line on standard error that begins
-with `twinnet:`; a file with several mistakes gives a line for each, with file, line and column. Every command takes `--json` and
-then prints one JSON value.
+Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. An error is one line on standard error that
+begins with `twinnet:`; a file with several mistakes gives a line for each, with file, line and column. Every command
+takes `--json` and then prints one JSON value.
 
 Completion of commands and options, for bash:
 
@@ -35,10 +35,10 @@ eval "$(_TWINNET_COMPLETE=bash_source twinnet)"
 PROMPT = """\
 ## The prompt of a lab
 
-`twinnet lab` reads these lines. Every other line begins with the name of a host and is a program for it, given to `/bin/sh` in
-that host: `h1 ping -c3 h4`. A line that ends with `&` goes on in the background. With `--json` each answer is one line of JSON:
-`{"command": ..., "ok": ..., "result": ...}` or `{"command": ..., "error": {"name": ..., "message": ..., "remedy": ...}}`.
-Lines that begin with `#` are passed over, so that a script may have comments.
+`twinnet lab` reads these lines. Every other line begins with the name of a host and is a program for it, given to
+`/bin/sh` in that host: `h1 ping -c3 h4`. A line that ends with `&` goes on in the background. Lines that begin with `#`
+are passed over, so that a script may have comments. With `--json` each answer is one line of JSON,
+`{"command": ..., "ok": ..., "result": ...}`, or with `"error": {"name": ..., "message": ..., "remedy": ...}`.
 
 | line | does |
 |---|---|

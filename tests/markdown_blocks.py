@@ -44,7 +44,7 @@ class Block:
 
     @property
     def file_name(self) -> str | None:
-        """The name that the block's first line gives it in a comment (``# office.yaml``), under which readers keep it."""
+        """The name that the block's first line gives it in a comment (``# office.yaml``)."""
         found = re.match(r"# ([\w-]+\.(?:yaml|py))\n", self.text)
         return found.group(1) if found else None
 
@@ -88,7 +88,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def steps_of(block: Block, prompt: str = "twinnet> ") -> list[Step]:
-    """Return the commands of a ``console`` block: after ``$``, with what is typed after `prompt` and what is printed."""
+    """Return the commands of a ``console`` block: what stands after ``$``, what is typed, and what is printed."""
     steps: list[tuple[str, list[str], list[str]]] = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -107,8 +107,7 @@ def steps_of(block: Block, prompt: str = "twinnet> ") -> list[Step]:
 
 
 def matches(expected: str, given: str) -> bool:
-    """Return whether `given` is `expected`, where ``...`` stands for anything: within a line, or for any lines when it is
-    alone on one."""
+    """Return whether `given` is `expected`, where ``...`` stands for anything within a line, or alone for any lines."""
     pattern = ""
     for line in expected.rstrip().splitlines():
         if line.strip() == "...":

@@ -41,7 +41,7 @@ def connect(lab: RawLab) -> Client:
 
 
 class FewerFiles:
-    """Lets the lab open no file with the number `limit` or above; the lowest number that is free when nothing is said."""
+    """Lets the lab open no file with the number `limit` (or else the lowest that is free) or above."""
 
     def __init__(self, lab: RawLab, limit: int | None = None) -> None:
         used = {int(entry.name) for entry in Path(f"/proc/{lab.pid}/fd").iterdir()}

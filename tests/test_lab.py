@@ -141,11 +141,23 @@ def test_flows_share_a_receiver_and_report_as_it_saw_them(fake: FakeLab) -> None
         ("h3", "tcp_source"),
     ]
     assert asked[2]["app"]["to"] == "10.0.0.4"
+    assert len({one["seed"] for one in asked}) == 3
     assert (asked[2]["app"]["flow"] - asked[1]["app"]["flow"], asked[2]["at_ps"]) == (1, 10**12)
     assert fake.lab.wait([first, second], until="5 s")
     assert fake.asked("app.wait") == [{"apps": [2, 3], "until_ps": 5 * 10**12}]
     second.flow = 2
     assert second.report().throughput_bps == 10_000_000
+
+
+def test_an_app_draws_anew_in_a_network_of_another_seed() -> None:
+    seeds: list[int] = []
+    for seed in (1, 1, 2):
+        fake = FakeLab(tn.templates.single(2, seed=seed))
+        fake.answers["app.start"] = lambda _: {"app": 1}
+        fake.lab.start(tn.apps.udp_source("h1", "h2", rate="1 Mbit", duration="1 s", process="poisson", flow=7))
+        seeds.append(fake.asked("app.start")[0]["seed"])
+        fake.close()
+    assert seeds[0] == seeds[1] != seeds[2]
 
 
 def test_the_same_port_with_other_settings_is_refused(fake: FakeLab) -> None:

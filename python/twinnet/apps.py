@@ -152,8 +152,8 @@ def tcp_source(
     flow: int | None = None,
     congestion_control: str | None = None,
 ) -> App:
-    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by the host's congestion
-    control or the one that is named (``"cubic"``)."""
+    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by its host's
+    congestion control or the one that is named (``"cubic"``)."""
     if (duration is None) == (size is None):
         raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
     fields = _target(to, port, flow) | {"interval_ps": _interval(interval)} | _congestion_control(congestion_control)
@@ -216,8 +216,8 @@ def ping(
     """Return `count` echo requests from `host` to `to`, one each `interval`; an answer later than `timeout` counts
     as lost."""
     size = size_bytes(payload, "payload")
-    if size > 65_507:
-        raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65507 B")
+    if size > 65_499:
+        raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65499 B")
     fields = {
         "to": to,
         "flow": _flow(flow),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,13 +72,22 @@ class Lab:
         self._name, self._connection = self._process.name, self._process.connection
         try:
             started = dict(self._connection.request("start", network=spec, options=self._options))
-            if not started.get("realtime") and self._options.get("realtime", "auto") == "auto":
-                started["realtime"] = self._process.promote()
+            if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
+                started["realtime"] = self.promote()
             self.started = started
         except BaseException:
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
+
+    def promote(self) -> bool:
+        """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
+
+        It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would only
+        take the processor from the programs that it serves.
+        """
+        wanted = self._options.get("realtime", "auto") == "auto"
+        return self._process is not None and wanted and self._process.promote()
 
     def adopt(self, connection: LabConnection) -> None:
         """Use `connection` to a lab that runs already."""
@@ -109,6 +120,13 @@ class Lab:
         if self._name is None:
             raise LabClosed("the lab has no name before it is started", "enter it with: with net.emulate() as lab:")
         return self._name
+
+    @property
+    def pid(self) -> int:
+        """The lab process as its owner sees it; raises `LabClosed` when it is not ours or not running."""
+        if self._process is None:
+            raise LabClosed("the lab process belongs to another program, or is not running", "ask its owner")
+        return self._process.pid
 
     @property
     def connection(self) -> LabConnection:
@@ -287,7 +305,14 @@ class Lab:
         if "flow" in fields:
             fields["flow"] = flow
         wanted = {"kind": app.kind, **fields}
-        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps)["app"])
+        seed = self._seed_of(app, flow)
+        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
+
+    def _seed_of(self, app: App, flow: int | None) -> int:
+        """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same
+        whatever other apps there are."""
+        text = json.dumps([self.layout.spec.get("seed", 0), app.host, app.kind, app.fields.get("port"), flow])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
     def start_receiver(self, app: App) -> int:
         """Start the sink or server `app` unless an equal one runs, and return its number."""
@@ -315,6 +340,12 @@ class LabInfo:
     """
 
     name: str
+
+
+def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
+    """Whether the fabric of these links has moments to keep: a rate, a delay or a change to come."""
+    ways = [link[way] for link in links for way in ("ab", "ba")]
+    return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
 
 
 def attach(name: str) -> Lab:

@@ -18,7 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::assemble::{assemble, Assembly};
 use crate::back_pressure::TokenBucket;
 use crate::capture::Capture;
-use crate::clock::LabClock;
+use crate::clock::{thread_cpu_ns, LabClock};
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
@@ -28,10 +28,21 @@ use crate::network::NetworkSpec;
 use crate::requests;
 use crate::service::{LabError, Reply, Request, Service};
 
-/// Bounds of how long before an event the loop stops sleeping; in between it follows how late sleeps end on this machine.
-const SPIN_RANGE: (Duration, Duration) = (Duration::from_us(10), Duration::from_us(150));
-/// A pause of a thread with real-time scheduling that tells of the kernel's throttle (50 ms in a second by default).
-const THROTTLED: Duration = Duration::from_ms(20);
+/// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this machine.
+const LONGEST_SPIN: Duration = Duration::from_us(250);
+/// Shares of the processor between which the loop holds itself by spinning less or more: spinning makes hand-overs exact to a
+/// microsecond instead of some tens, and is not worth being stopped for.
+const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
+/// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a thousand end
+/// many times later than the others.
+const MOST_EAGER: f64 = 8.0;
+/// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
+/// 95 % of a second for the rest of it, 50 ms at once.
+const HIGHEST_DUTY: f64 = 0.92;
+/// How often the share is looked at.
+const DUTY_PERIOD: Duration = Duration::from_ms(50);
+/// Periods in a row with too high a share after which real-time scheduling is given up: before the kernel's second is over.
+const PATIENCE: u32 = 8;
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -244,6 +255,7 @@ pub(crate) struct FabricLoop {
     /// What the hosts' interfaces had lost when the record of fidelity began.
     pub(crate) losses_before: Arc<Mutex<Losses>>,
     options: RealtimeOptions,
+    duty: Duty,
     oversleep: Oversleep,
     slip_after: Duration,
     receiver: Receiver<Request>,
@@ -308,6 +320,7 @@ impl FabricLoop {
             next_capture: 0,
             losses_before: Arc::default(),
             options,
+            duty: Duty::default(),
             oversleep: Oversleep::default(),
             slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
             receiver,
@@ -327,6 +340,9 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            if self.duty.observe(self.clock.now()) {
+                give_up_realtime();
+            }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -362,9 +378,6 @@ impl FabricLoop {
         let now = if late > self.slip_after {
             self.hosts.record.slip(late);
             self.hosts.behind += late;
-            if late > THROTTLED && is_realtime() {
-                give_up_realtime();
-            }
             Time::from_ps(now.as_ps() - late.as_ps())
         } else {
             now
@@ -381,10 +394,18 @@ impl FabricLoop {
         due_left
     }
 
+    /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but never so
+    /// little that a sleep would make the clock slip.
+    fn spin(&self) -> Duration {
+        let margin = self.oversleep.margin();
+        let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
+        wanted.min(LONGEST_SPIN).max(margin.saturating_sub(self.slip_after))
+    }
+
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
     fn idle_time(&self) -> Duration {
         let Some(next) = self.fabric.next_event() else { return LONGEST_SLEEP };
-        (next - self.hosts.fabric_time()).saturating_sub(self.oversleep.margin()).min(LONGEST_SLEEP)
+        (next - self.hosts.fabric_time()).saturating_sub(self.spin()).min(LONGEST_SLEEP)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -490,8 +511,51 @@ pub(crate) fn is_realtime() -> bool {
     policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
 }
 
-/// Gives up real-time scheduling: the kernel has stopped the thread for using the processor almost all the time, and will
-/// again. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
+/// The share of the processor that the loop's thread uses, and what follows from it.
+#[derive(Debug)]
+struct Duty {
+    since: Time,
+    used_ns: u64,
+    /// How many times the margin before an event is spent spinning, from 0 to [`MOST_EAGER`].
+    eagerness: f64,
+    too_high: u32,
+    given_up: bool,
+}
+
+impl Default for Duty {
+    fn default() -> Self {
+        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, given_up: false }
+    }
+}
+
+impl Duty {
+    /// Looks at the share when it is time to; returns whether real-time scheduling is to be given up now, because work alone
+    /// takes so much that the kernel is about to stop the thread. Says so once.
+    fn observe(&mut self, now: Time) -> bool {
+        let elapsed = now - self.since;
+        if elapsed < DUTY_PERIOD {
+            return false;
+        }
+        let used_ns = thread_cpu_ns();
+        let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
+        (self.since, self.used_ns) = (now, used_ns);
+        self.follow(share);
+        let give_up = self.too_high >= PATIENCE && !self.given_up && is_realtime();
+        self.given_up |= give_up;
+        give_up
+    }
+
+    fn follow(&mut self, share: f64) {
+        if share > DUTY_RANGE.1 {
+            self.eagerness *= 0.7;
+        } else if share < DUTY_RANGE.0 {
+            self.eagerness = (self.eagerness * 1.2 + 0.01).min(MOST_EAGER);
+        }
+        self.too_high = if share > HIGHEST_DUTY { self.too_high + 1 } else { 0 };
+    }
+}
+
+/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
 fn give_up_realtime() {
     let parameter = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameter is valid and outlives the call; giving up is always granted.
@@ -511,9 +575,9 @@ impl Default for Oversleep {
 }
 
 impl Oversleep {
-    /// Learns from a sleep that ended late by `late`: up fast, down slowly, so that about nine of ten sleeps end in time.
+    /// Learns from a sleep that ended late by `late`: up fast, down slowly, so that most sleeps end in time.
     fn observe(&mut self, late: Duration) {
-        let late = late.as_ns().min(SPIN_RANGE.1.as_ns());
+        let late = late.as_ns().min(LONGEST_SPIN.as_ns());
         if late > self.estimate_ns {
             self.estimate_ns += (late - self.estimate_ns) / 2;
         } else {
@@ -523,7 +587,7 @@ impl Oversleep {
 
     /// How long before an event to stop sleeping.
     fn margin(&self) -> Duration {
-        Duration::from_ns(self.estimate_ns + self.estimate_ns / 8).clamp(SPIN_RANGE.0, SPIN_RANGE.1)
+        Duration::from_ns(self.estimate_ns + self.estimate_ns / 8).min(LONGEST_SPIN)
     }
 }
 
@@ -568,16 +632,34 @@ mod tests {
         for _ in 0..500 {
             oversleep.observe(Duration::from_us(2));
         }
-        assert_eq!(oversleep.margin(), SPIN_RANGE.0);
+        assert!(oversleep.margin() < Duration::from_us(5), "{}", oversleep.margin());
         for _ in 0..10 {
             oversleep.observe(Duration::from_us(90));
         }
         assert!(
-            (Duration::from_us(90)..Duration::from_us(110)).contains(&oversleep.margin()),
+            (Duration::from_us(80)..Duration::from_us(110)).contains(&oversleep.margin()),
             "{}",
             oversleep.margin()
         );
         oversleep.observe(Duration::from_secs(1));
-        assert!(oversleep.margin() <= SPIN_RANGE.1);
+        assert!(oversleep.margin() <= LONGEST_SPIN);
+    }
+
+    #[test]
+    fn a_loop_that_uses_too_much_spins_less_and_spins_again_when_it_may() {
+        let mut duty = Duty::default();
+        for _ in 0..20 {
+            duty.follow(0.9);
+        }
+        assert!(duty.eagerness < 0.01, "{}", duty.eagerness);
+        assert_eq!(duty.too_high, 0);
+        for _ in 0..40 {
+            duty.follow(0.2);
+        }
+        assert!((duty.eagerness - MOST_EAGER).abs() < 1e-9);
+        for _ in 0..PATIENCE {
+            duty.follow(0.97);
+        }
+        assert_eq!(duty.too_high, PATIENCE);
     }
 }

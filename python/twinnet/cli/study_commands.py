@@ -203,8 +203,9 @@ def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -
 @click.command(short_help="Compare two folders of results, with tests.")
 @click.argument("first", type=_results)
 @click.argument("second", type=_results)
+@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @json_option
-def compare(first: Path, second: Path, as_json: bool) -> int:
+def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int:
     """Compare the results in SECOND with those in FIRST: every mean that both have.
 
     Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
@@ -213,7 +214,7 @@ def compare(first: Path, second: Path, as_json: bool) -> int:
     from twinnet.report.summary import compared_record, compared_rows
     from twinnet.study.comparison import compare_results
 
-    found = compare_results(_load(first), _load(second))
+    found = compare_results(_load(first, with_invalid), _load(second, with_invalid))
     if as_json:
         print_json(compared_record(found))
     elif found.compared:

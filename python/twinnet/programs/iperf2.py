@@ -24,8 +24,8 @@ def iperf2(
     flow: int = 0,
     congestion_control: str | None = None,
 ) -> Transfer:
-    """Return a transfer by iperf 2 from host `client` to host `server`: TCP (by the host's congestion control or the one
-    that is named), or UDP when a `rate` is given."""
+    """Return a transfer by iperf 2 from host `client` to host `server`: TCP (by the host's congestion
+    control or the one that is named), or UDP when a `rate` is given."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
     if every < 0.1:
         raise BadValue(f"the interval is {interval!r}; iperf 2 allows 100 ms or more")

@@ -26,7 +26,7 @@ def iperf3(
     flow: int = 0,
     congestion_control: str | None = None,
 ) -> Transfer:
-    """Return a transfer by iperf3 from host `client` to host `server`; one server takes one client at a time. TCP goes by
+    """Return a transfer by iperf3 from host `client` to host `server`; one server takes one client at a time. TCP uses
     the host's congestion control or the one that is named."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
     options = ["-u"] if udp else []

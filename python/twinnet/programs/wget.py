@@ -18,7 +18,7 @@ _SAVED = re.compile(r" URL:\S+ \[([0-9]+)(?:/[0-9]+)?\] -> ")
 def wget(
     client: str, server: str, *, size: str, port: int = 8080, flow: int = 0, congestion_control: str | None = None
 ) -> Transfer:
-    """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`, which sends by its
+    """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`, which uses its
     host's congestion control or the one that is named."""
     url = f"http://{{to}}:{port}/bytes/{size_bytes(size, 'size')}"
     return Transfer(

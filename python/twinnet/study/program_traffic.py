@@ -37,9 +37,14 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
             settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
             return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)
         case "tcp" if duration is not None:
-            control = entry.congestion_control
             return programs.iperf2(
-                source, entry.to, port=port, interval=interval, flow=number, duration=duration, congestion_control=control
+                source,
+                entry.to,
+                port=port,
+                interval=interval,
+                flow=number,
+                duration=duration,
+                congestion_control=entry.congestion_control,
             )
         case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
             size, control = f"{entry.bytes} B", entry.congestion_control

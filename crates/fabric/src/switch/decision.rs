@@ -34,11 +34,13 @@ pub enum SwitchDrop {
     Alone,
     /// Its destination address is one that no bridge forwards (IEEE 802.1Q, table 8-1).
     Reserved,
+    /// It reports membership in multicast groups, and there is no multicast router to hear it.
+    Membership,
 }
 
 impl SwitchDrop {
     /// All reasons, in their order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Ingress,
         Self::NoFlow,
         Self::Action,
@@ -51,6 +53,7 @@ impl SwitchDrop {
         Self::ToIngress,
         Self::Alone,
         Self::Reserved,
+        Self::Membership,
     ];
 }
 

@@ -5,6 +5,7 @@ use twinnet_units::Time;
 
 use super::decision::{Step, SwitchDrop};
 use super::mac_table::{MacTable, Station};
+use super::membership::Routers;
 use super::port::Ports;
 use super::Output;
 
@@ -13,6 +14,7 @@ use super::Output;
 pub(super) struct Datapath {
     pub(super) ports: Ports,
     pub(super) macs: MacTable,
+    pub(super) routers: Routers,
     /// By reason, in the order of [`SwitchDrop::ALL`].
     pub(super) drops: [u64; SwitchDrop::ALL.len()],
 }
@@ -46,7 +48,12 @@ impl Sender<'_> {
 
 impl Datapath {
     pub(super) fn new(seed: u64) -> Self {
-        Self { ports: Ports::default(), macs: MacTable::new(seed), drops: [0; SwitchDrop::ALL.len()] }
+        Self {
+            ports: Ports::default(),
+            macs: MacTable::new(seed),
+            routers: Routers::default(),
+            drops: [0; SwitchDrop::ALL.len()],
+        }
     }
 
     pub(super) fn count_drop(&mut self, reason: SwitchDrop, frames: u64) {
@@ -80,6 +87,9 @@ impl Datapath {
                 Step::Flood { queue } => self.flood(&mut sender, in_port, queue, last, true),
                 Step::All { queue } => self.flood(&mut sender, in_port, queue, last, false),
                 Step::Normal { source, destination, queue } => {
+                    if let Some(frame) = &sender.frame {
+                        self.routers.observe(destination, frame, &layout, in_port, now);
+                    }
                     self.normal(&mut sender, in_port, (source, destination), queue, last, now)
                 }
                 Step::Drop(reason) => Some(reason),
@@ -122,6 +132,11 @@ impl Datapath {
         }
         if self.ports.get(in_port).is_some_and(|port| port.in_tree) {
             self.macs.learn(source, in_port, now);
+        }
+        if Routers::is_report(destination) {
+            let routers = self.routers.ports(now).filter(|port| *port != in_port);
+            let any = sender.send_to_all(routers, queue, last);
+            return (!any).then_some(SwitchDrop::Membership);
         }
         match self.macs.find(destination, now) {
             Some(port) if port == in_port => Some(SwitchDrop::ToIngress),

@@ -26,6 +26,11 @@ impl Station {
         self.0 >> 40 & 1 == 1
     }
 
+    /// Whether this is `mac`, in any VLAN.
+    pub(super) fn has_address(self, mac: [u8; 6]) -> bool {
+        self.0 & 0xffff_ffff_ffff == Self::new(0, mac).0
+    }
+
     /// Addresses that no bridge forwards (IEEE 802.1Q, table 8-1): 01-80-C2-00-00-00 to -0F.
     pub(super) fn is_reserved(self) -> bool {
         self.0 & 0xffff_ffff_fff0 == 0x0180_c200_0000

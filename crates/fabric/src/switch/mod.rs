@@ -20,6 +20,7 @@ mod field;
 mod flow;
 mod mac_table;
 mod matching;
+mod membership;
 mod parse;
 mod pipeline;
 mod port;

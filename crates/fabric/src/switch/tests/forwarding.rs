@@ -76,6 +76,28 @@ fn bridge_protocol_addresses_are_not_forwarded() {
     assert_eq!(drops(&switch, SwitchDrop::Reserved), 1);
 }
 
+/// An MLDv2 report (type 143) or a general query (type 130) behind the hop-by-hop header that both carry.
+fn mld(kind: u8, group: u8) -> Frame {
+    let mut bytes = vec![0x33, 0x33, 0, 0, 0, group, 0, 0, 0, 0, 0, 1, 0x86, 0xdd];
+    bytes.extend_from_slice(&[0x60, 0, 0, 0, 0, 32, 0, 1]);
+    bytes.extend_from_slice(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    bytes.extend_from_slice(&[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, group]);
+    bytes.extend_from_slice(&[58, 0, 5, 2, 0, 0, 1, 0]);
+    bytes.extend_from_slice(&[kind; 1]);
+    bytes.extend_from_slice(&[0; 23]);
+    Frame::new(bytes)
+}
+
+#[test]
+fn reports_of_membership_go_to_multicast_routers_only() {
+    let mut switch = switch(FailMode::Standalone);
+    assert_eq!(ports(&send_at(&mut switch, 1, &mld(143, 0x16), Time::ZERO)), [0_u32; 0]);
+    assert_eq!(drops(&switch, SwitchDrop::Membership), 1);
+    assert_eq!(ports(&send_at(&mut switch, 3, &mld(130, 1), Time::ZERO)), [1, 2, 4]);
+    assert_eq!(ports(&send_at(&mut switch, 1, &mld(143, 0x16), at(200))), [3]);
+    assert_eq!(ports(&send_at(&mut switch, 1, &mld(143, 0x16), at(256))), [0_u32; 0]);
+}
+
 #[test]
 fn a_train_counts_as_its_frames() {
     let mut switch = switch(FailMode::Standalone);
