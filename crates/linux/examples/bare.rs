@@ -10,13 +10,13 @@
 //! `bare offer SECONDS ADDRESS PAYLOAD RATE` offers datagrams of PAYLOAD bytes at RATE bit/s of payload, whatever comes of
 //! them; `bare lone COUNT ADDRESS PAYLOAD MILLISECONDS` sends single ones that far apart. Each carries its number and the
 //! moment it was sent. `bare record SECONDS` writes, for each that arrives, three 64-bit integers to stdout: the number, the
-//! moment it was sent and the moment the kernel received it (`SO_TIMESTAMPNS`), in nanoseconds; it ends when nothing has
-//! arrived for a second. Receivers say `READY` on stderr.
+//! moment it was sent and the moment the kernel received it, by a packet socket's stamp, in nanoseconds; it ends when nothing
+//! has arrived for a second. Receivers say `READY` on stderr.
 
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -240,60 +240,103 @@ fn lone(count: u64, to: &str, payload_bytes: usize, interval_ms: u64) -> io::Res
     Ok(())
 }
 
-fn record(seconds: u64) -> io::Result<()> {
-    let socket = UdpSocket::bind(("0.0.0.0", PORT))?;
-    for (option, value) in [(libc::SO_TIMESTAMPNS, 1_i32), (libc::SO_RCVBUFFORCE, 32 << 20)] {
-        // SAFETY: the value outlives the call. A buffer that may not be forced keeps its default size.
+/// Frames that a packet socket takes note of in memory of its own: no receiving program takes part, so none can be late.
+struct Ring {
+    memory: *const u8,
+    next: usize,
+}
+
+impl Ring {
+    const BLOCK_BYTES: usize = 1 << 20;
+    const BLOCKS: usize = 32;
+    /// Room for the ring's own header and the headers and stamps of a frame.
+    const SLOT_BYTES: usize = 128;
+    const SLOTS: usize = Self::BLOCK_BYTES * Self::BLOCKS / Self::SLOT_BYTES;
+
+    fn new() -> io::Result<Self> {
+        let protocol = (libc::ETH_P_IP as u16).to_be();
+        let request = libc::tpacket_req {
+            tp_block_size: Self::BLOCK_BYTES as u32,
+            tp_block_nr: Self::BLOCKS as u32,
+            tp_frame_size: Self::SLOT_BYTES as u32,
+            tp_frame_nr: Self::SLOTS as u32,
+        };
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        // SAFETY: the options outlive the calls, with their true sizes; the mapping, never undone, is as large as the ring.
         unsafe {
-            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), 4);
+            let socket =
+                check(libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, i32::from(protocol)))?;
+            let set = |option, value: *const libc::c_void, size: usize| {
+                check(libc::setsockopt(socket, libc::SOL_PACKET, option, value, size as libc::socklen_t))
+            };
+            set(libc::PACKET_VERSION, (&raw const version).cast(), size_of_val(&version))?;
+            set(libc::PACKET_RX_RING, (&raw const request).cast(), size_of_val(&request))?;
+            let bytes = Self::SLOTS * Self::SLOT_BYTES;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let memory = libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, socket, 0);
+            if memory == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self { memory: memory.cast(), next: 0 })
         }
     }
-    eprintln!("READY");
-    socket.set_read_timeout(Some(PATIENCE))?;
-    let end = Instant::now() + PATIENCE + Duration::from_secs(seconds);
-    let mut records = Vec::with_capacity(1 << 20);
-    while let Some(triple) = receive_stamped(&socket)? {
-        if records.is_empty() {
-            socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+
+    /// The next frame with the moment of its arrival. Slots are not given back: what does not fit is an error.
+    fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
+        if self.next == Self::SLOTS {
+            return Err(io::Error::other(format!(
+                "more than {} frames arrived; record for a shorter time",
+                Self::SLOTS
+            )));
         }
-        records.extend(triple.iter().flat_map(|value| value.to_le_bytes()));
-        if Instant::now() > end {
+        // SAFETY: the slot lies in the mapping and is aligned; the kernel writes the status last and lets go of the slot then.
+        unsafe {
+            let slot = self.memory.add(self.next * Self::SLOT_BYTES);
+            let header: *const libc::tpacket2_hdr = slot.cast();
+            if (&raw const (*header).tp_status).read_volatile() & libc::TP_STATUS_USER == 0 {
+                return Ok(None);
+            }
+            std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+            self.next += 1;
+            let (start, length) = (usize::from((*header).tp_mac), (*header).tp_snaplen as usize);
+            let arrived = u64::from((*header).tp_sec) * 1_000_000_000 + u64::from((*header).tp_nsec);
+            let length = length.min(Self::SLOT_BYTES.saturating_sub(start));
+            Ok(Some((arrived, std::slice::from_raw_parts(slot.add(start), length))))
+        }
+    }
+}
+
+fn record(seconds: u64) -> io::Result<()> {
+    // Nobody reads this socket; it keeps the kernel from answering that there is no receiver.
+    let _receiver = UdpSocket::bind(("0.0.0.0", PORT))?;
+    let mut ring = Ring::new()?;
+    eprintln!("READY");
+    let begin = Instant::now();
+    let mut last = begin;
+    let mut records = Vec::new();
+    while last.elapsed() < if records.is_empty() { PATIENCE } else { Duration::from_secs(1) } {
+        while let Some((arrived, frame)) = ring.next()? {
+            if let Some([number, sent]) = stamps(frame) {
+                last = Instant::now();
+                records.extend([number, sent, arrived].iter().flat_map(|value| value.to_le_bytes()));
+            }
+        }
+        if begin.elapsed() > PATIENCE + Duration::from_secs(seconds) {
             break;
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
     io::stdout().write_all(&records)
 }
 
-/// The number, the moment of sending and the moment of arrival of the next datagram; nothing when none comes in time.
-fn receive_stamped(socket: &UdpSocket) -> io::Result<Option<[u64; 3]>> {
-    let mut payload = [0_u8; 16];
-    let mut control = [0_u64; 16];
-    let mut piece = libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() };
-    // SAFETY: an all-zero msghdr is valid; what it points to outlives the call, which checks lengths; the control messages
-    // are walked as the kernel laid them, and a timestamp is a timespec.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control);
-        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
-        }
-        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
-        while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time: libc::timespec = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
-                let arrived = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-                let [number, sent] =
-                    [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| payload[at + byte])));
-                return Ok(Some([number, sent, arrived]));
-            }
-            header = libc::CMSG_NXTHDR(&raw const message, header);
-        }
+/// The number and the moment of sending, of a datagram that was sent to us.
+fn stamps(frame: &[u8]) -> Option<[u64; 2]> {
+    let port = frame.get(36..38)?;
+    let value = |at: usize| frame.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+    if frame[23] != libc::IPPROTO_UDP as u8 || port != PORT.to_be_bytes() {
+        return None;
     }
-    Err(io::Error::other("the kernel gave no receive timestamp"))
+    Some([value(42)?, value(50)?])
 }
 
 fn main() -> io::Result<()> {
