@@ -216,8 +216,8 @@ def ping(
     """Return `count` echo requests from `host` to `to`, one each `interval`; an answer later than `timeout` counts
     as lost."""
     size = size_bytes(payload, "payload")
-    if size > 65_507:
-        raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65507 B")
+    if size > 65_499:
+        raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65499 B")
     fields = {
         "to": to,
         "flow": _flow(flow),

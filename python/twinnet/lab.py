@@ -72,13 +72,22 @@ class Lab:
         self._name, self._connection = self._process.name, self._process.connection
         try:
             started = dict(self._connection.request("start", network=spec, options=self._options))
-            if not started.get("realtime") and self._options.get("realtime", "auto") == "auto":
-                started["realtime"] = self._process.promote()
+            if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
+                started["realtime"] = self.promote()
             self.started = started
         except BaseException:
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
+
+    def promote(self) -> bool:
+        """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
+
+        It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would only
+        take the processor from the programs that it serves.
+        """
+        wanted = self._options.get("realtime", "auto") == "auto"
+        return self._process is not None and wanted and self._process.promote()
 
     def adopt(self, connection: LabConnection) -> None:
         """Use `connection` to a lab that runs already."""
@@ -331,6 +340,12 @@ class LabInfo:
     """
 
     name: str
+
+
+def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
+    """Whether the fabric of these links has moments to keep: a rate, a delay or a change to come."""
+    ways = [link[way] for link in links for way in ("ab", "ba")]
+    return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
 
 
 def attach(name: str) -> Lab:

@@ -184,12 +184,11 @@ class LabSwitch:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
         return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
 
-    def set_queue(self, port: str | int, queue: Queue | None) -> None:
+    def set_queue(self, port: str | int, queue: Queue) -> None:
         """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
         name = f"{self.name}-eth{port}" if isinstance(port, int) else port
         node, index = self._lab.layout.port(name)
-        spec = queue.to_spec() if queue is not None else None
-        self._lab.connection.request("queues.set", node=node, port=index, queue=spec)
+        self._lab.connection.request("queues.set", node=node, port=index, queue=queue.to_spec())
 
 
 class LabLink:
@@ -210,6 +209,8 @@ class LabLink:
             As :meth:`twinnet.Network.link` takes them.
         """
         self._lab.connection.request("link.set", **self.change(direction, settings))
+        if settings.keys() & {"rate", "delay", "jitter"}:
+            self._lab.promote()
         return self
 
     def change(self, direction: Side, settings: Mapping[str, Any]) -> dict[str, Any]:

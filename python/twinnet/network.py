@@ -38,7 +38,7 @@ Side = Literal["both", "ab", "ba"]
 """Which directions of a link are meant: from the first node named to the second is ``ab``."""
 
 _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+\Z")
-_MTU_RANGE = (68, 65_535)
+_MTU_RANGE = (68, 65_521)
 _PORT_LIMIT = 0xFF00 - 1
 _SEED_LIMIT = (1 << 64) - 1
 

@@ -177,7 +177,7 @@ class HtbQueueModel(_Strict):
     min_rate: RateText | None = None
     max_rate: RateText | None = None
     burst: SizeText | None = None
-    priority: Annotated[int, Field(ge=0, le=0xFFFFFFFF, strict=True)] = 0
+    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
     queue: QueueModel | None = None
 
     def build(self) -> qos.HtbQueue:
@@ -268,7 +268,7 @@ class LinkModel(DirectionModel, _Built):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
-    mtu: Annotated[int, Field(ge=68, le=65_535, strict=True)] = 1500
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
     up: Annotated[bool, Field(strict=True)] = True
     queue: QueueModel | None = None
     queue_a: QueueModel | None = None

@@ -55,9 +55,9 @@ class HtbQueue:
         if (
             isinstance(self.priority, bool)
             or not isinstance(self.priority, int)
-            or not 0 <= self.priority <= 0xFFFFFFFF
+            or not 0 <= self.priority <= 7
         ):
-            raise BadQueue(f"the priority is {self.priority!r}; allowed are whole numbers from 0")
+            raise BadQueue(f"the priority is {self.priority!r}; allowed are whole numbers from 0 to 7")
         checked_inner(self.queue, "the queue")
 
 

@@ -242,6 +242,7 @@ impl Lab {
         let spec =
             body.get("network").ok_or_else(|| LabError::new("MalformedRequest", "`start` has no \"network\"", ""))?;
         let network = NetworkSpec::from_json(spec)?;
+        check_options(body.get("options"))?;
         let wanted = wanted_interface(body.get("options"))?;
         let built = namespace::build(&network, wanted)?;
         let count = built.hosts.len();
@@ -299,6 +300,22 @@ fn with_agent(mut record: Value, agent: ThreadUsage) -> Value {
         switches.insert("agent".to_owned(), agent.involuntary_switches.into());
     }
     record
+}
+
+/// The options that a `start` request may have.
+const OPTIONS: [&str; 3] = ["interface", "realtime", "slip_after_ps"];
+
+/// Refuses options that nobody would read.
+fn check_options(options: Option<&Value>) -> Result<(), LabError> {
+    let refuse = |message: String| Err(LabError::new("InvalidOption", message, ""));
+    match options {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Object(fields)) => match fields.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => refuse(format!("there is no option {key:?}; there are {}", OPTIONS.join(", "))),
+        },
+        Some(other) => refuse(format!("the options are {other}; they are an object")),
+    }
 }
 
 fn wanted_interface(options: Option<&Value>) -> Result<Option<InterfaceKind>, LabError> {
