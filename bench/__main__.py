@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from bench.quiet import Quiet
 
 PARTS = ("command_line", "start_stop", "throughput", "small_frames", "line_rate", "back_pressure", "idle")
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare")
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 QUICK_PATIENCE_S = 3.0
 """How long a part may wait for a quiet machine."""
 
@@ -31,6 +32,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to FILE, samples too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to FILE, for the documentation")
     wanted = parser.parse_args()
+    # The end that `timeout` brings is to close what was opened, as an interrupt does.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     unknown = [name for name in wanted.parts if name not in PARTS]
     if unknown:
         parser.error(f"there is no part {unknown[0]!r}; allowed are {', '.join(PARTS)}")

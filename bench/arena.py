@@ -26,7 +26,9 @@ class Arena:
         # A fresh /run keeps named namespaces, pid files and sockets of peers off the machine's.
         ready = "mount -t tmpfs none /run && mkdir -p /run/netns /run/openvswitch && ip link set lo up && echo ready"
         self._keeper = subprocess.Popen(
-            ["unshare", *namespaces, "sh", "-c", f"{ready} && exec sleep infinity"],
+            ["unshare", *namespaces, "sh", "-c", f"{ready} && exec cat >/dev/null"],
+            # It ends when this pipe does: with us, however we end.
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=self._environment,

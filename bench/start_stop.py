@@ -37,7 +37,7 @@ class Times:
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
-    repetitions = 1 if quick else 5
+    repetitions = 1 if quick else 3
     weights: list[float] = []
     for name, build in (
         ("single,200", lambda: templates.single(200)),

@@ -29,7 +29,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     if absent := missing("iperf3") or missing("ping"):
         yield Figure("one TCP flow, ping", "", [], note=absent)
         return
-    seconds, repetitions, pings = (1, 1, 200) if quick else (3, 5, 1000)
+    seconds, repetitions, pings = (1, 1, 200) if quick else (3, 3, 1000)
     sites: dict[str, SiteFactory] = {
         "ours": lambda: lab_site("ours", templates.single(2)),
         _PACKET_SOCKETS: lambda: lab_site(_PACKET_SOCKETS, templates.single(2), interface="veth"),
