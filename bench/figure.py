@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -56,9 +57,14 @@ class Figure:
         return self.of(self.ours)
 
     def ratio(self, peer: str) -> float | None:
-        """Our value divided by that of `peer`."""
+        """Our value divided by that of `peer`; ``None`` where one of them is an error with a sign, or nothing."""
         ours, theirs = self.value, self.of(self.peers[peer])
-        return ours / theirs if ours is not None and theirs else None
+        return ours / theirs if ours is not None and theirs is not None and ours >= 0 < theirs else None
+
+    def beside(self, peer: str) -> str:
+        """Return the value of `peer` and how ours compares with it, in words."""
+        ratio = self.ratio(peer)
+        return f"{peer}: {shown(self.of(self.peers[peer]))}" + (f" ({shown(ratio)})" if ratio is not None else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for a file."""
@@ -81,10 +87,7 @@ def markdown(title: str, figures: Iterable[Figure]) -> str:
     """Return the table of `figures` for a page of documentation."""
     lines = [f"### {title}", "", "| figure | ours | peers (ours / theirs) | target | met |", "|---|---:|---|---|---|"]
     for figure in figures:
-        peers = "; ".join(
-            f"{name} {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
-            for name, samples in figure.peers.items()
-        )
+        peers = "; ".join(figure.beside(name) for name in figure.peers)
         met = {True: "yes", False: "**no**", None: ""}[figure.met]
         unit = f", {figure.unit}" if figure.unit else ""
         lines.append(f"| {figure.name}{unit} | {shown(figure.value)} | {peers} | {figure.target} | {met} |")
@@ -97,12 +100,8 @@ def shown(value: float | None) -> str:
         return "-"
     if value == 0:
         return "0"
-    digits = max(0, 2 - _magnitude(value))
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(digits, 6)}f}"
-
-
-def _magnitude(value: float) -> int:
-    return int(f"{abs(value):.0e}".partition("e")[2])
 
 
 def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> None:
@@ -118,10 +117,7 @@ def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> No
     table.add_column("met")
     notes: list[str] = []
     for figure in figures:
-        peers = [
-            f"{name}: {shown(figure.of(samples))} ({shown(figure.ratio(name))})"
-            for name, samples in figure.peers.items()
-        ]
+        peers = [figure.beside(name) for name in figure.peers]
         met = {True: "[green]yes[/]", False: "[red]NO[/]", None: ""}[figure.met]
         table.add_row(
             f"{figure.name} [{figure.unit}]".replace("[", "\\["),
