@@ -57,6 +57,7 @@ def test_a_template_can_be_added_to() -> None:
 
 def test_the_schema_takes_the_good_file_and_refuses_bad_ones() -> None:
     schema = json_schema()
+    assert schema["title"] == "twinnet network"
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(json.dumps(parse_yaml(GOOD).data)), schema)
     with pytest.raises(jsonschema.ValidationError):

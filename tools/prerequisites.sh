@@ -10,10 +10,13 @@ need cc "a C compiler" "install gcc or clang (Debian, Ubuntu: apt install gcc; F
 need cargo "Rust 1.85 or later" "install it from your distribution or with rustup"
 need "${PYTHON:-python3}" "Python 3.11 or later" "install python3 (Debian, Ubuntu: apt install python3 python3-venv)"
 [ "$missing" = 0 ] || exit 1
-version=$(cargo --version | sed 's/^cargo \([0-9]*\)\.\([0-9]*\).*/\1 \2/')
+version=$(cargo --version 2>/dev/null | sed -n 's/^cargo \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
 # shellcheck disable=SC2086
 set -- $version
-if [ "$1" -lt 1 ] || { [ "$1" -eq 1 ] && [ "$2" -lt 85 ]; }; then
+if [ "$#" != 2 ]; then
+    echo "twinnet needs Rust 1.85 or later, and cargo here does not run: see cargo --version (rustup: rustup default stable)" >&2
+    missing=1
+elif [ "$1" -lt 1 ] || { [ "$1" -eq 1 ] && [ "$2" -lt 85 ]; }; then
     echo "twinnet needs Rust 1.85 or later, this is $1.$2: update it from your distribution or with rustup" >&2
     missing=1
 fi

@@ -83,8 +83,8 @@ class Lab:
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
 
-        It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would only
-        take the processor from the programs that it serves.
+        It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would
+        only take the processor from the programs that it serves.
         """
         wanted = self._options.get("realtime", "auto") == "auto"
         return self._process is not None and wanted and self._process.promote()

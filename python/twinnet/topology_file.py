@@ -52,7 +52,7 @@ def json_schema() -> dict[str, Any]:
     from twinnet.topology_schema import NetworkModel
 
     schema = NetworkModel.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "twinnet network"} | schema
+    return schema | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "twinnet network"}
 
 
 def _network(document: Document) -> Network:

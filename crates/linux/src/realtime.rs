@@ -18,31 +18,18 @@ use twinnet_units::{Duration, Time};
 use crate::assemble::{assemble, Assembly};
 use crate::back_pressure::TokenBucket;
 use crate::capture::Capture;
-use crate::clock::{thread_cpu_ns, LabClock};
+use crate::clock::LabClock;
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::netlink::Netlink;
 use crate::network::NetworkSpec;
+use crate::pacing::Pacing;
 use crate::requests;
+use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
 
-/// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this machine.
-const LONGEST_SPIN: Duration = Duration::from_us(250);
-/// Shares of the processor between which the loop holds itself by spinning less or more: spinning makes hand-overs exact to a
-/// microsecond instead of some tens, and is not worth being stopped for.
-const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
-/// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a thousand end
-/// many times later than the others.
-const MOST_EAGER: f64 = 8.0;
-/// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
-/// 95 % of a second for the rest of it, 50 ms at once.
-const HIGHEST_DUTY: f64 = 0.92;
-/// How often the share is looked at.
-const DUTY_PERIOD: Duration = Duration::from_ms(50);
-/// Periods in a row with too high a share after which real-time scheduling is given up: before the kernel's second is over.
-const PATIENCE: u32 = 8;
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -50,8 +37,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Interfaces that are told of in one look.
 const EPOLL_EVENTS: usize = 256;
 const WAKE_TOKEN: u64 = u64::MAX;
-/// Name of the loop's thread, by which an owner finds it.
-const THREAD_NAME: &str = "fabric";
 
 /// What the loop keeps of a host's interface beside its device.
 struct Held {
@@ -255,8 +240,7 @@ pub(crate) struct FabricLoop {
     /// What the hosts' interfaces had lost when the record of fidelity began.
     pub(crate) losses_before: Arc<Mutex<Losses>>,
     options: RealtimeOptions,
-    duty: Duty,
-    oversleep: Oversleep,
+    pacing: Pacing,
     slip_after: Duration,
     receiver: Receiver<Request>,
     epoll: OwnedFd,
@@ -276,6 +260,7 @@ impl FabricLoop {
         wake: &OwnedFd,
     ) -> io::Result<Self> {
         let fabric = std::mem::replace(&mut assembly.fabric, Fabric::new(0));
+        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec)));
         // SAFETY: no pointers are passed; the result is checked.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if epoll < 0 {
@@ -320,9 +305,8 @@ impl FabricLoop {
             next_capture: 0,
             losses_before: Arc::default(),
             options,
-            duty: Duty::default(),
-            oversleep: Oversleep::default(),
-            slip_after: options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec))),
+            pacing: Pacing::new(slip_after),
+            slip_after,
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -340,7 +324,7 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
-            if self.duty.observe(self.clock.now()) {
+            if self.pacing.must_give_up_realtime(self.clock.now()) {
                 give_up_realtime();
             }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
@@ -350,7 +334,7 @@ impl FabricLoop {
             let asleep_until = self.clock.now() + wait;
             let count = wait_for_events(&self.epoll, &mut events, wait);
             if count == 0 && wait > Duration::ZERO {
-                self.oversleep.observe(self.clock.now() - asleep_until);
+                self.pacing.slept(self.clock.now() - asleep_until);
             }
             let mut requests = false;
             for event in &events[..count] {
@@ -394,18 +378,10 @@ impl FabricLoop {
         due_left
     }
 
-    /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but never so
-    /// little that a sleep would make the clock slip.
-    fn spin(&self) -> Duration {
-        let margin = self.oversleep.margin();
-        let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
-        wanted.min(LONGEST_SPIN).max(margin.saturating_sub(self.slip_after))
-    }
-
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
     fn idle_time(&self) -> Duration {
         let Some(next) = self.fabric.next_event() else { return LONGEST_SLEEP };
-        (next - self.hosts.fabric_time()).saturating_sub(self.spin()).min(LONGEST_SLEEP)
+        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(LONGEST_SLEEP)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -495,171 +471,4 @@ fn wait_for_events(epoll: &OwnedFd, events: &mut [libc::epoll_event; EPOLL_EVENT
         )
     };
     usize::try_from(count).unwrap_or(0)
-}
-
-/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it only below
-/// `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
-fn become_realtime() {
-    // A refusal is seen by `is_realtime`, and told in the record of fidelity.
-    let _ = schedule_fifo(0);
-}
-
-/// Whether the calling thread has real-time scheduling.
-pub(crate) fn is_realtime() -> bool {
-    // SAFETY: no pointers are passed; 0 means the calling thread.
-    let policy = unsafe { libc::sched_getscheduler(0) };
-    policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
-}
-
-/// The share of the processor that the loop's thread uses, and what follows from it.
-#[derive(Debug)]
-struct Duty {
-    since: Time,
-    used_ns: u64,
-    /// How many times the margin before an event is spent spinning, from 0 to [`MOST_EAGER`].
-    eagerness: f64,
-    too_high: u32,
-    given_up: bool,
-}
-
-impl Default for Duty {
-    fn default() -> Self {
-        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, given_up: false }
-    }
-}
-
-impl Duty {
-    /// Looks at the share when it is time to; returns whether real-time scheduling is to be given up now, because work alone
-    /// takes so much that the kernel is about to stop the thread. Says so once.
-    fn observe(&mut self, now: Time) -> bool {
-        let elapsed = now - self.since;
-        if elapsed < DUTY_PERIOD {
-            return false;
-        }
-        let used_ns = thread_cpu_ns();
-        let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
-        (self.since, self.used_ns) = (now, used_ns);
-        self.follow(share);
-        let give_up = self.too_high >= PATIENCE && !self.given_up && is_realtime();
-        self.given_up |= give_up;
-        give_up
-    }
-
-    fn follow(&mut self, share: f64) {
-        if share > DUTY_RANGE.1 {
-            self.eagerness *= 0.7;
-        } else if share < DUTY_RANGE.0 {
-            self.eagerness = (self.eagerness * 1.2 + 0.01).min(MOST_EAGER);
-        }
-        self.too_high = if share > HIGHEST_DUTY { self.too_high + 1 } else { 0 };
-    }
-}
-
-/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
-fn give_up_realtime() {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is valid and outlives the call; giving up is always granted.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
-}
-
-/// How late sleeps end: an estimate that most of them keep.
-#[derive(Debug)]
-struct Oversleep {
-    estimate_ns: u64,
-}
-
-impl Default for Oversleep {
-    fn default() -> Self {
-        Self { estimate_ns: 50_000 }
-    }
-}
-
-impl Oversleep {
-    /// Learns from a sleep that ended late by `late`: up fast, down slowly, so that most sleeps end in time.
-    fn observe(&mut self, late: Duration) {
-        let late = late.as_ns().min(LONGEST_SPIN.as_ns());
-        if late > self.estimate_ns {
-            self.estimate_ns += (late - self.estimate_ns) / 2;
-        } else {
-            self.estimate_ns -= (self.estimate_ns - late) / 16;
-        }
-    }
-
-    /// How long before an event to stop sleeping.
-    fn margin(&self) -> Duration {
-        Duration::from_ns(self.estimate_ns + self.estimate_ns / 8).min(LONGEST_SPIN)
-    }
-}
-
-/// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
-/// lab's user namespace can; returns whether that was granted.
-#[must_use]
-pub fn promote(pid: i32) -> bool {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
-    let promoted = |thread: libc::pid_t| {
-        // Should it ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
-        // SAFETY: no pointers are passed.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, -20) };
-        schedule_fifo(thread).is_ok()
-    };
-    threads
-        .filter_map(Result::ok)
-        .filter(|thread| {
-            std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim_end() == THREAD_NAME)
-        })
-        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-        .any(promoted)
-}
-
-fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: 1 };
-    // What the thread starts itself (the writers of captures) is not to run ahead of the hosts' programs.
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the parameter is valid and outlives the call.
-    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameter) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_margin_follows_how_late_sleeps_end() {
-        let mut oversleep = Oversleep::default();
-        for _ in 0..500 {
-            oversleep.observe(Duration::from_us(2));
-        }
-        assert!(oversleep.margin() < Duration::from_us(5), "{}", oversleep.margin());
-        for _ in 0..10 {
-            oversleep.observe(Duration::from_us(90));
-        }
-        assert!(
-            (Duration::from_us(80)..Duration::from_us(110)).contains(&oversleep.margin()),
-            "{}",
-            oversleep.margin()
-        );
-        oversleep.observe(Duration::from_secs(1));
-        assert!(oversleep.margin() <= LONGEST_SPIN);
-    }
-
-    #[test]
-    fn a_loop_that_uses_too_much_spins_less_and_spins_again_when_it_may() {
-        let mut duty = Duty::default();
-        for _ in 0..20 {
-            duty.follow(0.9);
-        }
-        assert!(duty.eagerness < 0.01, "{}", duty.eagerness);
-        assert_eq!(duty.too_high, 0);
-        for _ in 0..40 {
-            duty.follow(0.2);
-        }
-        assert!((duty.eagerness - MOST_EAGER).abs() < 1e-9);
-        for _ in 0..PATIENCE {
-            duty.follow(0.97);
-        }
-        assert_eq!(duty.too_high, PATIENCE);
-    }
 }

@@ -11,7 +11,8 @@ use crate::assemble;
 use crate::capture::Capture;
 use crate::fidelity::FidelityRecord;
 use crate::ingress::Losses;
-use crate::realtime::{is_realtime, FabricLoop};
+use crate::realtime::FabricLoop;
+use crate::scheduling::is_realtime;
 use crate::service::{LabError, Reply, Request};
 
 type Answer = Result<Value, LabError>;

@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
 use twinnet_linux::lab_process::{self, Factories};
-use twinnet_linux::realtime::{self, RealtimeFabric, RealtimeOptions};
+use twinnet_linux::realtime::{RealtimeFabric, RealtimeOptions};
+use twinnet_linux::scheduling;
 use twinnet_linux::service::LabError;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
@@ -79,7 +80,7 @@ fn factories() -> Factories {
 /// Gives the fabric of the lab process `pid` real-time scheduling, where the caller may; returns whether it did.
 #[pyfunction]
 pub fn promote_lab(pid: i32) -> bool {
-    realtime::promote(pid)
+    scheduling::promote(pid)
 }
 
 /// Names of the caller's running labs.

@@ -6,14 +6,19 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from twinnet.cli.output import json_option, print_json
 
+if TYPE_CHECKING:
+    from twinnet.job import Job
+
 __all__ = ["exec_"]
 
 _NOT_FOUND = 127
+_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @click.command(
@@ -39,6 +44,7 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
         raise click.UsageError("no command was given")
     with lab_module.attach(lab_name) as lab:
         where = lab[host]
+        signals = _Signals()
         try:
             if as_json:
                 done = where.run(argv, env=dict(os.environ), cwd=str(Path.cwd()))
@@ -54,6 +60,7 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
             if on_terminal():
                 return run_on_terminal(lab, host, argv, str(Path.cwd())).shell_status
             stdin, stdout, stderr = sys.stdin.fileno(), sys.stdout.fileno(), sys.stderr.fileno()
+            signals.catch()
             job = where.popen(
                 argv, env=dict(os.environ), cwd=str(Path.cwd()), stdin=stdin, stdout=stdout, stderr=stderr
             )
@@ -62,6 +69,32 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
                 click.echo(f"twinnet: {error}", err=True)
                 return _NOT_FOUND
             raise
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, lambda got, _: job.signal(got))
+        signals.hand_on_to(job)
         return job.wait().shell_status
+
+
+class _Signals:
+    """Signals to this client, which are meant for its program: also those that come before the program is known,
+    since it would otherwise go on without its client."""
+
+    def __init__(self) -> None:
+        self._job: Job | None = None
+        self._early: list[int] = []
+
+    def catch(self) -> None:
+        for number in _HANDED_ON:
+            signal.signal(number, self._take)
+
+    def hand_on_to(self, job: Job) -> None:
+        self._job = job
+        for number in self._early:
+            job.signal(number)
+
+    def _take(self, number: int, _: object) -> None:
+        if self._job is not None:
+            self._job.signal(number)
+        elif number in self._early:
+            # Who insists does not want to wait for a lab that does not answer.
+            raise KeyboardInterrupt
+        else:
+            self._early.append(number)

@@ -85,7 +85,8 @@ def _show(master: int, screen: int) -> bool:
 @contextlib.contextmanager
 def _raw(terminal: int) -> Generator[None]:
     before = termios.tcgetattr(terminal)
-    tty.setraw(terminal)
+    # Not TCSAFLUSH, the default: what was typed ahead is for the program.
+    tty.setraw(terminal, termios.TCSADRAIN)
     try:
         yield
     finally:

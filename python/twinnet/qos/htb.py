@@ -52,11 +52,7 @@ class HtbQueue:
             raise BadQueue(f"min_rate {self.min_rate!r} is above max_rate {self.max_rate!r}", "raise max_rate")
         if self.burst is not None and size_bytes(self.burst, "burst") == 0:
             raise BadQueue("the burst is 0 B: no frame could ever pass", 'write at least one full frame, "1514 B"')
-        if (
-            isinstance(self.priority, bool)
-            or not isinstance(self.priority, int)
-            or not 0 <= self.priority <= 7
-        ):
+        if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 7:
             raise BadQueue(f"the priority is {self.priority!r}; allowed are whole numbers from 0 to 7")
         checked_inner(self.queue, "the queue")
 

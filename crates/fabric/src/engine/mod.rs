@@ -3,15 +3,23 @@
 //! Whoever drives it (the real-time loop, or the virtual clock) calls [`Fabric::advance`] with the time it is, and hands in
 //! a [`World`] in which the real hosts live. The engine never asks what time it is.
 
+mod changes;
+mod counters;
+mod sampling;
+
 use twinnet_packet::{Frame, Framing};
 use twinnet_units::{Duration, Time};
 
 use crate::event::{mix, Class, Event, EventQueue};
 use crate::impair::{stream, ImpairError, Impairments};
 use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed, InFlight};
-use crate::queue::{Backlog, DropReason, DropSink, QueueConfig, QueueError};
+use crate::queue::{DropReason, DropSink, QueueConfig, QueueError};
 use crate::switch::{Output, Switch};
-use crate::tree::spanning_tree;
+use sampling::Sampler;
+
+pub use changes::DirectionChange;
+pub use counters::PortCounters;
+pub use sampling::{Sample, Samples};
 
 /// Switches that a frame may pass before it is taken for one that goes in circles.
 pub const HOP_LIMIT: u16 = 255;
@@ -83,15 +91,6 @@ pub trait World {
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig);
 }
 
-/// A change of a link in motion. All fields that are set take effect together.
-#[derive(Clone, Debug, Default)]
-pub struct DirectionChange {
-    /// The new configuration; frames whose first bit has left keep the old rate, frames that have left keep their delay.
-    pub config: Option<DirectionConfig>,
-    /// Up or down. Going down loses the frames in the queue and on the wire.
-    pub up: Option<bool>,
-}
-
 /// Why a network cannot be built or changed as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -142,24 +141,6 @@ struct Link {
     up: bool,
 }
 
-/// What a port has done so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct PortCounters {
-    /// What it sent, and what it could not.
-    #[serde(flatten)]
-    pub sent: DirectionCounters,
-    /// Frames that arrived at it.
-    pub received_frames: u64,
-    /// Their bytes at the link layer.
-    pub received_bytes: u64,
-    /// Frames that ended here because they had passed too many switches.
-    pub dropped_loop: u64,
-    /// Frames that wait at it.
-    pub backlog_frames: u64,
-    /// Their bytes at the link layer.
-    pub backlog_bytes: u64,
-}
-
 /// The network in motion.
 pub struct Fabric {
     seed: u64,
@@ -176,37 +157,6 @@ pub struct Fabric {
     tree_is_stale: bool,
     /// For each link whether it is in the spanning tree.
     in_tree: Vec<bool>,
-}
-
-/// Counters taken at regular moments: what each port sent in each interval, and what waited at its end.
-#[derive(Clone, Debug, Default)]
-pub struct Samples {
-    /// One series for each port, in the order asked for.
-    pub ports: Vec<(PortId, Vec<Sample>)>,
-    /// When the first interval began.
-    pub start: Time,
-}
-
-/// One interval of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    /// Frames sent.
-    pub frames: u64,
-    /// Their bytes at the link layer.
-    pub link_bytes: u64,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
-    /// Frames dropped for any reason.
-    pub drops: u64,
-    /// Bytes that waited at the interval's end.
-    pub backlog_bytes: u64,
-}
-
-struct Sampler {
-    interval: Duration,
-    next: Time,
-    last: Vec<DirectionCounters>,
-    samples: Samples,
 }
 
 /// Counts what a queue discipline gives up.
@@ -690,193 +640,6 @@ impl Fabric {
         world.captured(PortId(port), way, &rest, last);
     }
 
-    /// Changes one direction of a link now.
-    ///
-    /// # Errors
-    /// [`BuildError::Impair`] when the new configuration is refused; nothing has changed then.
-    pub fn change(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) -> Result<(), BuildError> {
-        self.check(port, &change)?;
-        self.apply(port, change, world);
-        Ok(())
-    }
-
-    /// Changes directions of links at the moment `at` (now, when it is past), all together.
-    ///
-    /// # Errors
-    /// As [`Fabric::change`]; nothing is scheduled then.
-    pub fn change_at(&mut self, at: Time, changes: Vec<(PortId, DirectionChange)>) -> Result<(), BuildError> {
-        for (port, change) in &changes {
-            self.check(*port, change)?;
-        }
-        self.changes.push(Some(changes));
-        self.events.push(at.max(self.now), Class::Change, index(self.changes.len() - 1));
-        Ok(())
-    }
-
-    fn check(&self, port: PortId, change: &DirectionChange) -> Result<(), BuildError> {
-        if let Some(config) = &change.config {
-            config
-                .impair
-                .validate()
-                .map_err(|source| BuildError::Impair { port: self.ports[port.0 as usize].name.clone(), source })?;
-        }
-        Ok(())
-    }
-
-    fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
-        let Some(line) = self.line(port.0) else { return };
-        if let Some(config) = change.config {
-            // Checked when the change was accepted; the stream of random numbers goes on where it is.
-            if line.impairments.reconfigure(&config.impair).is_ok() {
-                if matches!(line.feed, Feed::Interface) {
-                    world.reconfigured(port, &config);
-                }
-                line.config = config;
-            }
-        }
-        let Some(up) = change.up.filter(|up| *up != line.up) else { return };
-        line.up = up;
-        if !up {
-            let mut lost = line.in_flight.clear();
-            lost += line.sending.take().map_or(0, |frame| frame.frames());
-            lost += line.rest.take().map_or(0, |frame| frame.frames());
-            if let Feed::Queue(queue) = &mut line.feed {
-                lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
-            }
-            line.counters.dropped_down += lost;
-        }
-        for at in [line.from, line.to] {
-            if self.is_host(PortId(at)) {
-                world.carrier(PortId(at), up);
-            }
-        }
-        self.link_state(port, up);
-        if up {
-            self.start_next(port.0, world, Budget::UNLIMITED);
-        }
-    }
-
-    /// Tells switches that a link went up or down, and grows the spanning tree anew.
-    fn link_state(&mut self, port: PortId, up: bool) {
-        let Some(link) = self.links.iter().position(|link| link.ends.0 == port || link.ends.1 == port) else {
-            return;
-        };
-        let ends = self.links[link].ends;
-        let both =
-            [ends.0, ends.1].iter().all(|end| self.directions[end.0 as usize].as_ref().is_some_and(|line| line.up));
-        if self.links[link].up == both {
-            return;
-        }
-        self.links[link].up = both;
-        for end in [ends.0, ends.1] {
-            let at = &self.ports[end.0 as usize];
-            if let Node::Switch(switch) = &mut self.nodes[at.node.0 as usize] {
-                switch.switch.set_port_up(at.number, up);
-            }
-        }
-        self.tree_is_stale = true;
-        self.plant_tree();
-    }
-
-    fn plant_tree(&mut self) {
-        if !std::mem::take(&mut self.tree_is_stale) {
-            return;
-        }
-        let joins: Vec<Option<(usize, usize)>> = self
-            .links
-            .iter()
-            .map(|link| {
-                let (a, b) = (self.ports[link.ends.0 .0 as usize].node, self.ports[link.ends.1 .0 as usize].node);
-                let switches = [a, b].iter().all(|node| matches!(self.nodes[node.0 as usize], Node::Switch(_)));
-                (link.up && switches && a != b).then_some((a.0 as usize, b.0 as usize))
-            })
-            .collect();
-        let in_tree = spanning_tree(self.nodes.len(), &joins);
-        let changed = in_tree != self.in_tree;
-        for (index, link) in self.links.iter().enumerate() {
-            let (a, b) = (&self.ports[link.ends.0 .0 as usize], &self.ports[link.ends.1 .0 as usize]);
-            let switches = [a, b].iter().all(|port| matches!(self.nodes[port.node.0 as usize], Node::Switch(_)));
-            for (node, number) in [(a.node, a.number), (b.node, b.number)] {
-                if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
-                    switch.switch.set_port_in_tree(number, !switches || in_tree[index]);
-                    // Behind another switch, hosts may now be reached by another port: as bridges do when a spanning tree changes
-                    // (IEEE 802.1Q), what was learnt there is forgotten.
-                    if switches && changed {
-                        switch.switch.forget_port(number);
-                    }
-                }
-            }
-        }
-        self.in_tree = in_tree;
-    }
-
-    /// Puts another queue discipline at `port`; frames that wait in the old one are moved into it in order.
-    ///
-    /// # Errors
-    /// [`BuildError::Queue`] when the configuration is refused; the old discipline stays then.
-    pub fn set_queue(&mut self, port: PortId, queue: &QueueConfig, world: &mut dyn World) -> Result<(), BuildError> {
-        let now = self.now;
-        let name = self.ports[port.0 as usize].name.clone();
-        let mut new = queue.build().map_err(|source| BuildError::Queue { port: name, source })?;
-        let Some(line) = self.line(port.0) else { return Ok(()) };
-        if let Feed::Queue(old) = &mut line.feed {
-            for frame in old.drain() {
-                new.enqueue(frame, now, &mut CountDrops(&mut line.counters));
-            }
-        }
-        line.feed = Feed::Queue(new);
-        line.ready_at = None;
-        if line.sending.is_none() {
-            self.start_next(port.0, world, Budget::UNLIMITED);
-        }
-        Ok(())
-    }
-
-    /// Begins to sample `ports` every `interval` from now on; returns the sampler's number.
-    ///
-    /// A sampler holds 40 bytes for each port and interval until it is dropped with the fabric.
-    pub fn sample_ports(&mut self, interval: Duration, ports: &[PortId]) -> u32 {
-        let interval = interval.max(Duration::from_us(1));
-        let last = ports.iter().map(|port| self.direction_counters(*port)).collect();
-        let series = ports.iter().map(|port| (*port, Vec::new())).collect();
-        let next = self.now + interval;
-        self.samplers.push(Sampler { interval, next, last, samples: Samples { ports: series, start: self.now } });
-        let number = index(self.samplers.len() - 1);
-        self.events.push(next, Class::Sample, number);
-        number
-    }
-
-    /// What a sampler has seen, and its interval.
-    #[must_use]
-    pub fn samples(&self, sampler: u32) -> Option<(Duration, &Samples)> {
-        self.samplers.get(sampler as usize).map(|sampler| (sampler.interval, &sampler.samples))
-    }
-
-    fn sample(&mut self, number: u32) {
-        let Some(mut sampler) = self.samplers.get_mut(number as usize).map(|sampler| {
-            std::mem::replace(
-                sampler,
-                Sampler { interval: Duration::ZERO, next: Time::ZERO, last: Vec::new(), samples: Samples::default() },
-            )
-        }) else {
-            return;
-        };
-        for ((port, series), last) in sampler.samples.ports.iter_mut().zip(&mut sampler.last) {
-            let now = self.direction_counters(*port);
-            series.push(Sample {
-                frames: now.frames - last.frames,
-                link_bytes: now.link_bytes - last.link_bytes,
-                wire_bytes: now.wire_bytes - last.wire_bytes,
-                drops: now.dropped() - last.dropped(),
-                backlog_bytes: self.backlog(*port).bytes,
-            });
-            *last = now;
-        }
-        sampler.next += sampler.interval;
-        self.events.push(sampler.next, Class::Sample, number);
-        self.samplers[number as usize] = sampler;
-    }
-
     /// Turns capturing at `port` on or off.
     pub fn set_capture(&mut self, port: PortId, on: bool) {
         self.ports[port.0 as usize].captured = on;
@@ -900,43 +663,6 @@ impl Fabric {
         };
         self.watch_timeouts(node.0);
         Some(result)
-    }
-
-    /// The configuration of the direction that `port` sends into, and whether it is up.
-    #[must_use]
-    pub fn direction_config(&self, port: PortId) -> Option<(&DirectionConfig, bool)> {
-        self.directions.get(port.0 as usize)?.as_ref().map(|line| (&line.config, line.up))
-    }
-
-    fn direction_counters(&self, port: PortId) -> DirectionCounters {
-        self.directions[port.0 as usize].as_ref().map_or_else(DirectionCounters::default, |line| line.counters)
-    }
-
-    fn backlog(&self, port: PortId) -> Backlog {
-        self.directions[port.0 as usize].as_ref().map_or_else(Backlog::default, Direction::backlog)
-    }
-
-    /// The counters of `port`.
-    #[must_use]
-    pub fn counters(&self, port: PortId) -> PortCounters {
-        let (at, backlog) = (&self.ports[port.0 as usize], self.backlog(port));
-        PortCounters {
-            sent: self.direction_counters(port),
-            received_frames: at.received,
-            received_bytes: at.received_bytes,
-            dropped_loop: at.looped,
-            backlog_frames: backlog.frames,
-            backlog_bytes: backlog.bytes,
-        }
-    }
-
-    /// The counters of the classes of the queue discipline at `port`, as JSON.
-    #[must_use]
-    pub fn class_counters(&self, port: PortId) -> serde_json::Value {
-        match self.directions.get(port.0 as usize).and_then(Option::as_ref).map(|line| &line.feed) {
-            Some(Feed::Queue(queue)) => queue.class_counters(),
-            _ => serde_json::Value::Array(Vec::new()),
-        }
     }
 }
 

@@ -1,0 +1,162 @@
+//! Changes of links and queues in motion, and the spanning tree that follows them.
+
+use twinnet_units::Time;
+
+use super::{index, Budget, BuildError, CountDrops, Fabric, Node, PortId, World};
+use crate::event::Class;
+use crate::link::{DirectionConfig, Feed};
+use crate::queue::QueueConfig;
+use crate::tree::spanning_tree;
+
+/// A change of a link in motion. All fields that are set take effect together.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionChange {
+    /// The new configuration; frames whose first bit has left keep the old rate, frames that have left keep their delay.
+    pub config: Option<DirectionConfig>,
+    /// Up or down. Going down loses the frames in the queue and on the wire.
+    pub up: Option<bool>,
+}
+
+impl Fabric {
+    /// Changes one direction of a link now.
+    ///
+    /// # Errors
+    /// [`BuildError::Impair`] when the new configuration is refused; nothing has changed then.
+    pub fn change(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) -> Result<(), BuildError> {
+        self.check(port, &change)?;
+        self.apply(port, change, world);
+        Ok(())
+    }
+
+    /// Changes directions of links at the moment `at` (now, when it is past), all together.
+    ///
+    /// # Errors
+    /// As [`Fabric::change`]; nothing is scheduled then.
+    pub fn change_at(&mut self, at: Time, changes: Vec<(PortId, DirectionChange)>) -> Result<(), BuildError> {
+        for (port, change) in &changes {
+            self.check(*port, change)?;
+        }
+        self.changes.push(Some(changes));
+        self.events.push(at.max(self.now), Class::Change, index(self.changes.len() - 1));
+        Ok(())
+    }
+
+    fn check(&self, port: PortId, change: &DirectionChange) -> Result<(), BuildError> {
+        if let Some(config) = &change.config {
+            config
+                .impair
+                .validate()
+                .map_err(|source| BuildError::Impair { port: self.ports[port.0 as usize].name.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
+        let Some(line) = self.line(port.0) else { return };
+        if let Some(config) = change.config {
+            // Checked when the change was accepted; the stream of random numbers goes on where it is.
+            if line.impairments.reconfigure(&config.impair).is_ok() {
+                if matches!(line.feed, Feed::Interface) {
+                    world.reconfigured(port, &config);
+                }
+                line.config = config;
+            }
+        }
+        let Some(up) = change.up.filter(|up| *up != line.up) else { return };
+        line.up = up;
+        if !up {
+            let mut lost = line.in_flight.clear();
+            lost += line.sending.take().map_or(0, |frame| frame.frames());
+            lost += line.rest.take().map_or(0, |frame| frame.frames());
+            if let Feed::Queue(queue) = &mut line.feed {
+                lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
+            }
+            line.counters.dropped_down += lost;
+        }
+        for at in [line.from, line.to] {
+            if self.is_host(PortId(at)) {
+                world.carrier(PortId(at), up);
+            }
+        }
+        self.link_state(port, up);
+        if up {
+            self.start_next(port.0, world, Budget::UNLIMITED);
+        }
+    }
+
+    /// Tells switches that a link went up or down, and grows the spanning tree anew.
+    fn link_state(&mut self, port: PortId, up: bool) {
+        let Some(link) = self.links.iter().position(|link| link.ends.0 == port || link.ends.1 == port) else {
+            return;
+        };
+        let ends = self.links[link].ends;
+        let both =
+            [ends.0, ends.1].iter().all(|end| self.directions[end.0 as usize].as_ref().is_some_and(|line| line.up));
+        if self.links[link].up == both {
+            return;
+        }
+        self.links[link].up = both;
+        for end in [ends.0, ends.1] {
+            let at = &self.ports[end.0 as usize];
+            if let Node::Switch(switch) = &mut self.nodes[at.node.0 as usize] {
+                switch.switch.set_port_up(at.number, up);
+            }
+        }
+        self.tree_is_stale = true;
+        self.plant_tree();
+    }
+
+    pub(super) fn plant_tree(&mut self) {
+        if !std::mem::take(&mut self.tree_is_stale) {
+            return;
+        }
+        let joins: Vec<Option<(usize, usize)>> = self
+            .links
+            .iter()
+            .map(|link| {
+                let (a, b) = (self.ports[link.ends.0 .0 as usize].node, self.ports[link.ends.1 .0 as usize].node);
+                let switches = [a, b].iter().all(|node| matches!(self.nodes[node.0 as usize], Node::Switch(_)));
+                (link.up && switches && a != b).then_some((a.0 as usize, b.0 as usize))
+            })
+            .collect();
+        let in_tree = spanning_tree(self.nodes.len(), &joins);
+        let changed = in_tree != self.in_tree;
+        for (index, link) in self.links.iter().enumerate() {
+            let (a, b) = (&self.ports[link.ends.0 .0 as usize], &self.ports[link.ends.1 .0 as usize]);
+            let switches = [a, b].iter().all(|port| matches!(self.nodes[port.node.0 as usize], Node::Switch(_)));
+            for (node, number) in [(a.node, a.number), (b.node, b.number)] {
+                if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
+                    switch.switch.set_port_in_tree(number, !switches || in_tree[index]);
+                    // Behind another switch, hosts may now be reached by another port: as bridges do when a spanning tree changes
+                    // (IEEE 802.1Q), what was learnt there is forgotten.
+                    if switches && changed {
+                        switch.switch.forget_port(number);
+                    }
+                }
+            }
+        }
+        self.in_tree = in_tree;
+    }
+
+    /// Puts another queue discipline at `port`; frames that wait in the old one are moved into it in order.
+    ///
+    /// # Errors
+    /// [`BuildError::Queue`] when the configuration is refused; the old discipline stays then.
+    pub fn set_queue(&mut self, port: PortId, queue: &QueueConfig, world: &mut dyn World) -> Result<(), BuildError> {
+        let now = self.now;
+        let name = self.ports[port.0 as usize].name.clone();
+        let mut new = queue.build().map_err(|source| BuildError::Queue { port: name, source })?;
+        let Some(line) = self.line(port.0) else { return Ok(()) };
+        if let Feed::Queue(old) = &mut line.feed {
+            for frame in old.drain() {
+                new.enqueue(frame, now, &mut CountDrops(&mut line.counters));
+            }
+        }
+        line.feed = Feed::Queue(new);
+        line.ready_at = None;
+        if line.sending.is_none() {
+            self.start_next(port.0, world, Budget::UNLIMITED);
+        }
+        Ok(())
+    }
+}
