@@ -13,8 +13,13 @@ use twinnet_units::{Duration, Rate};
 
 /// Share of the line rate at which the bucket runs: half a thousandth below, within what the long-run rate is promised to.
 const SHARE_PER_100_000: u128 = 99_950;
-/// Data that the bucket lets through at once: what the interface's ring holds at most beyond one frame.
-const BURST: Duration = Duration::from_ms(1);
+/// Data that the bucket lets through at once, and what it makes good for when the kernel's timer is late: with less, a late timer
+/// loses rate. The interface's ring holds twice as much.
+const BURST: Duration = Duration::from_ms(3);
+/// What a super-segment may hold: TCP keeps two of them below itself, however slow the link.
+const LONGEST_SUPER_SEGMENT: Duration = Duration::from_ms(1);
+/// Frames in a super-segment where nothing is said (`GSO_MAX_SEGS`).
+const MOST_SEGMENTS: u32 = 65_535;
 /// Frames that wait above the bucket, as in the kernel's default for Ethernet.
 const WAITING_FRAMES: u64 = 1000;
 /// Above this rate the bucket is left out: the ring empties faster than a sender is scheduled.
@@ -73,6 +78,15 @@ impl TokenBucket {
     }
 }
 
+/// Frames that a sender may put into one super-segment on a link of `rate`: as long as the link takes 1 ms for them. Linux makes
+/// super-segments large when round trips are short, and would keep 128 KB, 100 ms, below a flow over 10 Mbit/s.
+#[must_use]
+pub fn most_segments(rate: Option<Rate>, mtu: u32) -> u32 {
+    let Some(rate) = rate else { return MOST_SEGMENTS };
+    let frames = rate.bytes_in(LONGEST_SUPER_SEGMENT) / (u64::from(mtu) + 38);
+    u32::try_from(frames).unwrap_or(MOST_SEGMENTS).clamp(1, MOST_SEGMENTS)
+}
+
 /// The request that takes away what is on the interface with `index`, so that the kernel's default is back.
 #[must_use]
 pub fn removal(index: i32) -> TcMessage {
@@ -111,6 +125,13 @@ mod tests {
     fn two_frames_always_fit_into_the_bucket() {
         let bucket = TokenBucket::of(Rate::from_bps(64_000), Framing::Ethernet, 9000).unwrap();
         assert_eq!(bucket.burst_bytes, 2 * 9014);
+    }
+
+    #[test]
+    fn a_super_segment_takes_a_slow_link_no_longer_than_a_millisecond() {
+        let segments = |bps| most_segments(Rate::from_bps(bps), 1500);
+        assert_eq!([segments(1_000_000), segments(100_000_000), segments(1_000_000_000)], [1, 8, 81]);
+        assert_eq!(most_segments(None, 1500), MOST_SEGMENTS);
     }
 
     #[test]

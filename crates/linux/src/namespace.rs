@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Mode, OFlags};
 use twinnet_packet::Framing;
 
-use crate::back_pressure::TokenBucket;
+use crate::back_pressure::{most_segments, TokenBucket};
 use crate::interface::{
     bind_packet_socket, open_packet_socket, open_tap, transmit_queue_frames, HostInterface, InterfaceKind,
     VNET_HEADER_BYTES,
@@ -226,6 +226,9 @@ fn build_host(
         }
         let bucket = TokenBucket::of(rate, framing, mtu).filter(|_| spec.queue.is_none());
         buckets.extend(bucket.map(|bucket| (index, spec.name.as_str(), bucket)));
+        if rate.is_some() {
+            netlink.limit_segments(index, &spec.name, most_segments(rate, mtu));
+        }
         let vnet_header_bytes = VNET_HEADER_BYTES;
         interfaces.push(HostInterface { node, port, kind, fd, vnet_header_bytes, mtu, index, routing: None });
     }

@@ -195,6 +195,14 @@ impl Netlink {
         self.add_with(message, flags, format!("setting the token bucket of {name}"));
     }
 
+    /// Sets how many frames a sender may put into one super-segment.
+    pub fn limit_segments(&mut self, index: u32, name: &str, most: u32) {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes = vec![LinkAttribute::GsoMaxSegs(most)];
+        self.add(RouteNetlinkMessage::SetLink(message), false, format!("limiting the super-segments of {name}"));
+    }
+
     /// Frames that an interface did not take from its host because its ring was full, since it was made.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
 use crate::assemble::{assemble, Assembly};
-use crate::back_pressure::TokenBucket;
+use crate::back_pressure::{most_segments, TokenBucket};
 use crate::capture::Capture;
 use crate::clock::LabClock;
 use crate::device::{Device, Pool};
@@ -112,6 +112,7 @@ impl World for Hosts {
         let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
         let bucket = TokenBucket::of(config.rate_bps, config.framing, held.mtu);
         routing.hold_back(held.index, "the interface", bucket);
+        routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
         // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
         let _ = routing.commit();
     }
