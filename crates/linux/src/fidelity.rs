@@ -9,13 +9,14 @@ use serde_json::{json, Value};
 use twinnet_units::{Duration, Time};
 
 /// How far behind the loop may be without moving the fabric's clock: half of the serialisation time of a full-size frame on
-/// the fastest link (`shortest_frame`), so that catching up never adds a frame to what the rate allows; within bounds, because
-/// a loop cannot be exact to less than 10 us, and nothing is gained by being strict beyond 500 us. Without line rates there is
-/// no rate to keep, and the upper bound holds.
+/// the fastest link (`shortest_frame`), so that catching up never adds a frame to what the rate allows. At least 40 us, because the
+/// kernel's timer tick alone takes the processor for 10 to 20 us a thousand times a second, and a clock that slipped each time would
+/// lose 2 % of a gigabit; there, catching up may add up to three frames (docs/explanation/fidelity.md). At most 500 us: nothing is
+/// gained by more. Without line rates there is no rate to keep, and the upper bound holds.
 #[must_use]
 pub fn slip_after(shortest_frame: Option<Duration>) -> Duration {
     let half = shortest_frame.map_or(Duration::MAX, |frame| Duration::from_ps(frame.as_ps() / 2));
-    half.clamp(Duration::from_us(10), Duration::from_us(500))
+    half.clamp(Duration::from_us(40), Duration::from_us(500))
 }
 
 /// Buckets for each doubling: their bounds are at most 1/8 apart.

@@ -15,11 +15,11 @@ const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
 const MOST_EAGER: f64 = 8.0;
 /// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
 /// 95 % of a second for the rest of it, 50 ms at once.
-const HIGHEST_DUTY: f64 = 0.92;
+const HIGHEST_DUTY: f64 = 0.9;
 /// How often the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
 /// Periods in a row with too high a share after which real-time scheduling is given up: before the kernel's second is over.
-const PATIENCE: u32 = 8;
+const PATIENCE: u32 = 4;
 
 /// What the loop has learnt about sleeping and spinning.
 #[derive(Debug)]
