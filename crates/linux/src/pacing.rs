@@ -16,6 +16,8 @@ const MOST_EAGER: f64 = 8.0;
 /// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
 /// 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
+/// What most sleeps keep on any machine: rare ones that end later are not worth spinning all the time for.
+const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
 /// How often the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
 /// Periods in a row with too high a share after which real-time scheduling is given up: before the kernel's second is over.
@@ -45,7 +47,7 @@ impl Pacing {
     pub(crate) fn spin(&self) -> Duration {
         let margin = self.oversleep.margin();
         let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
-        wanted.min(LONGEST_SPIN).max(margin.saturating_sub(self.slip_after))
+        wanted.min(LONGEST_SPIN).max(margin.min(USUAL_OVERSLEEP).saturating_sub(self.slip_after))
     }
 
     /// Called in every turn of the loop: whether it is to give up real-time scheduling now.
