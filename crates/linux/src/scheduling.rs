@@ -22,8 +22,10 @@ pub(crate) fn is_realtime() -> bool {
 /// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
 pub(crate) fn give_up_realtime() {
     let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is valid and outlives the call; giving up is always granted.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameter) };
+    // The flag stays: an ordinary thread may give up its policy, but not that flag.
+    let policy = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameter is valid and outlives the call; giving up is always granted then.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
