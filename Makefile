@@ -23,7 +23,8 @@ $(VENV)/.tools: pyproject.toml tools/prerequisites.sh
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "Building twinnet (about two minutes the first time) ..."
-	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --quiet --extras dev
+	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --quiet --extras dev >$(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
 demo: $(VENV)/.built
