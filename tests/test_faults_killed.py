@@ -24,7 +24,8 @@ def test_nothing_remains_after_two_hundred_kills_at_random_moments(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     # Every phase and every part was struck: otherwise the test would prove less than it says.
-    assert found["kills"] == KILLS
+    # Several labs are struck in one round, so the last round may end above the number.
+    assert found["kills"] >= KILLS
     assert set(found["phases"]) >= set(PHASES)
     assert set(found["victims"]) == set(VICTIMS)
     # No process outlived its lab, and the count of namespaces would have told of one.
