@@ -191,10 +191,7 @@ impl Action {
             28 => Self::StackPop(reader.get()?),
             30 => Self::SetMplsLabel(after_padding(reader, 2)?),
             31 => Self::SetMplsTc(reader.get()?),
-            33 => {
-                reader.skip(6)?;
-                Self::RegisterLoadMasked(constant(reader)?)
-            }
+            33 => Self::RegisterLoadMasked(constant(reader)?),
             34 => Self::Conjunction { clause: reader.get()?, clauses: reader.get()?, id: reader.get()? },
             39 => Self::OutputTruncated { port: reader.get()?, max_len: reader.get()? },
             43 => Self::ConnectionClear,
@@ -259,10 +256,7 @@ impl Action {
                 destination.write(out);
                 value.write(out);
             }
-            Self::RegisterLoadMasked(constant) => {
-                pad(out, 6);
-                constant.write(out, Flavour::Nxm);
-            }
+            Self::RegisterLoadMasked(constant) => constant.write(out, Flavour::Nxm),
             Self::Note(note) => note.write(out),
             Self::Multipath(multipath) => multipath.write(out),
             Self::Bundle(bundle) => bundle.write(out),
