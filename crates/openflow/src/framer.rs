@@ -66,7 +66,7 @@ impl Framer {
 
     /// Bytes that are waiting for the rest of their message, or to be taken out.
     #[must_use]
-    pub const fn pending(&self) -> usize {
+    pub fn pending(&self) -> usize {
         self.buffer.len() - self.start
     }
 

@@ -2,6 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 
 use crate::oxm::{Field, FieldId, FieldMatch, FieldValue, Match, Prerequisite, UnknownField};
 use crate::{nicira, v10, v13, MAXIMUM_MESSAGE_BYTES};
@@ -162,4 +163,46 @@ fn a_message_that_is_too_long_leaves_the_output_as_it_was() {
     let message = v13::Message::EchoRequest(vec![0; MAXIMUM_MESSAGE_BYTES - 7]);
     assert_eq!(message.encode(0, &mut out), Err(crate::TooLong { bytes: MAXIMUM_MESSAGE_BYTES + 1 }));
     assert_eq!(out, [7]);
+}
+
+#[test]
+fn the_seeds_build_every_kind_of_message() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut kinds = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    for _ in 0..2000 {
+        let seed = seed().new_tree(&mut runner).expect("a seed").current();
+        kinds.0.insert(built::<v10::Message>(&seed).kind());
+        kinds.1.insert(built::<v13::Message>(&seed).kind());
+    }
+    assert_eq!(kinds, ((0..22).collect(), (0..30).collect()));
+}
+
+/// What a message takes in memory is bounded by its bytes: every element of a list takes at most sixteen times the bytes that it has at least on
+/// the wire, and a growing list at most twice the room of its elements.
+#[test]
+fn no_list_takes_much_more_room_than_its_bytes() {
+    fn check<T>(least_bytes: usize) {
+        let room = size_of::<T>();
+        assert!(room <= 16 * least_bytes, "{}: {room} for {least_bytes}", std::any::type_name::<T>());
+    }
+    check::<FieldMatch>(5);
+    check::<UnknownField>(4);
+    check::<v13::Action>(8);
+    check::<v13::Instruction>(8);
+    check::<v13::Bucket>(16);
+    check::<v13::MeterBand>(12);
+    check::<v13::QueueProperty>(8);
+    check::<v13::PacketQueue>(16);
+    check::<v13::HelloElement>(4);
+    check::<v13::multipart::FlowStats>(56);
+    check::<v13::multipart::TableFeatures>(64);
+    check::<v13::multipart::TableProperty>(4);
+    check::<v13::multipart::TypeId>(4);
+    check::<v13::multipart::FieldListing>(4);
+    check::<v10::Action>(8);
+    check::<v10::statistics::FlowStats>(88);
+    check::<nicira::Action>(16);
+    check::<nicira::Learn>(32);
+    check::<nicira::LearnSpec>(4);
+    check::<nicira::FlowStats>(48);
 }
