@@ -26,6 +26,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The fault of a length that does not fit, with the bytes that there are.
+    #[cold]
     pub(crate) const fn short(&self, given: usize) -> Refusal {
         Refusal::new(self.short, "the length", given as u64, "what the type takes, within what contains it")
     }
@@ -37,11 +38,13 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(crate) fn skip(&mut self, count: usize) -> Result<(), Refusal> {
         self.take(count).map(drop)
     }
 
     /// Takes what is left of the padding to a multiple of eight after `length` bytes; senders that leave out the last one are heard.
+    #[inline]
     pub(crate) fn skip_padding(&mut self, length: usize) {
         let padding = (length.next_multiple_of(8) - length).min(self.bytes.len());
         self.bytes = &self.bytes[padding..];
@@ -66,6 +69,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The big-endian number of 16 bits at `offset`, which stays unread.
+    #[inline]
     pub(crate) fn peek_u16(&self, offset: usize) -> Result<u16, Refusal> {
         match self.bytes.get(offset..offset + 2) {
             Some(pair) => Ok(u16::from_be_bytes([pair[0], pair[1]])),
@@ -74,6 +78,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `count` bytes, whose own lengths fail with `short`.
+    #[inline]
     pub(crate) fn part(&mut self, count: usize, short: Fault) -> Result<Self, Refusal> {
         let within = Reader::new(self.bytes, short);
         let Some((taken, rest)) = self.bytes.split_at_checked(count) else { return Err(within.short(count)) };
@@ -82,6 +87,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next structure, whose own length stands at `offset` and is at least `minimum`.
+    #[inline]
     pub(crate) fn sized(&mut self, offset: usize, minimum: usize) -> Result<Self, Refusal> {
         let length = usize::from(self.peek_u16(offset)?);
         if length < minimum {
@@ -91,6 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `Ok` when everything was read.
+    #[inline]
     pub(crate) const fn finish(&self) -> Result<(), Refusal> {
         if self.is_empty() {
             return Ok(());

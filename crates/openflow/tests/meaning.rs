@@ -33,7 +33,7 @@ fn a_flow_mod_of_1_0_and_its_actions() {
     assert!(
         matching.wildcards.contains(v10::Wildcards::TP_SRC) && !matching.wildcards.contains(v10::Wildcards::TP_DST)
     );
-    assert_eq!((change.cookie, change.command), (3, v10::FlowModCommand::Add));
+    assert_eq!((change.cookie, change.table_id, change.command), (3, 0, v10::FlowModCommand::Add));
     assert_eq!((change.idle_timeout, change.hard_timeout, change.priority), (5, 6, 7));
     assert_eq!((change.buffer_id, change.out_port), (NO_BUFFER, v10::port_number::NONE));
     assert_eq!(change.flags, v10::FlowFlags::SEND_FLOW_REM);

@@ -206,3 +206,14 @@ fn a_hello_of_any_version_and_content_is_taken() {
     let (_, hello) = v13::Message::decode(&message(4, 0, &[0xff; 5])).expect("a hello with odd contents");
     assert_eq!(hello, v13::Message::Hello(v13::Hello::default()));
 }
+
+/// Nicira's extension puts the table into the upper half of the command.
+#[test]
+fn the_table_of_a_flow_mod_of_1_0_is_no_part_of_its_command() {
+    let mut body = vec![0; 64];
+    (body[48], body[49]) = (7, 3);
+    let Ok((_, v10::Message::FlowMod(change))) = v10::Message::decode(&message(1, 14, &body)) else {
+        panic!("a flow-mod")
+    };
+    assert_eq!((change.table_id, change.command), (7, v10::FlowModCommand::Delete));
+}

@@ -38,7 +38,7 @@ impl Wire for FlowMod {
     fn read(reader: &mut Reader) -> Result<Self, Refusal> {
         let cookie = reader.get()?;
         let table_id = reader.get()?;
-        let command = Reader::new(&[0, reader.get()?], crate::Fault::BAD_LENGTH).get()?;
+        let command = reader.get()?;
         let (idle_timeout, hard_timeout, priority) = (reader.get()?, reader.get()?, reader.get()?);
         let (buffer_id, out_port, flags) = (reader.get()?, reader.get()?, reader.get()?);
         let length = reader.get()?;
@@ -60,10 +60,10 @@ impl Wire for FlowMod {
         })
     }
 
-    #[allow(clippy::cast_possible_truncation)]
     fn write(&self, out: &mut Vec<u8>) {
         self.cookie.write(out);
-        (u16::from(self.table_id) << 8 | self.command.number()).write(out);
+        self.table_id.write(out);
+        self.command.write(out);
         self.idle_timeout.write(out);
         self.hard_timeout.write(out);
         self.priority.write(out);

@@ -191,11 +191,19 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_kept_for_a_controller_and_refused_for_a_switch() {
-        let bytes = [0, 1, 0, 13, 0xff, 0xff, 0x54, 5, 0x4f, 0x4e, 0x46, 0, 9, 0, 0, 0];
+        let bytes = [0, 1, 0, 13, 0xff, 0xff, 0x56, 5, 0x4f, 0x4e, 0x46, 0, 9, 0, 0, 0];
         let matching = read(&bytes).expect("an experimenter's field");
         assert_eq!(code(matching.check()), Some(ErrorKind::BadMatch(BadMatch::BadField)));
         let mut out = Vec::new();
         matching.write(&mut out);
         assert_eq!(out, bytes);
+    }
+
+    #[test]
+    fn the_tcp_flags_of_the_onf_are_those_of_nicira() {
+        // SYN without ACK: 0x002/0x012.
+        let bytes = [0, 1, 0, 16, 0xff, 0xff, 0x55, 8, 0x4f, 0x4e, 0x46, 0, 0, 2, 0, 0x12];
+        let matching = read(&bytes).expect("the TCP flags");
+        assert_eq!(matching, Match::new(vec![FieldMatch::masked(Field::TcpFlags, 0x002, 0x012)]));
     }
 }

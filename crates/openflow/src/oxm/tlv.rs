@@ -66,6 +66,11 @@ pub struct UnknownField {
     pub payload: Vec<u8>,
 }
 
+/// `ONFOXM_ET_TCP_FLAGS`: class and number of the TCP flags as an experimenter's field, which controllers use in OpenFlow 1.3.
+const TCP_FLAGS: u32 = (CLASS_EXPERIMENTER as u32) << 7 | 42;
+/// The ONF's number among experimenters.
+const ONF: [u8; 4] = [0x4f, 0x4e, 0x46, 0];
+
 /// One field as it was read.
 pub(crate) enum Tlv {
     Known(FieldMatch),
@@ -77,8 +82,15 @@ impl Tlv {
     #[inline]
     pub(crate) fn read(reader: &mut Reader) -> Result<Self, Refusal> {
         let id = FieldId(reader.get()?);
-        let payload = reader.take(usize::from(id.length()))?;
-        let Some(field) = id.field() else {
+        let mut payload = reader.take(usize::from(id.length()))?;
+        let maskable;
+        let field = if let Some(field) = id.field() {
+            maskable = field.wire_number(id.class()).is_some_and(|number| number.maskable);
+            field
+        } else if let (TCP_FLAGS, Some((&ONF, rest))) = (id.0 >> 9, payload.split_first_chunk()) {
+            (payload, maskable) = (rest, true);
+            Field::TcpFlags
+        } else {
             return Ok(Self::Unknown(UnknownField { id, payload: payload.to_vec() }));
         };
         let bytes = usize::from(field.info().bytes);
@@ -92,7 +104,7 @@ impl Tlv {
             return Ok(Self::Known(FieldMatch::exact(field, value)));
         }
         let mask = read_value(&payload[bytes..]);
-        if !field.wire_number(id.class()).is_some_and(|number| number.maskable) {
+        if !maskable {
             return Err(refuse(BadMatch::BadMask, field, low_bits(mask), "no mask on this field"));
         }
         let mask = mask & field.maximum();
@@ -251,11 +263,14 @@ const fn header(number: WireNumber, masked: bool, length: u8) -> u32 {
     (number.class as u32) << 16 | (number.number as u32) << 9 | (masked as u32) << 8 | length as u32
 }
 
+/// The number in at most sixteen bytes.
 #[inline]
 fn read_value(bytes: &[u8]) -> u128 {
-    match bytes.len() {
-        1 => u128::from(bytes[0]),
-        2 => u128::from(u16::from_be_bytes([bytes[0], bytes[1]])),
+    match *bytes {
+        [a] => u128::from(a),
+        [a, b] => u128::from(u16::from_be_bytes([a, b])),
+        [a, b, c, d] => u128::from(u32::from_be_bytes([a, b, c, d])),
+        [a, b, c, d, e, f] => u128::from(u64::from_be_bytes([0, 0, a, b, c, d, e, f])),
         _ => bytes.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)),
     }
 }
