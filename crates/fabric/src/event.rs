@@ -25,6 +25,8 @@ pub enum Class {
     Arrival,
     /// A switch has thought long enough about a frame.
     Forward,
+    /// A timer of a model host is due: what has arrived at this moment comes before it.
+    Timer,
     /// Counters are sampled: after everything else of this moment.
     Sample,
 }
@@ -47,8 +49,16 @@ pub struct EventQueue {
     seed: u64,
 }
 
-const CLASSES: [Class; 7] =
-    [Class::Change, Class::Timeout, Class::Departure, Class::QueueReady, Class::Arrival, Class::Forward, Class::Sample];
+const CLASSES: [Class; 8] = [
+    Class::Change,
+    Class::Timeout,
+    Class::Departure,
+    Class::QueueReady,
+    Class::Arrival,
+    Class::Forward,
+    Class::Timer,
+    Class::Sample,
+];
 
 impl EventQueue {
     /// An empty queue whose ties are broken by `seed`.

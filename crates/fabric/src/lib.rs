@@ -4,8 +4,11 @@
 
 mod engine;
 mod event;
+pub mod host;
 pub mod impair;
+pub mod lab;
 mod link;
+mod pool;
 pub mod queue;
 pub mod switch;
 mod tree;
@@ -15,3 +18,4 @@ pub use engine::{
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
 };
 pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
+pub use pool::FramePool;

@@ -16,8 +16,8 @@ use crate::interface::{
     VNET_HEADER_BYTES,
 };
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
-use crate::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 use crate::service::LabError;
+use twinnet_fabric::lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work
 /// under few locks, so more gain little.

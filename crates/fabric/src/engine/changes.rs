@@ -74,8 +74,11 @@ impl Fabric {
             line.counters.dropped_down += lost;
         }
         for at in [line.from, line.to] {
-            if self.is_host(PortId(at)) {
-                world.carrier(PortId(at), up);
+            let (node, interface) = (self.ports[at as usize].node, self.ports[at as usize].number);
+            match &mut self.nodes[node.0 as usize] {
+                Node::Host => world.carrier(PortId(at), up),
+                Node::Model(model) => model.host.carrier(interface as usize, up, self.now),
+                Node::Switch(_) => {}
             }
         }
         self.link_state(port, up);

@@ -5,6 +5,7 @@
 
 mod changes;
 mod counters;
+mod models;
 mod sampling;
 
 use twinnet_packet::{Frame, Framing};
@@ -13,8 +14,10 @@ use twinnet_units::{Duration, Time};
 use crate::event::{mix, Class, Event, EventQueue};
 use crate::impair::{stream, ImpairError, Impairments};
 use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed, InFlight};
+use crate::pool::FramePool;
 use crate::queue::{DropReason, DropSink, QueueConfig, QueueError};
 use crate::switch::{Output, Switch};
+use models::ModelNode;
 use sampling::Sampler;
 
 pub use changes::DirectionChange;
@@ -113,7 +116,10 @@ pub enum BuildError {
 }
 
 enum Node {
+    /// A real host: it lives in the [`World`].
     Host,
+    /// A model host.
+    Model(Box<ModelNode>),
     Switch(Box<SwitchNode>),
 }
 
@@ -153,6 +159,7 @@ pub struct Fabric {
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Sampler>,
     outputs: Vec<Output>,
+    pool: FramePool,
     trace: u64,
     tree_is_stale: bool,
     /// For each link whether it is in the spanning tree.
@@ -188,6 +195,7 @@ impl Fabric {
             changes: Vec::new(),
             samplers: Vec::new(),
             outputs: Vec::new(),
+            pool: FramePool::default(),
             trace: seed,
             tree_is_stale: false,
             in_tree: Vec::new(),
@@ -228,9 +236,16 @@ impl Fabric {
             received_bytes: 0,
         });
         self.directions.push(None);
-        if let Node::Switch(at) = &mut self.nodes[node.0 as usize] {
-            at.switch.add_port(number, name, mac);
-            at.ports.push((number, port));
+        match &mut self.nodes[node.0 as usize] {
+            Node::Switch(at) => {
+                at.switch.add_port(number, name, mac);
+                at.ports.push((number, port));
+            }
+            Node::Model(at) => {
+                self.ports[port.0 as usize].number = index(at.ports.len());
+                at.ports.push(port);
+            }
+            Node::Host => {}
         }
         port
     }
@@ -298,7 +313,7 @@ impl Fabric {
     }
 
     fn is_host(&self, port: PortId) -> bool {
-        matches!(self.nodes[self.ports[port.0 as usize].node.0 as usize], Node::Host)
+        !matches!(self.nodes[self.ports[port.0 as usize].node.0 as usize], Node::Switch(_))
     }
 
     /// The fabric's time: that of the last event, or of the last call that told one.
@@ -375,6 +390,7 @@ impl Fabric {
                     }
                 }
             }
+            Class::Timer => self.model_timer(element, world),
             Class::Sample => self.sample(element),
         }
     }
@@ -430,7 +446,7 @@ impl Fabric {
             let next = match (line.rest.take(), &mut line.feed) {
                 (Some(rest), _) => Some(rest),
                 (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
-                (None, Feed::Interface) => match world.pull(PortId(port)) {
+                (None, Feed::Interface) => match pull(&mut self.nodes, &self.ports, &mut self.pool, port, now, world) {
                     Some(frame) if !line.up => {
                         line.counters.dropped_down += frame.frames();
                         continue;
@@ -549,6 +565,7 @@ impl Fabric {
         }
         match &mut self.nodes[node.0 as usize] {
             Node::Host => world.deliver(PortId(to), frame, now),
+            Node::Model(_) => self.model_receives(node.0, PortId(to), frame, world),
             Node::Switch(switch) => {
                 frame.hops += 1;
                 if frame.hops > HOP_LIMIT {
@@ -584,7 +601,7 @@ impl Fabric {
         for output in outputs.drain(..) {
             let port = match &self.nodes[node as usize] {
                 Node::Switch(switch) => port_by_number(&switch.ports, output.port),
-                Node::Host => None,
+                Node::Host | Node::Model(_) => None,
             };
             if let Some(port) = port {
                 self.offer(port.0, output.frame, now, world);
@@ -650,7 +667,7 @@ impl Fabric {
     pub fn switch(&self, node: NodeId) -> Option<&Switch> {
         match self.nodes.get(node.0 as usize)? {
             Node::Switch(switch) => Some(&switch.switch),
-            Node::Host => None,
+            Node::Host | Node::Model(_) => None,
         }
     }
 
@@ -659,7 +676,7 @@ impl Fabric {
         let now = self.now;
         let result = match self.nodes.get_mut(node.0 as usize)? {
             Node::Switch(switch) => change(&mut switch.switch, now),
-            Node::Host => return None,
+            Node::Host | Node::Model(_) => return None,
         };
         self.watch_timeouts(node.0);
         Some(result)
@@ -671,6 +688,22 @@ fn port_by_number(ports: &[(u32, PortId)], number: u32) -> Option<PortId> {
     match ports.get(guess) {
         Some((found, port)) if *found == number => Some(*port),
         _ => ports.iter().find(|(found, _)| *found == number).map(|(_, port)| *port),
+    }
+}
+
+/// The next frame that the host behind `port` wants to send.
+fn pull(
+    nodes: &mut [Node],
+    ports: &[Port],
+    pool: &mut FramePool,
+    port: u32,
+    now: Time,
+    world: &mut dyn World,
+) -> Option<Box<Frame>> {
+    let at = &ports[port as usize];
+    match &mut nodes[at.node.0 as usize] {
+        Node::Model(model) => model.host.pull(at.number as usize, now, pool),
+        Node::Host | Node::Switch(_) => world.pull(PortId(port)),
     }
 }
 

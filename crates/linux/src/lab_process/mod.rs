@@ -17,11 +17,11 @@ use crate::control::{Control, Incident, Next};
 use crate::fidelity::ThreadUsage;
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::namespace;
-use crate::network::NetworkSpec;
 use crate::programs::{zygote, Keeper};
 use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
+use twinnet_fabric::lab::network::NetworkSpec;
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
 pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
