@@ -94,9 +94,9 @@ class VirtualLab:
     one after the other, and the interpreter's lock is released meanwhile.
     """
 
-    def __new__(cls, network: str) -> "VirtualLab": ...
+    def __new__(cls, network: str) -> VirtualLab: ...
     def request(self, body: str, patience_s: float | None = None) -> str:
-        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early, with ``"paused": true``.
+        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early, ``"paused": true`` in it.
 
         Raises
         ------
