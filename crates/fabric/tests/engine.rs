@@ -133,8 +133,10 @@ fn over_a_chain_of_switches_the_delays_add_up_to_the_picosecond() {
     }
     bench.send(Time::ZERO, a, frame(1, 2, 1000));
     bench.finish(Time::from_ns(1_000_000_000));
-    let expected: u64 =
-        rates.iter().map(|rate| rate.parse::<twinnet_units::Rate>().unwrap().serialise(1024 - 12).as_ps() + 3_000_000).sum();
+    let expected: u64 = rates
+        .iter()
+        .map(|rate| rate.parse::<twinnet_units::Rate>().unwrap().serialise(1024 - 12).as_ps() + 3_000_000)
+        .sum();
     assert_eq!(bench.hosts.arrived.len(), 1);
     assert_eq!(bench.hosts.arrived[0].1.as_ps(), expected);
 }
@@ -167,7 +169,8 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         bench.finish(Time::from_ns(1_000_000_000_000));
         assert_eq!(bench.hosts.arrived.len(), offered.len());
         let waits = bench.hosts.arrived.iter().zip(&offered);
-        let mean = waits.map(|((_, at, _), from)| (*at - *from).as_secs_f64() - (service - gap)).sum::<f64>() / 200_000.0;
+        let mean =
+            waits.map(|((_, at, _), from)| (*at - *from).as_secs_f64() - (service - gap)).sum::<f64>() / 200_000.0;
         let theory = load / (2.0 * (1.0 - load)) * service;
         // The relative standard error of 200,000 correlated waits stays below a third of each tolerance.
         assert!((mean / theory - 1.0).abs() < tolerance, "load {load}: {mean} against {theory}");
