@@ -14,8 +14,6 @@ impl Glance {
     #[must_use]
     pub fn of(in_port: u32, bytes: &[u8]) -> Option<Self> {
         let head: &[u8; 42] = bytes.first_chunk()?;
-        let word = |at: usize| u64::from_be_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|place| head[at + place]));
-        let half = |at: usize| u64::from(u32::from_be_bytes([0, 1, 2, 3].map(|place| head[at + place])));
         // EtherType, version and header length.
         if head[12..15] != [0x08, 0x00, 0x45] {
             return None;
@@ -34,7 +32,12 @@ impl Glance {
         // Twelve bits of TCP flags; a UDP frame has none.
         let flags = if is_tcp { u64::from(u16::from_be_bytes([bytes[46], bytes[47]]) & 0x0fff) } else { 0 };
         let rest = u64::from(head[15]) << 24 | u64::from(head[22]) << 16 | u64::from(is_tcp) << 12 | flags;
-        Some(Self([word(0), half(8) << 32 | rest, word(26), half(34) << 32 | u64::from(in_port)]))
+        Some(Self([
+            word(head, 0),
+            half(head, 8) << 32 | rest,
+            word(head, 26),
+            half(head, 34) << 32 | u64::from(in_port),
+        ]))
     }
 
     /// Where the headers of a frame with this glance begin.
@@ -50,6 +53,22 @@ impl Glance {
         let [a, b, c, d] = self.0;
         mix(mix(a ^ seed, b ^ 0x9e37_79b9_7f4a_7c15), mix(c ^ seed.rotate_left(32), d ^ 0xd1b5_4a32_d192_ed03))
     }
+}
+
+/// Eight bytes from `at`.
+#[inline]
+fn word(head: &[u8; 42], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&head[at..at + 8]);
+    u64::from_be_bytes(bytes)
+}
+
+/// Four bytes from `at`.
+#[inline]
+fn half(head: &[u8; 42], at: usize) -> u64 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&head[at..at + 4]);
+    u64::from(u32::from_be_bytes(bytes))
 }
 
 #[cfg(test)]
