@@ -13,9 +13,10 @@ fn over_a_switch(seed: u64) -> Value {
         "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
 }
 
-/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds.
+/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has arrived before the gap
+/// that must follow it is over.
 const fn two_links(length: u64) -> u64 {
-    let wire = if length < 60 { 60 } else { length } + 24;
+    let wire = if length < 60 { 60 } else { length } + 24 - 12;
     2 * (wire * 8 * 100_000 + ms(1))
 }
 

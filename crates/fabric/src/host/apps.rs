@@ -32,7 +32,8 @@ pub(super) struct Apps {
     entries: Vec<Entry>,
     /// Places by number, in order of numbers.
     places: Vec<(u32, u32)>,
-    finished: u64,
+    /// How many have finished since it was last asked.
+    finished: u32,
 }
 
 impl fmt::Debug for Apps {
@@ -87,9 +88,9 @@ impl Apps {
         Some(matches!(self.entry(number)?.state, State::Finished(_)))
     }
 
-    /// How many have finished.
-    pub(super) const fn finished(&self) -> u64 {
-        self.finished
+    /// How many have finished since the last call.
+    pub(super) fn take_finished(&mut self) -> u32 {
+        std::mem::take(&mut self.finished)
     }
 
     /// The alarm of the app at `place` rang.

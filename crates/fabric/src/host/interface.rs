@@ -57,6 +57,11 @@ impl Interface {
         None
     }
 
+    /// Whether a frame waits.
+    pub(super) fn has_frames(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Takes the next frame.
     pub(super) fn pop(&mut self) -> Option<(Box<Frame>, Charge)> {
         self.queue.pop_front()

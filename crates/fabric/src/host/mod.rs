@@ -47,7 +47,7 @@ use crate::lab::network::HostSpec;
 use crate::lab::LabError;
 use crate::pool::FramePool;
 use apps::Apps;
-use interface::LOOPBACK;
+use interface::{Interface, LOOPBACK};
 use stack::{Stack, Turn};
 use timers::Owner;
 
@@ -154,6 +154,11 @@ impl ModelHost {
         Some(frame)
     }
 
+    /// Whether `interface` has a frame to send now.
+    pub(crate) fn has_frames(&self, interface: usize) -> bool {
+        self.stack.interfaces.get(interface).is_some_and(Interface::has_frames)
+    }
+
     /// An interface that has got something to send since it was last named here; called until it gives `None`.
     pub(crate) fn next_woken(&mut self) -> Option<usize> {
         self.stack.next_woken()
@@ -198,9 +203,8 @@ impl ModelHost {
         self.apps.is_finished(number)
     }
 
-    /// How many of its apps have finished so far: changes when an app finishes.
-    #[must_use]
-    pub fn finished_apps(&self) -> u64 {
-        self.apps.finished()
+    /// How many of its apps have finished since the last call.
+    pub(crate) fn take_finished_apps(&mut self) -> u32 {
+        self.apps.take_finished()
     }
 }
