@@ -74,6 +74,8 @@ pub struct Acknowledged {
     pub next_sequence: u64,
     /// Cumulative acknowledgement, extended to 64 bits.
     pub acknowledged_to: u64,
+    /// Payload of a full segment, in bytes.
+    pub segment_bytes: u32,
 }
 
 /// A sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
@@ -109,21 +111,39 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Which one it is.
     fn algorithm(&self) -> Algorithm;
 
-    /// The congestion window in segments, at least 1. During recovery the connection uses it only when [`CongestionControl::rules_recovery`].
+    /// The congestion window in segments, at least 1. During fast recovery the connection uses it only when
+    /// [`CongestionControl::rules_recovery`]; after a timeout it always does, for the window then grows by slow start.
     fn window(&self) -> u32;
 
     /// The slow-start threshold in segments; `u32::MAX` when there is none.
     fn slow_start_threshold(&self) -> u32;
 
-    /// An acknowledgement that delivered something has been handled. Called in recovery too; loss-based algorithms then keep still.
+    /// The handshake is complete. `round_trip` is what it measured, `segment_bytes` the payload of a full segment. Linux starts its
+    /// algorithms at this moment.
+    fn established(&mut self, _round_trip: Option<Duration>, _segment_bytes: u32, _now: Time) {}
+
+    /// A segment leaves and none was in flight before it (Linux's `CA_EVENT_TX_START`). `idle` is the time since the last one left,
+    /// `app_limited` whether the app had nothing to send. However short the pause;
+    /// [`CongestionControl::restarted`], when it is due, comes first.
+    fn transmission_started(&mut self, _idle: Duration, _app_limited: bool, _now: Time) {}
+
+    /// An acknowledgement that delivered something has been handled. Called in recovery too: loss-based algorithms keep still in fast
+    /// recovery and slow-start in recovery after a timeout.
     fn acknowledged(&mut self, told: &Acknowledged);
 
-    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in flight at that moment.
-    /// For [`Congestion::Timeout`] the window becomes 1; for the others the connection reduces the window in proportion (RFC 6937)
+    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in flight at that moment,
+    /// for a timeout before they are taken for lost. For [`Congestion::Timeout`] the window becomes 1; for the others the connection reduces the window in proportion (RFC 6937)
     /// down to the threshold, and says so by [`CongestionControl::recovered`].
     fn congested(&mut self, congestion: Congestion, in_flight: u32, now: Time);
 
-    /// Recovery is over: the window is `window` segments from now on.
+    /// The retransmission timer ran out while a loss was being repaired: the window becomes 1 and the threshold, which that loss has
+    /// lowered already, stays (Linux's `tcp_enter_loss`). `in_flight` as for [`CongestionControl::congested`].
+    fn timed_out_again(&mut self, _in_flight: u32, now: Time) {
+        self.recovered(1, now);
+    }
+
+    /// Fast recovery or the reduction for a mark is over: the window is `window` segments from now on. Not called at the end of recovery
+    /// after a timeout.
     fn recovered(&mut self, window: u32, now: Time);
 
     /// The last reduction was for nothing (RFC 4015, F-RTO, DSACK): goes back to what was before it.
