@@ -36,6 +36,13 @@ class PendingReply:
         self._notify: int | None = None
         self._lock = threading.Lock()
 
+    @classmethod
+    def come(cls, reply: dict[str, Any]) -> PendingReply:
+        """Return the answer `reply`, which is here already."""
+        pending = cls()
+        pending._settle(reply)
+        return pending
+
     def result(self, timeout_s: float | None = None) -> Any:
         """Wait for the answer and return its value.
 
