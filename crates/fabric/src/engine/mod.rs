@@ -160,6 +160,8 @@ pub struct Fabric {
     samplers: Vec<Sampler>,
     outputs: Vec<Output>,
     pool: FramePool,
+    finished_apps: u64,
+    handled: u64,
     trace: u64,
     tree_is_stale: bool,
     /// For each link whether it is in the spanning tree.
@@ -196,6 +198,8 @@ impl Fabric {
             samplers: Vec::new(),
             outputs: Vec::new(),
             pool: FramePool::default(),
+            finished_apps: 0,
+            handled: 0,
             trace: seed,
             tree_is_stale: false,
             in_tree: Vec::new(),
@@ -328,6 +332,12 @@ impl Fabric {
         self.trace
     }
 
+    /// Events handled so far.
+    #[must_use]
+    pub fn events_handled(&self) -> u64 {
+        self.handled
+    }
+
     /// When the next event is due.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
@@ -360,6 +370,7 @@ impl Fabric {
 
     fn handle(&mut self, event: Event, world: &mut dyn World) {
         let element = event.element;
+        self.handled += 1;
         self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
         match event.class {
             Class::Departure => {

@@ -47,6 +47,30 @@ impl Fabric {
         Some(result)
     }
 
+    /// Apps of model hosts that have finished so far.
+    #[must_use]
+    pub fn finished_apps(&self) -> u64 {
+        self.finished_apps
+    }
+
+    /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
+    pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
+        self.plant_tree();
+        let finished = self.finished_apps;
+        for _ in 0..most {
+            let Some(event) = self.events.pop_until(until) else {
+                self.now = self.now.max(until);
+                return false;
+            };
+            self.now = event.at;
+            self.handle(event, world);
+            if self.finished_apps != finished {
+                break;
+            }
+        }
+        self.events.next_time().is_some_and(|next| next <= until)
+    }
+
     /// A timer of a model host is due.
     pub(super) fn model_timer(&mut self, node: u32, world: &mut dyn World) {
         let now = self.now;
@@ -80,6 +104,7 @@ impl Fabric {
         }
         let now = self.now;
         let Node::Model(model) = &mut self.nodes[node as usize] else { return };
+        self.finished_apps += u64::from(model.host.take_finished_apps());
         let Some(at) = model.host.deadline() else { return };
         if model.timer_at.is_none_or(|watched| at < watched) {
             let at = at.max(now);

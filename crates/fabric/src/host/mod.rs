@@ -78,9 +78,8 @@ impl ModelHost {
         None
     }
 
-    /// How many of its apps have finished so far: changes when an app finishes.
-    #[must_use]
-    pub fn finished_apps(&self) -> u64 {
+    /// How many of its apps have finished since the last call.
+    pub(crate) fn take_finished_apps(&mut self) -> u32 {
         0
     }
 }

@@ -400,6 +400,14 @@ impl NetworkSpec {
         Ok(spec)
     }
 
+    /// Names of the hosts, in order.
+    pub fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) => Some(host.name.as_str()),
+            NodeSpec::Switch(_) => None,
+        })
+    }
+
     /// Index of the node `name`.
     #[must_use]
     pub fn node_index(&self, name: &str) -> Option<usize> {
