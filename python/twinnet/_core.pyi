@@ -29,37 +29,6 @@ class LabHandle:
     def name(self) -> str:
         """The lab's name. Other terminals of the same user reach it at the abstract address `twinnet/<uid>/<name>`."""
 
-@final
-class VirtualLab:
-    """A lab on the virtual clock, in this process; it stands at time zero when it is made.
-
-    Parameters
-    ----------
-    network_json, options_json
-        The network and the options as the lab protocol has them.
-
-    Raises
-    ------
-    CoreError
-        When the network cannot be simulated.
-    """
-
-    def __init__(self, network_json: str, options_json: str) -> None: ...
-    def request(self, body_json: str) -> str:
-        """Answer a request of the lab protocol, or `{"do": "advance", "until_ps": n}`; time passes in `advance` and
-        `app.wait` only, with the GIL released.
-
-        Returns
-        -------
-        str
-            JSON: the value under `ok`.
-
-        Raises
-        ------
-        CoreError
-            When the lab refuses.
-        """
-
 def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathLike[str]) -> LabHandle:
     """Start a lab process in namespaces of its own.
 
@@ -125,9 +94,9 @@ class VirtualLab:
     one after the other, and the interpreter's lock is released meanwhile.
     """
 
-    def __new__(cls, network: str) -> "VirtualLab": ...
+    def __new__(cls, network: str) -> VirtualLab: ...
     def request(self, body: str, patience_s: float | None = None) -> str:
-        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early, with ``"paused": true``.
+        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early: `"paused": true`.
 
         Raises
         ------

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from twinnet.apps import App, Flow
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
 from twinnet.fidelity import FidelityRecord
 from twinnet.job import DEVNULL, PIPE, Completed, Job
-from twinnet.lab_connection import LabConnection, connect
+from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
@@ -48,7 +49,7 @@ class Lab:
     seed
         The seed of all randomness in the place of the network's.
     options
-        Further options of the lab, handed on as they are.
+        Further options of the lab process, handed on as they are; on the wall clock only.
 
     Attributes
     ----------
@@ -75,12 +76,14 @@ class Lab:
                 "a lab on the virtual clock has neither a name nor interfaces of the kernel",
                 "leave them away, or use net.emulate()",
             )
+        if clock == "virtual" and options:
+            raise BadValue(f"a lab on the virtual clock has no option {min(options)!r}", "leave it away")
         self._network = network
         self._name = name
         self.clock: Literal["wall", "virtual"] = clock
         self._seed = seed
-        self._options = {"interface": interface, **options} if clock == "wall" else options
-        self._connection: LabConnection | VirtualConnection | None = None
+        self._options = {"interface": interface, **options}
+        self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
         self._owner = network is not None
@@ -98,7 +101,7 @@ class Lab:
             spec["seed"] = self._seed
         if self.clock == "virtual":
             begin_s = time.monotonic()
-            self._connection = VirtualConnection(spec, self._options)
+            self._connection = VirtualConnection(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
@@ -123,7 +126,7 @@ class Lab:
         wanted = self._options.get("realtime", "auto") == "auto"
         return self._process is not None and wanted and self._process.promote()
 
-    def adopt(self, connection: LabConnection) -> None:
+    def adopt(self, connection: LabRequests) -> None:
         """Use `connection` to a lab that runs already."""
         self._connection = connection
 
@@ -167,7 +170,7 @@ class Lab:
         return self._process.pid
 
     @property
-    def connection(self) -> LabConnection | VirtualConnection:
+    def connection(self) -> LabRequests:
         """What answers the requests of the lab protocol; raises `LabClosed` before the start."""
         if self._connection is None:
             how = "emulate" if self.clock == "wall" else "simulate"
@@ -334,14 +337,14 @@ class Lab:
         self.layout.port(interface)
         limit_bytes = size_bytes(limit, "limit") if limit is not None else None
         snap_bytes = size_bytes(snap, "snap") if snap is not None else None
-        settings = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
+        settings: dict[str, Any] = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise BadValue(f"the capture file {path!r} cannot be written: {error.strerror}") from None
         try:
             if self.clock == "virtual":
-                answer = self.connection.request("capture.start", path=os.path.abspath(path), **settings)
+                answer = self.connection.request("capture.start", path=str(Path(path).resolve()), **settings)
             else:
                 answer = self.connection.request("capture.start", [file], **settings)
         finally:

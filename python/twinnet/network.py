@@ -387,7 +387,7 @@ class Network:
 
         return Lab(self, name=name, interface=interface, **options)
 
-    def simulate(self, seed: int | None = None, **options: Any) -> Lab:
+    def simulate(self, seed: int | None = None) -> Lab:
         """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with
         ``with``. The same network, seed, traffic and version give the same events on every machine.
 
@@ -395,13 +395,11 @@ class Network:
         ----------
         seed
             The seed of all randomness; the network's own when nothing is said.
-        options
-            Further options of the lab, as :class:`twinnet.lab.Lab` documents them.
         """
         from twinnet.lab import Lab
 
         chosen = self.seed if seed is None else _checked_seed(seed)
-        return Lab(self, clock="virtual", seed=chosen, **options)
+        return Lab(self, clock="virtual", seed=chosen)
 
     def _free_name(self, name: object) -> None:
         checked = addressing.checked_name(name)
