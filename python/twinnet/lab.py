@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +23,14 @@ from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
+from twinnet.ranges import moment_ps
 from twinnet.units import duration_ps, format_duration, size_bytes
 from twinnet.virtual_connection import VirtualConnection, no_programs
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
 
 _STOP_PATIENCE_S = 10.0
+_SHORTEST_SAMPLE_PS = 1_000_000
 
 
 class Lab:
@@ -233,7 +235,7 @@ class Lab:
     def run_until(self, when: str) -> None:
         """Go on until the lab's clock shows `when`: on the virtual clock by doing all that happens until then, on the
         wall clock by waiting."""
-        until_ps = duration_ps(when, "time")
+        until_ps = moment_ps(when)
         if self.clock == "virtual":
             if until_ps > self.now_ps():
                 self.connection.request("advance", until_ps=until_ps)
@@ -243,6 +245,13 @@ class Lab:
                 raise LabClosed(
                     f"the lab ended before its clock showed {when}", "its last words are on its standard error"
                 )
+
+    def while_time_passes(self, look_up: Callable[[int], bool]) -> None:
+        """On the virtual clock, have `look_up` called with the lab's time in picoseconds several times a second while
+        :meth:`run_until` or :meth:`wait` let time pass; when it returns true they return early."""
+        connection = self.connection
+        if isinstance(connection, VirtualConnection):
+            connection.looked_up = look_up
 
     def links(self) -> list[Mapping[str, Any]]:
         """Return configuration and counters of every link and direction, in the form of the lab protocol."""
@@ -309,7 +318,7 @@ class Lab:
     def wait(self, apps: Iterable[AppHandle], until: str | None = None) -> bool:
         """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
         numbers = [handle.app for handle in apps]
-        until_ps = duration_ps(until, "time") if until is not None else None
+        until_ps = moment_ps(until) if until is not None else None
         return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
@@ -357,7 +366,7 @@ class Lab:
         :meth:`samples`."""
         for interface in interfaces:
             self.layout.port(interface)
-        length = duration_ps(interval, "interval")
+        length = _sampling_ps(interval)
         return int(self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))["sampler"])
 
     def samples(self, sampler: int) -> Mapping[str, Any]:
@@ -376,7 +385,7 @@ class Lab:
 
     def _moment_ps(self, when: str) -> int:
         """The moment `when` of the lab's clock, which must not be past."""
-        at_ps, now_ps = duration_ps(when, "time"), self.now_ps()
+        at_ps, now_ps = moment_ps(when), self.now_ps()
         if at_ps < now_ps:
             raise BadValue(
                 f"the moment {when!r} is past: the lab's clock shows {format_duration(now_ps)}",
@@ -431,6 +440,13 @@ class Lab:
         number = self._start(app, None, None)
         self._receivers[key] = (app, number)
         return number
+
+
+def _sampling_ps(interval: str) -> int:
+    length = duration_ps(interval, "interval")
+    if length < _SHORTEST_SAMPLE_PS:
+        raise BadValue(f"the interval {interval!r} is too short; ports are sampled every microsecond at most")
+    return length
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec
 from twinnet.nodes import Host, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
-from twinnet.units import duration_ps
+from twinnet.ranges import moment_ps, way_ps
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
@@ -233,7 +233,7 @@ class Network:
             dpid=number,
             fail_mode=fail_mode,
             flows=tuple(checked_flow(flow) for flow in flows),
-            delay_ps=duration_ps(delay, "delay"),
+            delay_ps=way_ps(delay, "delay"),
         )
         self._dpids[number] = name
         self._nodes[name] = switch
@@ -360,7 +360,7 @@ class Network:
     def at(self, when: str) -> NetworkMoment:
         """Return the moment `when` after the start, to schedule changes: ``net.at("2 s").link("h1",
         "s1").set(up=False)``."""
-        return NetworkMoment(self, duration_ps(when, "time"))
+        return NetworkMoment(self, moment_ps(when))
 
     def to_spec(self) -> dict[str, Any]:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""

@@ -62,6 +62,11 @@ def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
 )
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
 @click.option(
+    "--clock",
+    type=click.Choice(["wall", "virtual"]),
+    help="Emulate with real hosts, or simulate with models; what the study says when nothing is said.",
+)
+@click.option(
     "--interface",
     type=click.Choice(["auto", "tap", "veth"]),
     default="auto",
@@ -80,6 +85,7 @@ def run(
     out: Path,
     jobs: int,
     order: str | None,
+    clock: str | None,
     interface: str,
     no_report: bool,
     with_invalid: bool,
@@ -98,6 +104,8 @@ def run(
         settings = {**settings, "repetitions": str(repeat)}
     if order is not None:
         settings = {**settings, "order": order}
+    if clock is not None:
+        settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)

@@ -10,7 +10,7 @@ import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,13 +19,16 @@ import polars as pl
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study, read_study
-from twinnet.study.tables import TABLES
+from twinnet.study.tables import TABLES, table
 from twinnet.yaml_source import parse_yaml
 
 __all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun"]
 
 FORMAT = 1
 """The version of the layout and of the tables; it grows when a column changes its meaning."""
+
+
+_OF_THE_TRACE = ("trace_hash", "events")
 
 
 class StoreError(TwinnetError):
@@ -53,13 +56,14 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run gave: its three tables, its fidelity, and notes such as the versions of programs."""
+    """What a run gave: its tables, its fidelity, and notes such as the versions of programs."""
 
     flows: pl.DataFrame
     intervals: pl.DataFrame
     port_samples: pl.DataFrame
     fidelity: Fidelity
     notes: Mapping[str, Any]
+    fidelity_samples: pl.DataFrame = field(default_factory=lambda: table("fidelity", []))
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,11 @@ class StoredRun:
         return str(self.record["fidelity"]["verdict"])
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the run's tables: `flows`, `intervals` or `port_samples`."""
+        """One of the run's tables: `flows`, `intervals`, `port_samples` or `fidelity`."""
         path = self.folder / f"{name}.parquet"
+        if name == "fidelity" and not path.exists():
+            # Runs of versions that did not look at it over time.
+            return table("fidelity", [])
         try:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -155,13 +162,19 @@ class ResultStore:
         StoreError
             The disk is full or refuses; what was finished before is kept.
         """
-        tables = {"flows": measured.flows, "intervals": measured.intervals, "port_samples": measured.port_samples}
+        tables = {
+            "flows": measured.flows,
+            "intervals": measured.intervals,
+            "port_samples": measured.port_samples,
+            "fidelity": measured.fidelity_samples,
+        }
         for name, frame in tables.items():
             if frame.columns != list(TABLES[name]):
                 raise ValueError(f"the table {name} has the columns {frame.columns}, not {list(TABLES[name])}")
         full = {
             **record,
             "status": "finished",
+            **{key: measured.fidelity.record[key] for key in _OF_THE_TRACE if key in measured.fidelity.record},
             "fidelity": {
                 "verdict": measured.fidelity.verdict,
                 "reasons": list(measured.fidelity.reasons),

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "table"]
+__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "table"]
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -61,7 +61,26 @@ PORT_SAMPLES: dict[str, Any] = {
 }
 """One row for each sampled port and interval: what the port sent."""
 
-TABLES: dict[str, dict[str, Any]] = {"flows": FLOWS, "intervals": INTERVALS, "port_samples": PORT_SAMPLES}
+FIDELITY: dict[str, Any] = {
+    "start_s": pl.Float64,
+    "length_s": pl.Float64,
+    "handed_over": pl.Int64,
+    "lateness_p99_ms": pl.Float64,
+    "lateness_max_ms": pl.Float64,
+    "slipped_ms": pl.Float64,
+    "slips": pl.Int64,
+    "lost_frames": pl.Int64,
+    "steal_ms": pl.Float64,
+    "cpu_ms": pl.Float64,
+}
+"""One row for each look at how well the lab kept its schedule; none on the virtual clock."""
+
+TABLES: dict[str, dict[str, Any]] = {
+    "flows": FLOWS,
+    "intervals": INTERVALS,
+    "port_samples": PORT_SAMPLES,
+    "fidelity": FIDELITY,
+}
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
