@@ -106,7 +106,7 @@ def _statistics(analysis: Analysis) -> str:
 def _fidelity(analysis: Analysis) -> str:
     if analysis.specification.clock == "virtual":
         return (
-            "On the virtual clock no event is late: what was measured is exactly what the models do. A run's trace hash "
+            "On the virtual clock no event is late: what was measured is what the models do. A run's trace hash "
             "covers all its events in their order; the same study, seed and version give the same hash on every "
             "machine. How closely the models match real hosts is what `twinnet twin` tells."
         )

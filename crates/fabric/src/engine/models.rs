@@ -3,7 +3,7 @@
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use super::{Budget, Fabric, Node, NodeId, PortId, World};
+use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 use crate::host::ModelHost;
 use crate::link::Feed;
@@ -115,11 +115,9 @@ impl Fabric {
 
     /// `interface` has got something to send.
     fn model_sends(&mut self, node: u32, interface: usize, port: PortId, world: &mut dyn World) {
-        let Some(line) = self.directions[port.0 as usize].as_mut() else { return };
+        let Some(line) = self.directions[port.0 as usize].as_ref() else { return };
         if matches!(line.feed, Feed::Interface) {
-            if line.sending.is_none() {
-                self.start_next(port.0, world, Budget::UNLIMITED);
-            }
+            self.something_waits(port.0, world);
             return;
         }
         let now = self.now;

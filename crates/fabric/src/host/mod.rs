@@ -52,6 +52,11 @@ impl ModelHost {
         None
     }
 
+    /// Whether `interface` has a frame to send now.
+    pub(crate) fn has_frames(&self, _interface: usize) -> bool {
+        false
+    }
+
     /// An interface that has got something to send since it was last named here; called until it gives `None`.
     pub(crate) fn next_woken(&mut self) -> Option<usize> {
         None
