@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.stats import t_quantile
+from twinnet.stats import welch_interval
 from twinnet.study.store import StoredRun
 from twinnet.study.tolerance import Tolerance
 
@@ -98,12 +98,11 @@ def _half_width(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64],
     """Half of Welch's interval of the difference at each interval; zero with one repetition."""
     if first.shape[0] < 2 or second.shape[0] < 2:
         return np.zeros(first.shape[1])
-    u, v = first.var(axis=0, ddof=1) / first.shape[0], second.var(axis=0, ddof=1) / second.shape[0]
-    total = u + v
-    below = u**2 / (first.shape[0] - 1) + v**2 / (second.shape[0] - 1)
-    degrees = np.divide(total**2, below, out=np.full_like(total, np.inf), where=below > 0)
-    quantiles = np.array([t_quantile(level, one) if math.isfinite(one) else 0.0 for one in degrees])
-    return np.asarray(quantiles * np.sqrt(total), dtype=np.float64)
+    half = [
+        welch_interval(first[:, place], second[:, place], level).high - float(difference)
+        for place, difference in enumerate(first.mean(axis=0) - second.mean(axis=0))
+    ]
+    return np.array(half, dtype=np.float64)
 
 
 def _longest(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
