@@ -97,7 +97,8 @@ def find_parting(
 def _half_width(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64], level: float) -> Vector:
     """Half of Welch's interval of the difference at each interval; zero with one repetition."""
     if first.shape[0] < 2 or second.shape[0] < 2:
-        return np.zeros(first.shape[1])
+        nothing: Vector = np.zeros(len(first[0]), dtype=np.float64)
+        return nothing
     half = [
         welch_interval(first[:, place], second[:, place], level).high - float(difference)
         for place, difference in enumerate(first.mean(axis=0) - second.mean(axis=0))
