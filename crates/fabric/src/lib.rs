@@ -4,6 +4,7 @@
 
 mod engine;
 mod event;
+mod heap;
 pub mod host;
 pub mod impair;
 pub mod lab;

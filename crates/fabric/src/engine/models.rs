@@ -3,7 +3,7 @@
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use super::{Budget, Fabric, Node, NodeId, PortId, World};
+use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 use crate::host::ModelHost;
 use crate::link::Feed;
@@ -47,6 +47,30 @@ impl Fabric {
         Some(result)
     }
 
+    /// Apps of model hosts that have finished so far.
+    #[must_use]
+    pub fn finished_apps(&self) -> u64 {
+        self.finished_apps
+    }
+
+    /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
+    pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
+        self.plant_tree();
+        let finished = self.finished_apps;
+        for _ in 0..most {
+            let Some(event) = self.events.pop_until(until) else {
+                self.now = self.now.max(until);
+                return false;
+            };
+            self.now = event.at;
+            self.handle(event, world);
+            if self.finished_apps != finished {
+                break;
+            }
+        }
+        self.events.next_time().is_some_and(|next| next <= until)
+    }
+
     /// A timer of a model host is due.
     pub(super) fn model_timer(&mut self, node: u32, world: &mut dyn World) {
         let now = self.now;
@@ -71,6 +95,15 @@ impl Fabric {
         self.settle(node, world);
     }
 
+    /// After frames were taken from the host behind `port`, or its link has changed: what a model host then wants (its connections go on
+    /// when a frame has left) is seen to.
+    pub(super) fn settle_behind(&mut self, port: u32, world: &mut dyn World) {
+        let node = self.ports[port as usize].node.0;
+        if matches!(self.nodes[node as usize], Node::Model(_)) {
+            self.settle(node, world);
+        }
+    }
+
     /// After a model host was called: begins to send what it has got to send, and keeps an event at its deadline.
     fn settle(&mut self, node: u32, world: &mut dyn World) {
         while let Node::Model(model) = &mut self.nodes[node as usize] {
@@ -80,6 +113,7 @@ impl Fabric {
         }
         let now = self.now;
         let Node::Model(model) = &mut self.nodes[node as usize] else { return };
+        self.finished_apps += u64::from(model.host.take_finished_apps());
         let Some(at) = model.host.deadline() else { return };
         if model.timer_at.is_none_or(|watched| at < watched) {
             let at = at.max(now);
@@ -90,11 +124,9 @@ impl Fabric {
 
     /// `interface` has got something to send.
     fn model_sends(&mut self, node: u32, interface: usize, port: PortId, world: &mut dyn World) {
-        let Some(line) = self.directions[port.0 as usize].as_mut() else { return };
+        let Some(line) = self.directions[port.0 as usize].as_ref() else { return };
         if matches!(line.feed, Feed::Interface) {
-            if line.sending.is_none() {
-                self.start_next(port.0, world, Budget::UNLIMITED);
-            }
+            self.something_waits(port.0, world);
             return;
         }
         let now = self.now;

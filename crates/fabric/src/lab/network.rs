@@ -400,6 +400,22 @@ impl NetworkSpec {
         Ok(spec)
     }
 
+    /// Names of the hosts, in order.
+    pub fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) => Some(host.name.as_str()),
+            NodeSpec::Switch(_) => None,
+        })
+    }
+
+    /// Names of the hosts that are models on the wall clock too.
+    pub fn model_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) if host.model => Some(host.name.as_str()),
+            _ => None,
+        })
+    }
+
     /// Index of the node `name`.
     #[must_use]
     pub fn node_index(&self, name: &str) -> Option<usize> {

@@ -318,10 +318,12 @@ impl Connection {
                 least_round_trip: self.round_trip.least().unwrap_or(Duration::ZERO),
                 smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
                 in_recovery: reducing,
+                repair: self.recovery.repair(),
                 window_limited: self.is_window_limited(),
                 rate,
                 next_sequence: self.send.next,
                 acknowledged_to: self.send.unacknowledged,
+                segment_bytes: self.segment_bytes,
             };
             self.congestion.acknowledged(&told);
         }

@@ -4,7 +4,7 @@
 use twinnet_units::{Duration, Time};
 
 use super::acknowledge::Ack;
-use super::congestion::Congestion;
+use super::congestion::{Congestion, Repair};
 use super::connection::Connection;
 use super::timers::TimerKind;
 
@@ -94,6 +94,15 @@ impl Recovery {
     /// Whether the window is being reduced in proportion.
     pub fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduction | Phase::Recovery)
+    }
+
+    /// What is being repaired, as the congestion control is told.
+    pub fn repair(&self) -> Repair {
+        match self.phase {
+            Phase::Open | Phase::Disorder | Phase::Reduction => Repair::Nothing,
+            Phase::Recovery => Repair::Losses,
+            Phase::Loss => Repair::Timeout,
+        }
     }
 
     /// A retransmission that the peer had no need of was reported.
