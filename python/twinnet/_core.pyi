@@ -96,7 +96,7 @@ class VirtualLab:
 
     def __new__(cls, network: str) -> VirtualLab: ...
     def request(self, body: str, patience_s: float | None = None) -> str:
-        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early, ``"paused": true`` in it.
+        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early: ``"paused": true``.
 
         Raises
         ------

@@ -13,6 +13,7 @@ pub mod fidelity;
 pub mod ingress;
 pub mod interface;
 pub mod lab_process;
+mod model_apps;
 pub mod namespace;
 pub mod netlink;
 mod pacing;

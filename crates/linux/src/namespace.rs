@@ -132,7 +132,11 @@ fn prepare(network: &NetworkSpec, kind: InterfaceKind) -> Result<Vec<Task<'_>>, 
     let mut tasks = Vec::new();
     let mut next_index = FIRST_INDEX;
     for (node, spec) in network.nodes.iter().enumerate() {
+        // A model host has no namespace: it lives in the fabric.
         let NodeSpec::Host(host) = spec else { continue };
+        if host.model {
+            continue;
+        }
         let mut packet_sockets = Vec::new();
         if kind == InterfaceKind::Packet {
             for _ in &host.ports {

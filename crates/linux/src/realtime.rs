@@ -22,6 +22,7 @@ use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
+use crate::model_apps::LoopApps;
 use crate::netlink::Netlink;
 use crate::pacing::Pacing;
 use crate::requests;
@@ -234,6 +235,7 @@ impl Drop for RealtimeFabric {
 pub(crate) struct FabricLoop {
     pub(crate) network: RunningNetwork,
     pub(crate) hosts: Hosts,
+    pub(crate) apps: LoopApps,
     pub(crate) clock: LabClock,
     pub(crate) next_capture: u32,
     /// What the hosts' interfaces had lost when the record of fidelity began.
@@ -296,6 +298,7 @@ impl FabricLoop {
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
             },
+            apps: LoopApps::new(),
             clock,
             next_capture: 0,
             losses_before: Arc::default(),
@@ -319,6 +322,7 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            self.apps.answer_waiters(&self.network, self.clock.now());
             if self.pacing.must_give_up_realtime(self.clock.now()) {
                 give_up_realtime();
             }
@@ -375,8 +379,9 @@ impl FabricLoop {
 
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
     fn idle_time(&self) -> Duration {
-        let Some(next) = self.network.fabric.next_event() else { return LONGEST_SLEEP };
-        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(LONGEST_SLEEP)
+        let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - self.clock.now()).min(LONGEST_SLEEP));
+        let Some(next) = self.network.fabric.next_event() else { return patience };
+        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
     }
 
     /// Answers what was asked; false when nobody can ask any more.

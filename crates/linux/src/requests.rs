@@ -25,6 +25,11 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             Ok(capture) => return FabricLoop::finish_capture(capture, request.reply),
             Err(error) => Err(error),
         },
+        "app.start" | "app.stop" | "app.report" => {
+            let behind = at.hosts.behind;
+            at.apps.answer(&mut at.network, &body, behind, &mut at.hosts)
+        }
+        "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
         "fidelity" => {
             let record = at.hosts.record.to_json(at.clock.now(), is_realtime());
             return with_losses(at, record, request.reply);

@@ -10,5 +10,5 @@ mod virtual_lab;
 
 pub use assemble::{assemble, queue, Bodies, Names, RunningNetwork};
 pub use error::LabError;
-pub use model_apps::{AppStart, ModelApps};
+pub use model_apps::{app_numbers, optional_number, AppStart, ModelApps};
 pub use virtual_lab::{OpenFile, VirtualLab};

@@ -47,7 +47,12 @@ impl AppStart {
         let config: AppConfig = serde_json::from_value(described.clone())
             .map_err(|error| LabError::new("BadApp", format!("the app's description cannot be read: {error}"), ""))?;
         config.validate().map_err(|error| LabError::new("BadApp", error.to_string(), ""))?;
-        Ok(Self { host, config, at: optional(body, "at_ps")?.map(Time::from_ps), seed: optional(body, "seed")? })
+        Ok(Self {
+            host,
+            config,
+            at: optional_number(body, "at_ps")?.map(Time::from_ps),
+            seed: optional_number(body, "seed")?,
+        })
     }
 }
 
@@ -97,7 +102,7 @@ impl ModelApps {
         let given = |field: &str| body.get(field).filter(|value| !value.is_null());
         let apps = match (given("app"), given("apps")) {
             (Some(app), _) => vec![one(Some(app))?],
-            (None, Some(_)) => numbers(body)?,
+            (None, Some(_)) => app_numbers(body)?,
             (None, None) => (0..self.placed.len()).map(|place| self.number(place)).collect(),
         };
         let rows = apps.into_iter().map(|number| {
@@ -143,7 +148,7 @@ impl ModelApps {
 ///
 /// # Errors
 /// `BadRequest`.
-pub fn numbers(body: &Value) -> Result<Vec<u32>, LabError> {
+pub fn app_numbers(body: &Value) -> Result<Vec<u32>, LabError> {
     let array = body.get("apps").and_then(Value::as_array).ok_or_else(|| missing("apps", "an array of numbers"))?;
     array.iter().map(|value| one(Some(value))).collect()
 }
@@ -152,7 +157,7 @@ pub fn numbers(body: &Value) -> Result<Vec<u32>, LabError> {
 ///
 /// # Errors
 /// `BadRequest`.
-pub fn optional(body: &Value, field: &str) -> Result<Option<u64>, LabError> {
+pub fn optional_number(body: &Value, field: &str) -> Result<Option<u64>, LabError> {
     match body.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_u64().map(Some).ok_or_else(|| missing(field, "a whole number, or null")),

@@ -408,6 +408,14 @@ impl NetworkSpec {
         })
     }
 
+    /// Names of the hosts that are models on the wall clock too.
+    pub fn model_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) if host.model => Some(host.name.as_str()),
+            _ => None,
+        })
+    }
+
     /// Index of the node `name`.
     #[must_use]
     pub fn node_index(&self, name: &str) -> Option<usize> {

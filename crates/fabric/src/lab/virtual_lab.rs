@@ -9,7 +9,7 @@ use twinnet_units::{Duration, Time};
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::error::LabError;
-use super::model_apps::{numbers, optional, ModelApps};
+use super::model_apps::{app_numbers, optional_number, ModelApps};
 use super::network::NetworkSpec;
 use super::requests::{self, number, port, schedule_described, text, Answer};
 use super::virtual_capture::VirtualCapture;
@@ -121,8 +121,8 @@ impl VirtualLab {
 
     /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
     fn wait(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        let apps = numbers(body)?;
-        let until = optional(body, "until_ps")?.map(moment).transpose()?;
+        let apps = app_numbers(body)?;
+        let until = optional_number(body, "until_ps")?.map(moment).transpose()?;
         let mut paused = false;
         let finished = loop {
             if self.apps.all_finished(&self.network, &apps)? {
@@ -155,8 +155,8 @@ impl VirtualLab {
         let file = (self.open)(path).map_err(|error| {
             LabError::new("CaptureFailed", format!("{path}: {error}"), "name a file that can be written")
         })?;
-        let snap = optional(body, "snap")?.map(|snap| u32::try_from(snap).unwrap_or(u32::MAX));
-        let capture = VirtualCapture::begin(file, name, optional(body, "limit_bytes")?, snap);
+        let snap = optional_number(body, "snap")?.map(|snap| u32::try_from(snap).unwrap_or(u32::MAX));
+        let capture = VirtualCapture::begin(file, name, optional_number(body, "limit_bytes")?, snap);
         let number = self.next_capture;
         self.next_capture += 1;
         self.outside.captures.insert(number, (port, capture));
