@@ -8,6 +8,7 @@ use twinnet_units::Time;
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
 use crate::host::ModelHost;
+use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
 use crate::switch::{FailMode, Switch, SwitchConfig};
 use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
@@ -194,6 +195,18 @@ pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, L
 
 /// Reads what a link does in the direction that `name` sends into.
 fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, LabError> {
+    if described.jitter.is_none() && described.loss.is_none() {
+        // Nearly every link of a large network: nothing of it is still to be read.
+        let impair = ImpairConfig {
+            jitter: None,
+            reorder: described.reorder,
+            loss: None,
+            duplicate: described.duplicate,
+            corrupt: described.corrupt,
+        };
+        let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
+        return Ok(DirectionConfig { rate_bps, framing, delay_ps, impair });
+    }
     let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
     serde_json::from_value(value).map_err(|error| bad_direction(name, &error))
 }

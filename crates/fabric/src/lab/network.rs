@@ -376,6 +376,22 @@ impl NodeSpec {
 }
 
 impl NetworkSpec {
+    /// Reads and checks a network written as JSON.
+    ///
+    /// # Errors
+    /// `BadRequest` for a text that is not JSON; otherwise as [`NetworkSpec::from_json`].
+    pub fn from_text(text: &str) -> Result<Self, LabError> {
+        // A sound network is read without the detour over a tree of values, which takes several times its memory; only a
+        // refusal needs that tree, to tell the place.
+        if let Ok(spec) = serde_json::from_str::<Self>(text) {
+            spec.check()?;
+            return Ok(spec);
+        }
+        let value = serde_json::from_str(text)
+            .map_err(|error| LabError::new("BadRequest", format!("the network is not JSON: {error}"), ""))?;
+        Self::from_json(&value)
+    }
+
     /// Reads and checks a network.
     ///
     /// # Errors
@@ -656,6 +672,19 @@ mod tests {
         assert_eq!(spec, again);
         let rate = Rate::from_bps(1_000_000_000);
         assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
+    }
+
+    #[test]
+    fn a_text_is_read_as_its_value_is_and_refused_in_the_same_words() {
+        let text = two_hosts().to_string();
+        assert_eq!(NetworkSpec::from_text(&text).unwrap(), NetworkSpec::from_json(&two_hosts()).unwrap());
+        let coloured = text.replace("\"mac\"", "\"colour\":1,\"mac\"");
+        let refused = NetworkSpec::from_text(&coloured).unwrap_err();
+        assert!(refused.message.starts_with("nodes[0]: unknown field `colour`"), "{}", refused.message);
+        let twice = NetworkSpec::from_text(&text.replace("\"s1\"", "\"h1\"")).unwrap_err();
+        assert_eq!(twice.message, "nodes[1]: the name \"h1\" is taken by an earlier node");
+        assert_eq!(NetworkSpec::from_text("{").unwrap_err().name, "BadRequest");
+        assert_eq!(NetworkSpec::from_text("{}").unwrap().nodes, []);
     }
 
     #[test]
