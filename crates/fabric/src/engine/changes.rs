@@ -85,6 +85,9 @@ impl Fabric {
         if up {
             self.start_next(port.0, world, Budget::UNLIMITED);
         }
+        for at in ends {
+            self.settle_behind(at, world);
+        }
     }
 
     /// Tells switches that a link went up or down, and grows the spanning tree anew.

@@ -378,6 +378,7 @@ impl Fabric {
                 if let Some(line) = self.line(element).filter(|line| line.departure_at == Some(now)) {
                     line.departure_at = None;
                     self.start_next(element, world, Budget::UNLIMITED);
+                    self.settle_behind(element, world);
                 }
             }
             Class::Arrival => self.arrive(element, world),

@@ -95,6 +95,15 @@ impl Fabric {
         self.settle(node, world);
     }
 
+    /// After frames were taken from the host behind `port`, or its link has changed: what a model host then wants (its connections go on
+    /// when a frame has left) is seen to.
+    pub(super) fn settle_behind(&mut self, port: u32, world: &mut dyn World) {
+        let node = self.ports[port as usize].node.0;
+        if matches!(self.nodes[node as usize], Node::Model(_)) {
+            self.settle(node, world);
+        }
+    }
+
     /// After a model host was called: begins to send what it has got to send, and keeps an event at its deadline.
     fn settle(&mut self, node: u32, world: &mut dyn World) {
         while let Node::Model(model) = &mut self.nodes[node as usize] {
