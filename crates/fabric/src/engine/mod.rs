@@ -723,7 +723,10 @@ fn longest(frame: &Frame) -> u64 {
 #[allow(clippy::cast_possible_truncation)]
 fn flip_bit(frame: &mut Frame, random: u64) {
     let bit = random % (frame.length().max(1) * 8);
-    // A bit in the elided part changes nothing that is stored: only the count tells.
+    // A byte that was elided, a zero, is stored from now on with those before it: its receiver must find that it is wrong.
+    let missing = ((bit / 8 + 1).saturating_sub(frame.bytes.len() as u64) as u32).min(frame.elided);
+    frame.bytes.resize(frame.bytes.len() + missing as usize, 0);
+    frame.elided -= missing;
     if let Some(byte) = frame.bytes.get_mut((bit / 8) as usize) {
         *byte ^= 1 << (bit % 8);
     }
