@@ -24,6 +24,9 @@ const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
 const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
 
+/// What a network's description can have.
+const KEYS: [&str; 5] = ["seed", "nodes", "links", "schedule", "static_neighbours"];
+
 /// A whole network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +42,9 @@ pub struct NetworkSpec {
     /// Changes at given times; read by the fabric.
     #[serde(default)]
     pub schedule: Vec<Value>,
+    /// Whether model hosts know each other's hardware addresses beforehand, and need not ask.
+    #[serde(default)]
+    pub static_neighbours: bool,
 }
 
 /// A node of the network.
@@ -400,17 +406,17 @@ impl NetworkSpec {
         let Value::Object(fields) = value else {
             return Err(invalid("the network is not an object".to_owned()));
         };
-        if let Some(unknown) = fields.keys().find(|key| !["seed", "nodes", "links", "schedule"].contains(&key.as_str()))
-        {
-            return Err(invalid(format!(
-                "the network has the unknown key {unknown:?}; known are seed, nodes, links, schedule"
-            )));
+        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(invalid(format!("the network has the unknown key {unknown:?}; known are {}", KEYS.join(", "))));
         }
         let spec = Self {
             seed: fields.get("seed").map_or(Ok(0), |seed| read(seed, "seed"))?,
             nodes: read_each(fields.get("nodes"), "nodes")?,
             links: read_each(fields.get("links"), "links")?,
             schedule: read_each(fields.get("schedule"), "schedule")?,
+            static_neighbours: fields
+                .get("static_neighbours")
+                .map_or(Ok(false), |given| read(given, "static_neighbours"))?,
         };
         spec.check()?;
         Ok(spec)
