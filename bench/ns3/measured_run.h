@@ -41,7 +41,7 @@ class MeasuredRun
                   << ", \"mean_delay_s\": " << (delivered ? delaySeconds / delivered : 0.0)
                   << ", \"setup_s\": " << Seconds(m_begin, m_built) << ", \"run_s\": " << Seconds(before, after)
                   << ", \"bare_bytes\": " << m_bareBytes << ", \"built_bytes\": " << m_builtBytes
-                  << ", \"peak_bytes\": " << MemoryBytes("VmHWM:")
+                  << ", \"ended_bytes\": " << MemoryBytes("VmRSS:") << ", \"peak_bytes\": " << MemoryBytes("VmHWM:")
                   << ", \"events\": " << ns3::Simulator::GetEventCount() << ", \"goodputs_bps\": [";
         const char* separator = "";
         for (const auto bytes : flowBytes)
