@@ -33,6 +33,7 @@ __all__ = [
     "Statement",
     "StudySpecification",
     "Traffic",
+    "TwinSettings",
     "study_json_schema",
 ]
 
@@ -266,6 +267,21 @@ class FidelityThresholds(_Strict):
     steal_share: ShareLimit | None = None
 
 
+class TwinSettings(_Strict):
+    """How far the two clocks may be apart: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or 1 Mbit`.
+
+    Attributes
+    ----------
+    tolerance
+        By measurement (`throughput`), or by measurement and protocol, flow or port (`throughput_udp`).
+    default
+        For what is not named.
+    """
+
+    tolerance: dict[str, str] = {}
+    default: str = "5 %"
+
+
 class StudySpecification(_Strict):
     """A study: network x factors x traffic x measurements x repetitions."""
 
@@ -289,6 +305,7 @@ class StudySpecification(_Strict):
     time_limit_ps: MomentPs = Field(default=3_600_000_000_000_000, alias="time_limit")
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
     fidelity: FidelityThresholds = FidelityThresholds()
+    twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
     published: list[Published] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 import os
@@ -115,9 +116,10 @@ class ResultStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write_study(self, study: Study) -> None:
-        """Write down the study that the runs here belong to: its file as it was, and the changes asked for."""
-        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes)}
+    def write_study(self, study: Study, twin: bool = False) -> None:
+        """Write down the study that the runs here belong to: its file as it was, the changes asked for, and whether it
+        was made on both clocks."""
+        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes), "twin": twin}
         with self._guarded():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._replace_file("study.yaml", study.text.encode())
@@ -136,6 +138,23 @@ class ResultStore:
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
             ) from None
         return read_study(parse_yaml(text, file), changes, text=text)
+
+    @property
+    def holds_twin(self) -> bool:
+        """Whether what was asked for last was a twin."""
+        try:
+            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(record, dict) and bool(cast(dict[str, Any], record).get("twin"))
+
+    def write_twin(self, frame: pl.DataFrame) -> Path:
+        """Write the table `twin` and return its path."""
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd")
+        with self._guarded():
+            self._replace_file("twin.parquet", content.getvalue())
+        return self.folder / "twin.parquet"
 
     def find(self, run: PlannedRun) -> StoredRun | None:
         """The finished run that matches `run`, if there is one."""

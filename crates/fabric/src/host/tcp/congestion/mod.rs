@@ -3,11 +3,22 @@
 //! One file for each algorithm. The connection finds losses, runs the recovery and measures the delivery rate; the algorithm is told
 //! and answers with a window. Windows are counted in segments.
 
+mod bbr;
+mod cubic;
+mod filter;
+mod hystart;
 mod new_reno;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Rate, Time};
 
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use filter::Windowed;
 pub use new_reno::NewReno;
 
 /// An algorithm, by the name that Linux gives it.
@@ -37,8 +48,12 @@ impl Algorithm {
 
     /// Its state at the beginning of a connection with `initial_window` segments. `random` seeds what is drawn (BBR's phase).
     #[must_use]
-    pub fn start(self, initial_window: u32, _random: u64) -> Box<dyn CongestionControl> {
-        Box::new(NewReno::new(initial_window))
+    pub fn start(self, initial_window: u32, random: u64) -> Box<dyn CongestionControl> {
+        match self {
+            Self::Cubic => Box::new(Cubic::new(initial_window)),
+            Self::Reno => Box::new(NewReno::new(initial_window)),
+            Self::Bbr => Box::new(Bbr::new(initial_window, random)),
+        }
     }
 }
 
@@ -63,8 +78,11 @@ pub struct Acknowledged {
     pub least_round_trip: Duration,
     /// Smoothed round trip; zero before the first sample.
     pub smoothed_round_trip: Duration,
-    /// Whether the connection is in recovery (fast retransmit or after a timeout).
+    /// Whether the window is being reduced in proportion, in fast recovery or for a mark (Linux's `tcp_in_cwnd_reduction`): windows do
+    /// not grow. Not after a timeout, when they grow by slow start.
     pub in_recovery: bool,
+    /// What the connection repairs.
+    pub repair: Repair,
     /// Whether the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
     /// `tcp_is_cwnd_limited`): windows grow only then.
     pub window_limited: bool,
@@ -74,6 +92,20 @@ pub struct Acknowledged {
     pub next_sequence: u64,
     /// Cumulative acknowledgement, extended to 64 bits.
     pub acknowledged_to: u64,
+    /// Payload of a full segment, in bytes.
+    pub segment_bytes: u32,
+}
+
+/// What a connection repairs (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is deliberate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repair {
+    /// Nothing: segments may be out of order, or marked, but none is known to be lost.
+    #[default]
+    Nothing,
+    /// Losses that acknowledgements told of: fast recovery.
+    Losses,
+    /// The retransmission timer ran out, and what was in flight is not acknowledged yet.
+    Timeout,
 }
 
 /// A sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
@@ -85,7 +117,7 @@ pub struct RateSample {
     pub interval: Duration,
     /// What the connection had delivered, in segments, when the newest acknowledged segment was sent.
     pub delivered_before: u64,
-    /// What it has delivered now.
+    /// What it has delivered now; `delivered` of this acknowledgement are in it.
     pub delivered_total: u64,
     /// Whether the app had nothing to send when that segment was sent.
     pub app_limited: bool,
@@ -109,21 +141,38 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Which one it is.
     fn algorithm(&self) -> Algorithm;
 
-    /// The congestion window in segments, at least 1. During recovery the connection uses it only when [`CongestionControl::rules_recovery`].
+    /// The congestion window in segments, at least 1. During fast recovery the connection uses it only when
+    /// [`CongestionControl::rules_recovery`]; after a timeout it always does, for the window then grows by slow start.
     fn window(&self) -> u32;
 
     /// The slow-start threshold in segments; `u32::MAX` when there is none.
     fn slow_start_threshold(&self) -> u32;
 
-    /// An acknowledgement that delivered something has been handled. Called in recovery too; loss-based algorithms then keep still.
+    /// The handshake is complete. `round_trip` is what it measured, `segment_bytes` the payload of a full segment. Linux starts its
+    /// algorithms at this moment.
+    fn established(&mut self, _round_trip: Option<Duration>, _segment_bytes: u32, _now: Time) {}
+
+    /// A segment leaves and none was in flight before it, however short the pause (Linux's `CA_EVENT_TX_START`). `idle` is the time since
+    /// the last one left, `app_limited` whether the app had nothing to send. [`CongestionControl::restarted`], when it is due, comes first.
+    fn transmission_started(&mut self, _idle: Duration, _app_limited: bool, _now: Time) {}
+
+    /// An acknowledgement that delivered something has been handled. Called in recovery too: loss-based algorithms keep still in fast
+    /// recovery and slow-start in recovery after a timeout.
     fn acknowledged(&mut self, told: &Acknowledged);
 
-    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in flight at that moment.
-    /// For [`Congestion::Timeout`] the window becomes 1; for the others the connection reduces the window in proportion (RFC 6937)
-    /// down to the threshold, and says so by [`CongestionControl::recovered`].
+    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in flight at that moment,
+    /// for a timeout before they are taken for lost. For [`Congestion::Timeout`] the window becomes 1; for the others the connection
+    /// reduces the window in proportion (RFC 6937) down to the threshold, and says so by [`CongestionControl::recovered`].
     fn congested(&mut self, congestion: Congestion, in_flight: u32, now: Time);
 
-    /// Recovery is over: the window is `window` segments from now on.
+    /// The retransmission timer ran out while a loss was being repaired: the window becomes 1 and the threshold, which that loss has
+    /// lowered already, stays (Linux's `tcp_enter_loss`). `in_flight` as for [`CongestionControl::congested`].
+    fn timed_out_again(&mut self, _in_flight: u32, now: Time) {
+        self.recovered(1, now);
+    }
+
+    /// Fast recovery or the reduction for a mark is over: the window is `window` segments from now on. Not called at the end of recovery
+    /// after a timeout.
     fn recovered(&mut self, window: u32, now: Time);
 
     /// The last reduction was for nothing (RFC 4015, F-RTO, DSACK): goes back to what was before it.
