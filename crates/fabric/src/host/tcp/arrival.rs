@@ -28,11 +28,7 @@ impl Connection {
                 self.receive_in_syn_sent(segment, now);
                 return;
             }
-            State::SynReceived => {
-                if !self.receive_in_syn_received(segment, now) {
-                    return;
-                }
-            }
+            State::SynReceived if !self.receive_in_syn_received(segment, now) => return,
             _ => {}
         }
         let start = sequence::extend(segment.sequence, self.incoming.next());
