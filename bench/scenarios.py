@@ -14,6 +14,7 @@ __all__ = [
     "fat_tree",
     "fat_tree_delay_s",
     "fat_tree_hosts",
+    "flows_of_two",
     "partner_of",
     "tree",
     "udp_dumbbell_delay_s",
@@ -33,7 +34,7 @@ _HEADERS = 14 + 20 + 8
 _PREAMBLE_AND_FCS = 8 + 4
 _MASK = (1 << 64) - 1
 _FIRST_HOST = 16
-"""The last octet of a fat tree's first host in each subnet: a multiple of any number of hosts there that it can have."""
+"""The last octet of a fat tree's first host in each subnet: a multiple of any number of hosts that it can have."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def edge_flows(k: int, pod: int, edge: int) -> list[str]:
 
 
 def aggregation_flows(k: int, pod: int) -> list[str]:
-    """Return the flows of an aggregation switch: its pod's edges at ports 1 to k/2, and up by the destination's edge."""
+    """Return the flows of an aggregation switch: its pod's edges at ports 1 to k/2, up by the destination's edge."""
     half = k // 2
     down = [f"priority=2,ip,nw_dst=10.{pod}.{edge}.0/24,actions=output:{edge + 1}" for edge in range(half)]
     up = [
@@ -225,6 +226,23 @@ def tree(hosts: int, packets_per_second: float, seconds: float) -> Scenario:
             address = f"10.{block}.{place}.{host + 1}/24"
             net.link(net.host(names[-1], ip=address, ip6=False, gateway=gateway), switch, rate="1 Gbit", delay="10 us")
     return Scenario(net, list(_each_to_another(names, packets_per_second, seconds)), seconds)
+
+
+def flows_of_two(protocol: str, flows: int, seconds: float) -> Scenario:
+    """Return two hosts at one switch with `flows` flows of ``udp`` (ten datagrams a second) or ``tcp`` between them."""
+    net = tn.Network()
+    switch = net.switch("s1")
+    for name in ("a", "b"):
+        net.link(net.host(name, ip6=False), switch, rate="1 Gbit", delay="1 ms")
+    lasting = f"{round(seconds * PS_PER_SECOND)} ps"
+    plan: list[Planned] = []
+    for number in range(flows):
+        if protocol == "udp":
+            flow = tn.apps.udp("a", "b", packets_per_second=10, payload=f"{UDP_PAYLOAD} B", duration=lasting)
+        else:
+            flow = tn.apps.tcp_bulk("a", "b", duration=lasting)
+        plan.append(Planned(flow, round(number * 0.1 * PS_PER_SECOND / flows)))
+    return Scenario(net, plan, seconds)
 
 
 _SUBNETS_OF_A_BLOCK = 60

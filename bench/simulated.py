@@ -14,7 +14,7 @@ from typing import Any
 from twinnet.app_report import FlowReport
 
 from bench.outcome import Outcome
-from bench.scenarios import Scenario, dumbbell, fat_tree, tree
+from bench.scenarios import Scenario, dumbbell, fat_tree, flows_of_two, tree
 
 
 def main() -> int:
@@ -29,6 +29,9 @@ def main() -> int:
     large = kinds.add_parser("tree")
     large.add_argument("--hosts", type=int, default=1000)
     large.add_argument("--packets-per-second", type=float, default=4.0)
+    several = kinds.add_parser("flows")
+    several.add_argument("--protocol", choices=("udp", "tcp"), default="udp")
+    several.add_argument("--flows", type=int, default=10)
     wanted = parser.parse_args()
     bare_bytes = memory_bytes("VmRSS")
     begin_s = time.perf_counter()
@@ -36,6 +39,8 @@ def main() -> int:
         scenario = dumbbell(wanted.traffic, wanted.seconds)
     elif wanted.kind == "fat_tree":
         scenario = fat_tree(wanted.k, wanted.seconds, wanted.delay)
+    elif wanted.kind == "flows":
+        scenario = flows_of_two(wanted.protocol, wanted.flows, wanted.seconds)
     else:
         scenario = tree(wanted.hosts, wanted.packets_per_second, wanted.seconds)
     print(json.dumps(asdict(simulate(scenario, bare_bytes, begin_s))))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from bench.ns3_peer import source_digest
 from bench.outcome import Outcome, jain_index
+from bench.scale import Size, bend_of, virtual_seconds
 from bench.scenarios import (
     aggregation_flows,
     core_flows,
@@ -63,7 +65,7 @@ def test_nobody_is_its_own_partner(hosts: int) -> None:
 def test_the_datagrams_of_the_dumbbell_fill_nine_tenths_of_it_and_do_not_meet() -> None:
     scenario = dumbbell("udp", 1)
     starts = [planned.at_ps for planned in scenario.traffic]
-    gaps = {later - earlier for earlier, later in zip(starts, starts[1:], strict=False)}
+    gaps = {later - earlier for earlier, later in pairwise(starts)}
     on_the_wire_ps = (1000 + 42 + 24) * 8 * 10_000
     assert min(gaps) > on_the_wire_ps
     assert on_the_wire_ps * 10 * 1055 / 1e12 == pytest.approx(0.9, rel=1e-3)
@@ -114,3 +116,20 @@ def test_a_program_is_built_anew_when_a_source_or_the_library_changes(tmp_path: 
     assert first != source_digest(tmp_path, "one", "3.38")
     (tmp_path / "shared.h").write_text("#pragma once")
     assert first != source_digest(tmp_path, "one", "3.37")
+
+
+def sized(hosts: int, hop_ns: float) -> Size:
+    """A size whose packet-hop costs `hop_ns`."""
+    return Size(hosts, replace(OUTCOME, run_s=hop_ns * OUTCOME.packet_hops / 1e9))
+
+
+def test_a_cost_bends_where_it_is_half_as_much_again_as_at_the_size_before() -> None:
+    level = [sized(10, 100), sized(100, 140), sized(1000, 120)]
+    assert bend_of(level) == "it bends nowhere"
+    assert bend_of([*level, sized(10_000, 200)]) == "it bends between 1,000 and 10,000 hosts: 120 to 200 ns"
+
+
+def test_small_networks_run_for_longer_and_no_network_for_ever() -> None:
+    assert virtual_seconds(1) == 2000
+    assert virtual_seconds(1000) == pytest.approx(500_000 / (1000 * 4 * 5.5))
+    assert virtual_seconds(100_000) == 1
