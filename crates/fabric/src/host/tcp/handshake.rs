@@ -252,6 +252,7 @@ impl Connection {
         } else {
             self.round_trip.fall_back();
         }
+        self.congestion.established(self.round_trip.smoothed(), self.segment_bytes, now);
         self.expand_send_buffer();
         self.signals.writable |= std::mem::take(&mut self.room_wanted);
         self.update_pace();
