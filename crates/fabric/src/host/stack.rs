@@ -105,7 +105,7 @@ pub(super) struct Stack {
     pub(super) epoch: u32,
     pub(super) parameters: Arc<Parameters>,
     pub(super) sockets: Sockets,
-    pub(super) tcp: TcpTable,
+    pub(super) tcp: Option<Box<TcpTable>>,
     pub(super) timers: Timers,
     /// What apps must be told.
     pub(super) events: VecDeque<Told>,
@@ -143,7 +143,7 @@ impl Stack {
             epoch: 0,
             parameters,
             sockets: Sockets::default(),
-            tcp: TcpTable::default(),
+            tcp: None,
             timers: Timers::default(),
             events: VecDeque::new(),
             looped: None,

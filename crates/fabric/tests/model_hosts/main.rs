@@ -8,4 +8,5 @@ mod malformed;
 mod neighbours;
 mod ping;
 mod scale;
+mod tcp;
 mod udp;

@@ -16,7 +16,7 @@ fn beside_a_real_host() -> Value {
 fn lab() -> Lab {
     let mut lab = Lab::with_real(&beside_a_real_host(), "x");
     lab.start("h1", 1, udp_sink());
-    lab.start("h1", 2, json!({"kind": "http_server", "port": 80}));
+    lab.start("h1", 2, json!({"kind": "http_server", "port": 80, "congestion_control": null}));
     lab.start("h1", 3, ping("10.0.0.2", 3, 56));
     lab.run_until_ms(1);
     lab
@@ -56,8 +56,15 @@ fn half_sensible() -> impl Strategy<Value = Frame> {
     let protocols = prop::sample::select(vec![1_u8, 6, 17, 58, 44, 0, 43, 60, 99]);
     prop_oneof![
         bytes().prop_map(Frame::new),
-        (prop::sample::select(vec![0x0800_u16, 0x0806, 0x86dd, 0x8100]), bytes()).prop_map(|(kind, bytes)| frame(kind, &bytes)),
-        (protocols.clone(), prop::sample::select(vec![0_u16, 0x2000, 1, 0x2001, 0x1fff, 0x4000]), 0_u8..3, any::<bool>(), bytes())
+        (prop::sample::select(vec![0x0800_u16, 0x0806, 0x86dd, 0x8100]), bytes())
+            .prop_map(|(kind, bytes)| frame(kind, &bytes)),
+        (
+            protocols.clone(),
+            prop::sample::select(vec![0_u16, 0x2000, 1, 0x2001, 0x1fff, 0x4000]),
+            0_u8..3,
+            any::<bool>(),
+            bytes()
+        )
             .prop_map(|(protocol, place, ttl, own, bytes)| {
                 ipv4(protocol, place, ttl, if own { [10, 0, 0, 1] } else { [10, 0, 0, 3] }, &bytes)
             }),
@@ -66,7 +73,10 @@ fn half_sensible() -> impl Strategy<Value = Frame> {
         (prop::sample::select(vec![6_u8, 17]), bytes()).prop_map(|(protocol, mut bytes)| {
             bytes.resize(bytes.len().max(20), 0);
             (bytes[2], bytes[3]) = if protocol == 6 { (0, 80) } else { (0x13, 0x88) };
-            Frame { checksum: Checksum::Partial { start: 34, offset: 6 }, ..ipv4(protocol, 0, 64, [10, 0, 0, 1], &bytes) }
+            Frame {
+                checksum: Checksum::Partial { start: 34, offset: 6 },
+                ..ipv4(protocol, 0, 64, [10, 0, 0, 1], &bytes)
+            }
         }),
     ]
 }
@@ -114,7 +124,8 @@ fn a_wrong_checksum_is_counted_and_a_right_one_is_heard() {
     let mut told = vec![0, 1, 8, 0, 6, 4, 0, 2, 0, 0, 0, 0, 0, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0, 1, 10, 0, 0, 1];
     lab.send(frame(0x0806, &std::mem::take(&mut told)));
     lab.run_until_ms(30);
-    let reply = lab.outside.arrived.iter().rfind(|frame| frame.bytes[12..14] == [8, 0] && frame.bytes[34] == 0).unwrap();
+    let reply =
+        lab.outside.arrived.iter().rfind(|frame| frame.bytes[12..14] == [8, 0] && frame.bytes[34] == 0).unwrap();
     assert_eq!(&reply.bytes[42..46], [1, 2, 3, 4]);
 }
 

@@ -47,7 +47,8 @@ fn a_neighbour_in_use_is_asked_again_by_unicast_when_its_answer_is_old() {
     lab.run_until_ms(29_000);
     assert_eq!(requests(&lab), 1);
     lab.run_until_ms(40_000);
-    let (_, _, probe, _) = lab.outside.captured.iter().rfind(|(_, way, frame, _)| *way == Way::Out && frame.bytes[12..14] == ARP).unwrap();
+    let (_, _, probe, _) =
+        lab.outside.captured.iter().rfind(|(_, way, frame, _)| *way == Way::Out && frame.bytes[12..14] == ARP).unwrap();
     assert_eq!((requests(&lab), &probe.bytes[..6]), (2, &[0, 0, 0, 0, 0, 2][..]));
     assert_eq!(lab.flow("h2", 1)["lost"], 0);
 }
