@@ -35,8 +35,8 @@ class Size:
 
     @property
     def hop_ns(self) -> float:
-        """Real time of a packet-hop."""
-        return self.outcome.run_s / max(self.outcome.packet_hops, 1) * 1e9
+        """Processor time of a packet-hop."""
+        return self.outcome.processor_s / max(self.outcome.packet_hops, 1) * 1e9
 
     @property
     def setup_us(self) -> float:

@@ -53,7 +53,9 @@ def simulate(scenario: Scenario, bare_bytes: int, begin_s: float) -> Outcome:
         for planned in scenario.traffic:
             lab.start(planned.traffic, at=f"{planned.at_ps} ps")
         built_s, built_bytes = time.perf_counter(), memory_bytes("VmRSS")
+        processor_s = time.process_time()
         lab.run_until(f"{scenario.seconds} s")
+        processor_s = time.process_time() - processor_s
         ended_s, ended_bytes, peak_bytes = time.perf_counter(), memory_bytes("VmRSS"), memory_bytes("VmHWM")
         flows = [flow for report in lab.reports() for flow in report.flows if flow.role == "sink"]
         record = lab.connection.request("fidelity")
@@ -63,6 +65,7 @@ def simulate(scenario: Scenario, bare_bytes: int, begin_s: float) -> Outcome:
             mean_delay_s=mean_delay_s(flows),
             setup_s=built_s - begin_s,
             run_s=ended_s - built_s,
+            processor_s=processor_s,
             bare_bytes=bare_bytes,
             built_bytes=built_bytes,
             ended_bytes=ended_bytes,

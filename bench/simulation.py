@@ -17,7 +17,7 @@ from bench.scenarios import (
     udp_dumbbell_delay_s,
 )
 
-TITLE = "The virtual clock beside ns-3: packet-hops per second of one core, and what was simulated"
+TITLE = "The virtual clock beside ns-3: packet-hops per second of processor time, and what was simulated"
 
 NS3 = "ns-3"
 UDP_TARGET, TCP_TARGET, FAT_TREE_TARGET = 20.0, 15.0, 20.0

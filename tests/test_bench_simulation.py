@@ -27,7 +27,7 @@ from bench.scenarios import (
 )
 from bench.simulation import alike, growth
 
-OUTCOME = Outcome(300, 100, 0.005, 0.1, 2.0, 10, 20, 25, 30, 900, [4e6, 6e6])
+OUTCOME = Outcome(300, 100, 0.005, 0.1, 2.5, 2.0, 10, 20, 25, 30, 900, [4e6, 6e6])
 
 
 def test_an_outcome_is_read_from_the_last_line_that_a_simulator_prints() -> None:
@@ -120,7 +120,7 @@ def test_a_program_is_built_anew_when_a_source_or_the_library_changes(tmp_path: 
 
 def sized(hosts: int, hop_ns: float) -> Size:
     """A size whose packet-hop costs `hop_ns`."""
-    return Size(hosts, replace(OUTCOME, run_s=hop_ns * OUTCOME.packet_hops / 1e9))
+    return Size(hosts, replace(OUTCOME, processor_s=hop_ns * OUTCOME.packet_hops / 1e9))
 
 
 def test_a_cost_bends_where_it_is_half_as_much_again_as_at_the_size_before() -> None:

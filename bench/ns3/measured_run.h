@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -34,13 +35,15 @@ class MeasuredRun
     {
         ns3::Simulator::Stop(ns3::Seconds(seconds));
         const auto before = Clock::now();
+        const auto processorBefore = std::clock();
         ns3::Simulator::Run();
+        const double processorSeconds = static_cast<double>(std::clock() - processorBefore) / CLOCKS_PER_SEC;
         const auto after = Clock::now();
         std::cout.precision(12);
         std::cout << "{\"packet_hops\": " << PacketHops() << ", \"delivered_packets\": " << delivered
                   << ", \"mean_delay_s\": " << (delivered ? delaySeconds / delivered : 0.0)
                   << ", \"setup_s\": " << Seconds(m_begin, m_built) << ", \"run_s\": " << Seconds(before, after)
-                  << ", \"bare_bytes\": " << m_bareBytes << ", \"built_bytes\": " << m_builtBytes
+                  << ", \"processor_s\": " << processorSeconds << ", \"bare_bytes\": " << m_bareBytes << ", \"built_bytes\": " << m_builtBytes
                   << ", \"ended_bytes\": " << MemoryBytes("VmRSS:") << ", \"peak_bytes\": " << MemoryBytes("VmHWM:")
                   << ", \"events\": " << ns3::Simulator::GetEventCount() << ", \"goodputs_bps\": [";
         const char* separator = "";
