@@ -50,6 +50,8 @@ pub struct DirectionCounters {
     pub dropped_overlimit: u64,
     /// Frames that the queue discipline dropped early.
     pub dropped_early: u64,
+    /// Frames that the queue discipline marked as having met congestion (ECN) instead of dropping them.
+    pub marked: u64,
     /// Frames that no class of the queue discipline takes.
     pub dropped_unclassified: u64,
     /// Frames that met a link that was down, or were on it when it went down.

@@ -12,13 +12,13 @@ mod showing;
 use std::collections::BTreeMap;
 
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Time};
+use twinnet_units::{Duration, Rate, Time};
 
 use crate::event::{mix, Class, Event, EventQueue};
 use crate::impair::{stream, ImpairError, Impairments};
 use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
 use crate::pool::FramePool;
-use crate::queue::{DropReason, DropSink, QueueConfig, QueueError};
+use crate::queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
 use crate::switch::{Output, Switch};
 use models::ModelNode;
 use sampling::Sampler;
@@ -185,6 +185,10 @@ impl DropSink for CountDrops<'_> {
         };
         *counter += frame.frames();
     }
+
+    fn marked(&mut self, frame: &Frame) {
+        self.0.marked += frame.frames();
+    }
 }
 
 impl Fabric {
@@ -301,13 +305,19 @@ impl Fabric {
                     .map_err(|source| BuildError::Queue { port: name(), source })?,
             ),
             (Some(queue), _) => {
-                Feed::Queue(queue.build().map_err(|source| BuildError::Queue { port: name(), source })?)
+                let site = self.site(from, config.rate_bps);
+                Feed::Queue(queue.build_for(site).map_err(|source| BuildError::Queue { port: name(), source })?)
             }
         };
         let mut direction = Direction::new(from.0, to.0, config, feed, impairments);
         // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
         direction.longest_frame = mtu + 14 + 8;
         Ok(direction)
+    }
+
+    /// Where a queue discipline at `port` stands, before a line of `rate`.
+    fn site(&self, port: PortId, rate: Option<Rate>) -> Site<'_> {
+        Site { seed: self.seed, port: &self.ports[port.0 as usize].name, rate_bps: rate.map(Rate::as_bps) }
     }
 
     fn is_host(&self, port: PortId) -> bool {

@@ -22,13 +22,14 @@ pub(super) struct Class {
     drops: DropCount,
 }
 
-/// Frames dropped, by reason.
+/// Frames dropped, by reason, and marked.
 #[derive(Default)]
 struct DropCount {
     overlimit: u64,
     early: u64,
     unclassified: u64,
     bytes: u64,
+    marked: u64,
 }
 
 impl DropCount {
@@ -53,6 +54,11 @@ impl DropSink for CountingSink<'_> {
     fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
         self.count.count(&frame, reason);
         self.next.dropped(frame, reason);
+    }
+
+    fn marked(&mut self, frame: &Frame) {
+        self.count.marked += frame.frames();
+        self.next.marked(frame);
     }
 }
 
@@ -175,6 +181,7 @@ impl Class {
                 "unclassified": self.drops.unclassified,
             },
             "dropped_bytes": self.drops.bytes,
+            "marked": self.drops.marked,
             "backlog": self.backlog(),
         });
         if let (Value::Array(inside), Some(object)) = (self.inside.class_counters(), counters.as_object_mut()) {

@@ -5,8 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
+use super::cbq::CbqConfig;
+use super::codel::CodelConfig;
+use super::fq_codel::FqCodelConfig;
 use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
+use super::pie::PieConfig;
+use super::red::RedConfig;
+use super::sfq::SfqConfig;
 use super::{Drr, Fifo, Htb, Priority, QueueDiscipline, Tbf};
+use crate::impair::{stream, Rng};
 
 /// Frames that a queue keeps where nothing else is said.
 pub const DEFAULT_LIMIT_FRAMES: u64 = 1000;
@@ -15,9 +22,20 @@ const DEEPEST: usize = 8;
 /// Bands, classes or queues of one discipline.
 const MOST_CLASSES: usize = 1024;
 /// Keeps the arithmetic of token buckets within its range: 1 Pbit/s.
-const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
+pub(super) const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
 /// A full-size Ethernet frame with a VLAN tag; a shallower bucket would never let one through.
 const SHALLOWEST_BURST_BYTES: u64 = 1518;
+
+/// Hash buckets of one discipline.
+pub(super) const MOST_BUCKETS: u64 = 65_536;
+/// Frames that a discipline which judges them one by one may keep.
+const MOST_FRAMES: u64 = 100_000_000;
+/// Keeps fixed-point averages of bytes within their range: 2 GB.
+const MOST_BYTES: u64 = (1 << 31) - 1;
+/// A microsecond: below it a delay means nothing.
+const SHORTEST_SPAN_PS: u64 = 1_000_000;
+/// Targets, intervals and periods: 1000 s.
+pub(super) const LONGEST_SPAN_PS: u64 = 1_000_000_000_000_000;
 
 /// A queue configuration cannot be used: change the value at `path` to what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -31,8 +49,36 @@ pub struct QueueError {
     pub allowed: String,
 }
 
+/// Where a discipline stands: what it draws its chances from, and what it cannot know from its own configuration.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Site<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the port: each port, and each discipline at it, has a stream of its own.
+    pub port: &'a str,
+    /// Rate of the line behind, or of the shaper around, where there is one.
+    pub rate_bps: Option<u64>,
+}
+
+impl Site<'_> {
+    /// The stream of the discipline at `path` in the configuration.
+    pub(super) fn random(self, path: &str) -> Rng {
+        stream(self.seed, &format!("{path} at {}", self.port))
+    }
+
+    /// A number that only the stream of this discipline tells: what a hash begins with.
+    pub(super) fn salt(self, path: &str) -> u64 {
+        use rand::Rng as _;
+        self.random(path).next_u64()
+    }
+
+    fn behind(self, rate_bps: u64) -> Self {
+        Self { rate_bps: Some(rate_bps), ..self }
+    }
+}
+
 /// What a port does with frames that it cannot send yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueConfig {
     /// First in, first out; what comes when it is full is dropped. At least one limit is needed.
@@ -72,10 +118,22 @@ pub enum QueueConfig {
         #[serde(deserialize_with = "queues_by_number")]
         queues: BTreeMap<u32, HtbQueueConfig>,
     },
+    /// Stochastic fairness queueing.
+    Sfq(SfqConfig),
+    /// Random early detection.
+    Red(RedConfig),
+    /// Controlled delay.
+    Codel(CodelConfig),
+    /// Flow queueing with controlled delay.
+    FqCodel(FqCodelConfig),
+    /// Proportional integral controller enhanced.
+    Pie(PieConfig),
+    /// Class-based queueing.
+    Cbq(CbqConfig),
 }
 
 /// One class of deficit round robin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrrClassConfig {
     /// Link-layer bytes it may send in a turn.
@@ -86,7 +144,7 @@ pub struct DrrClassConfig {
 }
 
 /// One queue of `linux-htb`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HtbQueueConfig {
     /// Guaranteed rate; null is 12 kbit/s (an MTU a second).
@@ -114,12 +172,21 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Builds the discipline, or tells the first thing that is wrong with the configuration.
+    /// Builds the discipline for a port that has no name, seed or rate, or tells the first thing that is wrong with the
+    /// configuration.
     ///
     /// # Errors
     /// A [`QueueError`] names the place, what stands there and what is allowed.
     pub fn build(&self) -> Result<Box<dyn QueueDiscipline>, QueueError> {
-        self.build_at("queue", 1)
+        self.build_for(Site::default())
+    }
+
+    /// Builds the discipline for where it stands.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn build_for(&self, site: Site<'_>) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+        self.build_at("queue", 1, site)
     }
 
     /// Checks the configuration without keeping what it builds.
@@ -130,7 +197,12 @@ impl QueueConfig {
         self.build().map(drop)
     }
 
-    fn build_at(&self, path: &str, depth: usize) -> Result<Box<dyn QueueDiscipline>, QueueError> {
+    pub(super) fn build_at(
+        &self,
+        path: &str,
+        depth: usize,
+        site: Site<'_>,
+    ) -> Result<Box<dyn QueueDiscipline>, QueueError> {
         if depth > DEEPEST {
             return refuse(
                 path,
@@ -146,7 +218,7 @@ impl QueueConfig {
                 let bands = bands
                     .iter()
                     .enumerate()
-                    .map(|(index, band)| band.build_at(&format!("{path}.{index}"), depth + 1))
+                    .map(|(index, band)| band.build_at(&format!("{path}.{index}"), depth + 1, site))
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(Box::new(Priority::new(bands)))
             }
@@ -156,14 +228,14 @@ impl QueueConfig {
                 let classes = classes
                     .iter()
                     .enumerate()
-                    .map(|(index, class)| class.build_at(&format!("{path}.{index}"), depth))
+                    .map(|(index, class)| class.build_at(&format!("{path}.{index}"), depth, site))
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(Box::new(Drr::new(classes)))
             }
             Self::Tbf { rate_bps, burst_bytes, queue } => {
                 check_rate(&format!("{path}.rate_bps"), *rate_bps, HIGHEST_RATE_BPS)?;
                 check_burst(&format!("{path}.burst_bytes"), *burst_bytes)?;
-                let inside = build_or_fifo(queue.as_deref(), &format!("{path}.queue"), depth + 1)?;
+                let inside = build_or_fifo(queue.as_deref(), &format!("{path}.queue"), depth + 1, site.behind(*rate_bps))?;
                 Ok(Box::new(Tbf::new(*rate_bps, *burst_bytes, inside)))
             }
             Self::Htb { rate_bps, queues } => {
@@ -172,27 +244,44 @@ impl QueueConfig {
                 check_count(&path, queues.len())?;
                 let mut leaves = BTreeMap::new();
                 for (number, queue) in queues {
-                    leaves.insert(*number, queue.build_at(&format!("{path}.{number}"), *rate_bps, depth)?);
+                    leaves.insert(*number, queue.build_at(&format!("{path}.{number}"), *rate_bps, depth, site)?);
                 }
                 Ok(Box::new(Htb::new(*rate_bps, leaves, default_fifo)))
             }
+            Self::Sfq(config) => config.build_at(path, site),
+            Self::Red(config) => config.build_at(path, site),
+            Self::Codel(config) => config.build_at(path),
+            Self::FqCodel(config) => config.build_at(path, site),
+            Self::Pie(config) => config.build_at(path, site),
+            Self::Cbq(config) => config.build_at(path, depth, site),
         }
     }
 }
 
 impl DrrClassConfig {
-    fn build_at(&self, path: &str, depth: usize) -> Result<(u64, Box<dyn QueueDiscipline>), QueueError> {
+    fn build_at(
+        &self,
+        path: &str,
+        depth: usize,
+        site: Site<'_>,
+    ) -> Result<(u64, Box<dyn QueueDiscipline>), QueueError> {
         let most = u64::from(u32::MAX);
         if !(1..=most).contains(&self.quantum_bytes) {
             let allowed = format!("a quantum from 1 to {most} bytes");
             return refuse(&format!("{path}.quantum_bytes"), self.quantum_bytes.to_string(), allowed);
         }
-        Ok((self.quantum_bytes, build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1)?))
+        Ok((self.quantum_bytes, build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1, site)?))
     }
 }
 
 impl HtbQueueConfig {
-    fn build_at(&self, path: &str, port_rate_bps: u64, depth: usize) -> Result<HtbLeaf, QueueError> {
+    fn build_at(
+        &self,
+        path: &str,
+        port_rate_bps: u64,
+        depth: usize,
+        site: Site<'_>,
+    ) -> Result<HtbLeaf, QueueError> {
         let max_rate_bps = self.max_rate_bps.unwrap_or(port_rate_bps);
         check_rate(&format!("{path}.max_rate_bps"), max_rate_bps, port_rate_bps)?;
         let min_rate_bps = self.min_rate_bps.unwrap_or(DEFAULT_MIN_RATE_BPS.min(max_rate_bps));
@@ -204,7 +293,8 @@ impl HtbQueueConfig {
             let allowed = format!("a priority from 0 (first) to {}", PRIORITIES - 1);
             return refuse(&format!("{path}.priority"), self.priority.to_string(), allowed);
         }
-        let inside = build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1)?;
+        let site = site.behind(max_rate_bps);
+        let inside = build_or_fifo(self.queue.as_ref(), &format!("{path}.queue"), depth + 1, site)?;
         Ok(HtbLeaf { min_rate_bps, max_rate_bps, burst_bytes: self.burst_bytes, priority: self.priority, inside })
     }
 }
@@ -225,23 +315,59 @@ fn build_fifo(
     Ok(Box::new(Fifo::new(limit_frames, limit_bytes)))
 }
 
-fn build_or_fifo(
+pub(super) fn build_or_fifo(
     queue: Option<&QueueConfig>,
     path: &str,
     depth: usize,
+    site: Site<'_>,
 ) -> Result<Box<dyn QueueDiscipline>, QueueError> {
-    queue.map_or_else(|| Ok(default_fifo()), |queue| queue.build_at(path, depth))
+    queue.map_or_else(|| Ok(default_fifo()), |queue| queue.build_at(path, depth, site))
 }
 
 fn default_fifo() -> Box<dyn QueueDiscipline> {
     Box::new(Fifo::new(Some(DEFAULT_LIMIT_FRAMES), None))
 }
 
-fn check_rate(path: &str, rate_bps: u64, highest_bps: u64) -> Result<(), QueueError> {
+pub(super) fn check_rate(path: &str, rate_bps: u64, highest_bps: u64) -> Result<(), QueueError> {
     if (1..=highest_bps).contains(&rate_bps) {
         return Ok(());
     }
     refuse(path, format!("{rate_bps} bit/s"), format!("1 to {highest_bps} bit/s"))
+}
+
+/// Checks a limit in frames.
+pub(super) fn check_frames(path: &str, frames: u64) -> Result<(), QueueError> {
+    check_range(path, frames, 1, MOST_FRAMES)
+}
+
+/// Checks a limit or threshold in bytes.
+pub(super) fn check_bytes(path: &str, bytes: u64) -> Result<(), QueueError> {
+    check_range(path, bytes, 1, MOST_BYTES)
+}
+
+/// Checks a quantum. A short one costs many turns for each long frame.
+pub(super) fn check_quantum(path: &str, bytes: u64) -> Result<(), QueueError> {
+    check_range(path, bytes, 64, u64::from(u32::MAX))
+}
+
+/// Checks a target, an interval or a period.
+pub(super) fn check_span(path: &str, span_ps: u64) -> Result<(), QueueError> {
+    check_range(path, span_ps, SHORTEST_SPAN_PS, LONGEST_SPAN_PS)
+}
+
+pub(super) fn check_range(path: &str, value: u64, least: u64, most: u64) -> Result<(), QueueError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    refuse(path, value.to_string(), format!("{least} to {most}"))
+}
+
+/// Checks a probability or a weight.
+pub(super) fn check_share(path: &str, share: f64) -> Result<(), QueueError> {
+    if share > 0.0 && share <= 1.0 {
+        return Ok(());
+    }
+    refuse(path, share.to_string(), "above 0 and at most 1")
 }
 
 fn check_burst(path: &str, burst_bytes: u64) -> Result<(), QueueError> {
@@ -252,25 +378,33 @@ fn check_burst(path: &str, burst_bytes: u64) -> Result<(), QueueError> {
     refuse(path, format!("{burst_bytes} bytes"), allowed)
 }
 
-fn check_count(path: &str, count: usize) -> Result<(), QueueError> {
+pub(super) fn check_count(path: &str, count: usize) -> Result<(), QueueError> {
     if (1..=MOST_CLASSES).contains(&count) {
         return Ok(());
     }
     refuse(path, format!("{count} entries"), format!("1 to {MOST_CLASSES} entries"))
 }
 
-fn refuse<T>(path: &str, value: impl Into<String>, allowed: impl Into<String>) -> Result<T, QueueError> {
+pub(super) fn refuse<T>(path: &str, value: impl Into<String>, allowed: impl Into<String>) -> Result<T, QueueError> {
     Err(QueueError { path: path.to_owned(), value: value.into(), allowed: allowed.into() })
 }
 
 /// JSON's keys are text, and serde's tagged enums do not turn them into numbers.
 fn queues_by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u32, HtbQueueConfig>, D::Error> {
-    let by_text = BTreeMap::<String, HtbQueueConfig>::deserialize(deserializer)?;
+    by_number(deserializer, "queues")
+}
+
+/// Reads a mapping of numbers that are written as text; `name` is what the error calls it.
+pub(super) fn by_number<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    name: &str,
+) -> Result<BTreeMap<u32, T>, D::Error> {
+    let by_text = BTreeMap::<String, T>::deserialize(deserializer)?;
     by_text
         .into_iter()
-        .map(|(key, queue)| match key.parse::<u32>() {
-            Ok(number) if number.to_string() == key => Ok((number, queue)),
-            _ => Err(serde::de::Error::custom(format!("queues: key {key:?}; allowed is a queue number such as \"0\""))),
+        .map(|(key, value)| match key.parse::<u32>() {
+            Ok(number) if number.to_string() == key => Ok((number, value)),
+            _ => Err(serde::de::Error::custom(format!("{name}: key {key:?}; allowed is a number such as \"0\""))),
         })
         .collect()
 }
@@ -344,7 +478,10 @@ mod tests {
     #[test]
     fn unknown_kinds_keys_and_queue_numbers_are_refused() {
         for json in [
-            r#"{"kind":"sfq"}"#,
+            r#"{"kind":"wfq"}"#,
+            r#"{"kind":"codel","target":5}"#,
+            r#"{"kind":"red","min_bytes":1000,"max":2000}"#,
+            r#"{"kind":"cbq","rate_bps":9,"classes":{"one":{"rate_bps":9}}}"#,
             r#"{"kind":"fifo","limit_frames":1,"limit":2}"#,
             r#"{"kind":"fifo","limit_frames":-1}"#,
             r#"{"kind":"htb","rate_bps":9,"queues":{"one":{}}}"#,

@@ -1,23 +1,39 @@
 //! Queue disciplines: what a port does with frames it cannot send yet. One file each.
 
 mod bucket;
+mod cbq;
 mod class;
+mod codel;
 mod config;
 mod drr;
+mod ecn;
+mod estimator;
 mod fifo;
+mod flow;
+mod fq_codel;
 mod htb;
+mod pie;
 mod priority;
+mod red;
+mod sfq;
+mod stamped;
 mod tbf;
 mod train;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, QueueError};
+pub use cbq::{Cbq, CbqClassConfig, CbqConfig};
+pub use codel::{Codel, CodelConfig};
+pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, QueueError, Site};
 pub use drr::Drr;
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use htb::{Htb, HtbLeaf};
+pub use pie::{Pie, PieConfig};
 pub use priority::Priority;
+pub use red::{Red, RedConfig};
+pub use sfq::{Sfq, SfqConfig};
 pub use tbf::Tbf;
 
 use std::collections::VecDeque;
@@ -40,10 +56,13 @@ pub enum DropReason {
     Unclassified,
 }
 
-/// Takes the frames that a discipline gives up, so that they are counted and freed in one place.
+/// Takes the frames that a discipline gives up, so that they are counted and freed in one place, and is told of those it marked.
 pub trait DropSink {
     /// `frame` (one frame or a train) will not be sent.
     fn dropped(&mut self, frame: Box<Frame>, reason: DropReason);
+
+    /// `frame` was marked as having met congestion and stays.
+    fn marked(&mut self, frame: &Frame);
 }
 
 /// What waits in a queue.

@@ -7,7 +7,7 @@ use twinnet_units::Time;
 use super::super::Backlog;
 use super::link::{build, frame, train, Link};
 
-const DISCIPLINES: [&str; 9] = [
+const DISCIPLINES: [&str; 17] = [
     r#"{"kind":"fifo","limit_frames":20}"#,
     r#"{"kind":"fifo","limit_bytes":30000}"#,
     r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":9},{"kind":"fifo","limit_bytes":9000}]}"#,
@@ -23,6 +23,18 @@ const DISCIPLINES: [&str; 9] = [
         {"quantum_bytes":99}]}}}}"#,
     r#"{"kind":"drr","classes":[{"quantum_bytes":500,"queue":{"kind":"tbf","rate_bps":4000000,"burst_bytes":2000}},
         {"quantum_bytes":700,"queue":{"kind":"htb","rate_bps":9000000,"queues":{"1":{"priority":1}}}}]}"#,
+    r#"{"kind":"sfq","limit_frames":20,"perturb_ps":1000000000,"quantum_bytes":300}"#,
+    r#"{"kind":"red","min_bytes":2000,"weight":0.2,"ecn":true}"#,
+    r#"{"kind":"codel","limit_frames":60,"target_ps":100000000,"interval_ps":300000000}"#,
+    r#"{"kind":"fq_codel","limit_frames":60,"target_ps":100000000,"interval_ps":300000000,"quantum_bytes":300}"#,
+    r#"{"kind":"pie","limit_frames":60,"target_ps":100000000,"update_ps":1000000000,"burst_ps":0}"#,
+    r#"{"kind":"cbq","rate_bps":90000000,"classes":{"9":{"rate_bps":60000000},"0":{"parent":9,"rate_bps":9000000,
+        "queue":{"kind":"codel","target_ps":100000000,"interval_ps":300000000}},"1":{"parent":9,"rate_bps":30000000,
+        "bounded":true,"priority":3},"2":{"rate_bps":30000000,"isolated":true,"burst_frames":0}}}"#,
+    r#"{"kind":"cbq","rate_bps":50000000,"classes":{"0":{"rate_bps":5000000,"bounded":true,"queue":{"kind":"sfq"}},
+        "1":{"rate_bps":9000000,"queue":{"kind":"tbf","rate_bps":4000000,"burst_bytes":2000}},"2":{"rate_bps":1000000}}}"#,
+    r#"{"kind":"tbf","rate_bps":30000000,"burst_bytes":4000,"queue":{"kind":"priority","bands":[{"kind":"fq_codel"},
+        {"kind":"pie","limit_frames":9},{"kind":"red","min_bytes":3000,"limit_bytes":20000}]}}"#,
 ];
 
 proptest! {

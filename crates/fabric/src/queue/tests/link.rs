@@ -22,6 +22,7 @@ pub struct Dropped {
     pub total: Backlog,
     pub marks: Vec<u32>,
     pub reasons: Vec<DropReason>,
+    pub marked: u64,
 }
 
 impl DropSink for Dropped {
@@ -30,6 +31,10 @@ impl DropSink for Dropped {
         self.total.bytes += frame.link_bytes();
         self.marks.push(mark_of(&frame));
         self.reasons.push(reason);
+    }
+
+    fn marked(&mut self, frame: &Frame) {
+        self.marked += frame.frames();
     }
 }
 
