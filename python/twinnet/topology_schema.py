@@ -15,6 +15,7 @@ from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.units import duration_ps
 
 __all__ = [
     "DelayText",
@@ -57,6 +58,12 @@ RateText = Annotated[
 """Text such as ``10 Mbit``."""
 SizeText = Annotated[str, _checked(stored_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
+SpanText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
+"""Text such as ``100 ms``: a target, an interval or a period of a queue."""
+FrameCount = Annotated[int, Field(ge=1, le=10**8, strict=True)]
+"""Frames that a queue keeps."""
+ShareValue = Annotated[float, Field(gt=0, le=1)]
+"""A probability or weight above 0."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
 _PROBABILITY_SCHEMA: dict[str, Any] = {
@@ -125,7 +132,7 @@ class FifoModel(_Strict):
     """First in, first out."""
 
     kind: Literal["fifo"]
-    limit_frames: Annotated[int, Field(ge=1, le=10**8, strict=True)] | None = None
+    limit_frames: FrameCount | None = None
     limit: SizeText | None = None
 
     def build(self) -> qos.Queue:
@@ -203,7 +210,132 @@ class HtbModel(_Strict):
         return qos.Htb(self.rate, {number: queue.build() for number, queue in self.queues.items()})
 
 
-QueueModel = Annotated[FifoModel | PriorityModel | DrrModel | TbfModel | HtbModel, Field(discriminator="kind")]
+class SfqModel(_Strict):
+    """Stochastic fairness queueing."""
+
+    kind: Literal["sfq"]
+    limit_frames: FrameCount = 127
+    buckets: Annotated[int, Field(ge=127, le=65_536, strict=True)] = 1024
+    quantum: SizeText = "1514 B"
+    perturb: SpanText = "10 s"
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Sfq(**_settings(self))
+
+
+class RedModel(_Strict):
+    """Random early detection."""
+
+    kind: Literal["red"]
+    min: SizeText
+    max: SizeText | None = None
+    limit: SizeText | None = None
+    max_probability: ShareValue = 0.1
+    weight: ShareValue = 0.002
+    average_frame: SizeText = "1000 B"
+    rate: RateText | None = None
+    gentle: Annotated[bool, Field(strict=True)] = True
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Red(**_settings(self))
+
+
+class CodelModel(_Strict):
+    """Controlled delay."""
+
+    kind: Literal["codel"]
+    limit_frames: FrameCount = 1000
+    target: SpanText = "5 ms"
+    interval: SpanText = "100 ms"
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Codel(**_settings(self))
+
+
+class FqCodelModel(_Strict):
+    """Flow queueing with controlled delay."""
+
+    kind: Literal["fq_codel"]
+    limit_frames: FrameCount = 10_240
+    limit: SizeText = "32 MiB"
+    flows: Annotated[int, Field(ge=1, le=65_536, strict=True)] = 1024
+    quantum: SizeText = "1514 B"
+    target: SpanText = "5 ms"
+    interval: SpanText = "100 ms"
+    ecn: Annotated[bool, Field(strict=True)] = True
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.FqCodel(**_settings(self))
+
+
+class PieModel(_Strict):
+    """Proportional integral controller enhanced."""
+
+    kind: Literal["pie"]
+    limit_frames: FrameCount = 1000
+    target: SpanText = "15 ms"
+    update: SpanText = "15 ms"
+    burst: SpanText = "150 ms"
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Pie(**_settings(self))
+
+
+class CbqClassModel(_Strict):
+    """A class of a class-based queueing."""
+
+    rate: RateText
+    parent: Annotated[int, Field(ge=0, le=65_535, strict=True)] | None = None
+    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
+    bounded: Annotated[bool, Field(strict=True)] = False
+    isolated: Annotated[bool, Field(strict=True)] = False
+    burst_frames: Annotated[int, Field(ge=0, le=1000, strict=True)] = 16
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.CbqClass:
+        """Return the class."""
+        return qos.CbqClass(**(_settings(self) | {"queue": self.queue.build() if self.queue else None}))
+
+
+class CbqModel(_Strict):
+    """Class-based queueing."""
+
+    kind: Literal["cbq"]
+    rate: RateText
+    classes: Annotated[dict[Annotated[int, Field(ge=0, le=65_535)], CbqClassModel], Field(min_length=1)]
+    gain: Annotated[int, Field(ge=1, le=16, strict=True)] = 5
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Cbq(self.rate, {number: one.build() for number, one in self.classes.items()}, self.gain)
+
+
+def _settings(model: BaseModel) -> dict[str, Any]:
+    return {name: getattr(model, name) for name in type(model).model_fields if name != "kind"}
+
+
+QueueModel = Annotated[
+    FifoModel
+    | PriorityModel
+    | DrrModel
+    | TbfModel
+    | HtbModel
+    | SfqModel
+    | RedModel
+    | CodelModel
+    | FqCodelModel
+    | PieModel
+    | CbqModel,
+    Field(discriminator="kind"),
+]
 """A queue configuration."""
 
 

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from twinnet.qos.cbq import Cbq, CbqClass
+from twinnet.qos.codel import Codel
 from twinnet.qos.drr import Drr, DrrClass
 from twinnet.qos.fifo import Fifo
+from twinnet.qos.fq_codel import FqCodel
 from twinnet.qos.htb import Htb, HtbQueue
+from twinnet.qos.pie import Pie
 from twinnet.qos.priority import Priority
 from twinnet.qos.queue import Queue
+from twinnet.qos.red import Red
+from twinnet.qos.sfq import Sfq
 from twinnet.qos.tbf import Tbf
 
-__all__ = ["Drr", "DrrClass", "Fifo", "Htb", "HtbQueue", "Priority", "Queue", "Tbf"]
+__all__ = [
+    "Cbq",
+    "CbqClass",
+    "Codel",
+    "Drr",
+    "DrrClass",
+    "Fifo",
+    "FqCodel",
+    "Htb",
+    "HtbQueue",
+    "Pie",
+    "Priority",
+    "Queue",
+    "Red",
+    "Sfq",
+    "Tbf",
+]

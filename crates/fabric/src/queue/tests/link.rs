@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
+use twinnet_packet::{checksum, Checksum, Frame, Offload, Segmentation};
 use twinnet_units::{Duration, Rate, Time};
 
 use super::super::{Backlog, DropReason, DropSink, QueueConfig, QueueDiscipline};
@@ -75,6 +75,23 @@ pub fn train(queue: u32, frames: u32, mark: u32) -> Box<Frame> {
     Box::new(train)
 }
 
+/// A UDP datagram over IPv4 of the flow number `flow`, which is its queue number too; its sender understands marks when `ecn` is 1 or 2.
+pub fn packet(flow: u32, bytes: u32, mark: u32, ecn: u8) -> Box<Frame> {
+    let [_, _, high, low] = flow.to_be_bytes();
+    let mut headers = [
+        0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 1, 0x08, 0x00, // Ethernet
+        0x45, ecn, 0, 0, 0, 0, 0x40, 0, 0x40, 17, 0, 0, 10, 0, high, low, 10, 1, 0, 4, // IPv4
+        0x9c, 0x40, 0x13, 0x8a, 0, 0, 0, 0, // UDP
+    ];
+    let sum = checksum::checksum(&headers[14..34]).to_be_bytes();
+    headers[24..26].copy_from_slice(&sum);
+    let mut frame = Frame::new(headers.to_vec());
+    frame.bytes[..4].copy_from_slice(&mark.to_be_bytes());
+    frame.elided = bytes - 42;
+    frame.queue = flow;
+    Box::new(frame)
+}
+
 pub fn mark_of(frame: &Frame) -> u32 {
     frame.bytes.iter().take(4).fold(0, |mark, byte| mark << 8 | u32::from(*byte))
 }
@@ -101,6 +118,11 @@ impl Link {
         self.offered.frames += frame.frames();
         self.offered.bytes += frame.link_bytes();
         self.queue.enqueue(frame, self.now, &mut self.dropped);
+    }
+
+    /// Frames marked so far.
+    pub fn marked(&self) -> u64 {
+        self.dropped.marked
     }
 
     /// Sends what may be sent at this moment, until the line is busy or nothing is ready.
@@ -148,11 +170,21 @@ impl Link {
 
     /// Keeps a few frames waiting for each of `sources` (queue, frame bytes) and sends until `end`.
     pub fn run_greedy(&mut self, sources: &[(u32, u32)], end: Time) {
+        self.run_greedy_with(|queue, bytes| frame(queue, bytes, 0), sources, end);
+    }
+
+    /// The same with frames that `make` makes of queue and bytes.
+    pub fn run_greedy_with(
+        &mut self,
+        mut make: impl FnMut(u32, u32) -> Box<Frame>,
+        sources: &[(u32, u32)],
+        end: Time,
+    ) {
         let mut waiting: BTreeMap<u32, u64> = sources.iter().map(|(queue, _)| (*queue, 0)).collect();
         while self.now < end {
             for &(queue, bytes) in sources {
                 while waiting[&queue] < 4 {
-                    self.offer(frame(queue, bytes, 0));
+                    self.offer(make(queue, bytes));
                     *waiting.get_mut(&queue).unwrap() += 1;
                 }
             }
