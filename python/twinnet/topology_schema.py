@@ -302,7 +302,9 @@ class CbqClassModel(_Strict):
 
     def build(self) -> qos.CbqClass:
         """Return the class."""
-        return qos.CbqClass(**(_settings(self) | {"queue": self.queue.build() if self.queue else None}))
+        settings = _settings(self)
+        settings["queue"] = self.queue.build() if self.queue else None
+        return qos.CbqClass(**settings)
 
 
 class CbqModel(_Strict):

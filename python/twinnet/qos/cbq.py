@@ -107,12 +107,11 @@ class Cbq(Queue):
         levels, above = 1, self.classes[number].parent
         while above is not None:
             levels += 1
-            if above not in self.classes or above == number:
-                raise BadQueue(f"the parent of class {number} leads to {above}", "name another class of this link")
-            if levels > _MOST_LEVELS:
-                raise BadQueue(
-                    f"class {number} has more than {_MOST_LEVELS - 1} classes above it, or its parents go in a circle"
-                )
+            if above not in self.classes:
+                raise BadQueue(f"above class {number} there is to be {above}, which is not given", "add it to classes")
+            if above == number or levels > _MOST_LEVELS:
+                most = _MOST_LEVELS - 1
+                raise BadQueue(f"the parents of class {number} go in a circle, or are more than {most}", "set parent")
             above = self.classes[above].parent
 
     def _check_allotments(self, parent: int | None) -> None:

@@ -152,7 +152,8 @@ impl Fabric {
         let now = self.now;
         let name = self.ports[port.0 as usize].name.clone();
         let rate = self.direction_config(port).and_then(|(config, _)| config.rate_bps);
-        let mut new = queue.build_for(self.site(port, rate)).map_err(|source| BuildError::Queue { port: name, source })?;
+        let mut new =
+            queue.build_for(self.site(port, rate)).map_err(|source| BuildError::Queue { port: name, source })?;
         let Some(line) = self.line(port.0) else { return Ok(()) };
         if let Feed::Queue(old) = &mut line.feed {
             for frame in old.drain() {

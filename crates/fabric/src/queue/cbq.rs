@@ -10,7 +10,7 @@
 //!
 //! A *bounded* class borrows from no ancestor, nor does what lies below it; a leaf that could not use what an ancestor has does
 //! not make that ancestor unsatisfied, for others would wait for nobody. An *isolated* class does not lend: its allotment is taken out of
-//! its ancestors' and its frames are not charged to them, unless it borrowed from them.
+//! its ancestors', and a frame is charged to them only when it borrowed from them, but then not to itself.
 //!
 //! Trains are cut to single frames. Rates count link-layer bytes.
 
@@ -301,9 +301,13 @@ impl Cbq {
         }
         let (mut at, mut lender_passed) = (Some(leaf.node), false);
         while let Some(node) = at {
-            self.nodes[node].estimator.charge(bytes, now);
             lender_passed |= node == lender;
-            at = if self.nodes[node].isolated && lender_passed { None } else { self.nodes[node].parent };
+            let class = &mut self.nodes[node];
+            // An isolated class's allotment is apart from those above it: a frame is charged to the one or to the others.
+            if !class.isolated || lender_passed {
+                class.estimator.charge(bytes, now);
+            }
+            at = if class.isolated && lender_passed { None } else { class.parent };
         }
         self.last = index;
         Some(frame)
@@ -371,7 +375,8 @@ impl QueueDiscipline for Cbq {
         let mut moments: Vec<Time> = ready.map(|at| at.max(now)).collect();
         moments.sort_unstable();
         moments.into_iter().find(|&at| {
-            let lowest = self.lowest_unsatisfied(at, |leaf| leaf.class.next_ready(now).is_some_and(|ready| ready <= at));
+            let lowest =
+                self.lowest_unsatisfied(at, |leaf| leaf.class.next_ready(now).is_some_and(|ready| ready <= at));
             waiting.iter().any(|&(node, ready)| ready <= at && self.lender(node, lowest, at).is_some())
         })
     }

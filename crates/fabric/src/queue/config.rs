@@ -235,7 +235,8 @@ impl QueueConfig {
             Self::Tbf { rate_bps, burst_bytes, queue } => {
                 check_rate(&format!("{path}.rate_bps"), *rate_bps, HIGHEST_RATE_BPS)?;
                 check_burst(&format!("{path}.burst_bytes"), *burst_bytes)?;
-                let inside = build_or_fifo(queue.as_deref(), &format!("{path}.queue"), depth + 1, site.behind(*rate_bps))?;
+                let inside =
+                    build_or_fifo(queue.as_deref(), &format!("{path}.queue"), depth + 1, site.behind(*rate_bps))?;
                 Ok(Box::new(Tbf::new(*rate_bps, *burst_bytes, inside)))
             }
             Self::Htb { rate_bps, queues } => {
@@ -275,13 +276,7 @@ impl DrrClassConfig {
 }
 
 impl HtbQueueConfig {
-    fn build_at(
-        &self,
-        path: &str,
-        port_rate_bps: u64,
-        depth: usize,
-        site: Site<'_>,
-    ) -> Result<HtbLeaf, QueueError> {
+    fn build_at(&self, path: &str, port_rate_bps: u64, depth: usize, site: Site<'_>) -> Result<HtbLeaf, QueueError> {
         let max_rate_bps = self.max_rate_bps.unwrap_or(port_rate_bps);
         check_rate(&format!("{path}.max_rate_bps"), max_rate_bps, port_rate_bps)?;
         let min_rate_bps = self.min_rate_bps.unwrap_or(DEFAULT_MIN_RATE_BPS.min(max_rate_bps));

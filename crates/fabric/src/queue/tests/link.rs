@@ -174,12 +174,7 @@ impl Link {
     }
 
     /// The same with frames that `make` makes of queue and bytes.
-    pub fn run_greedy_with(
-        &mut self,
-        mut make: impl FnMut(u32, u32) -> Box<Frame>,
-        sources: &[(u32, u32)],
-        end: Time,
-    ) {
+    pub fn run_greedy_with(&mut self, mut make: impl FnMut(u32, u32) -> Box<Frame>, sources: &[(u32, u32)], end: Time) {
         let mut waiting: BTreeMap<u32, u64> = sources.iter().map(|(queue, _)| (*queue, 0)).collect();
         while self.now < end {
             for &(queue, bytes) in sources {

@@ -32,9 +32,9 @@ fn what_is_not_ecn_capable_or_not_ip_is_left_alone() {
 fn ipv6_is_marked_behind_a_vlan_tag_too() {
     let mut frame = packet(7, 1000, 0, 0);
     frame.bytes.truncate(12);
-    frame.bytes.extend([0x81, 0x00, 0, 5, 0x86, 0xdd, 0x6b, 0x9a, 0xbc, 0xde]);
+    frame.bytes.extend([0x81, 0x00, 0, 5, 0x86, 0xdd, 0x6b, 0x8a, 0xbc, 0xde]);
     frame.bytes.extend([0; 36]);
-    assert!(!mark_congestion(&mut frame), "traffic class 0xb9 with its last bits 01 lies at bits 4 to 11");
+    assert!(!mark_congestion(&mut frame), "the traffic class is 0xb8, and its last two bits are 00");
     frame.bytes[19] = 0xaa;
     assert!(mark_congestion(&mut frame));
     assert_eq!(frame.bytes[18..22], [0x6b, 0xba, 0xbc, 0xde]);

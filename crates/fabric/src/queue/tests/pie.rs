@@ -51,7 +51,7 @@ fn a_burst_within_the_allowance_passes_whole() {
 #[test]
 fn marks_replace_drops_only_while_the_probability_is_below_a_tenth() {
     let (_, link) = overload(r#"{"kind":"pie","ecn":true}"#, 13_000_000, 20, 1);
-    assert!(link.marked() > 100, "{}", link.marked());
+    assert!(link.marked() >= 5, "{}", link.marked());
     assert!(link.dropped.total.frames > 1000, "a source that does not react is dropped in the end");
     assert!(link.dropped.reasons.contains(&DropReason::Early));
 }
