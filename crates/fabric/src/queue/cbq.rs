@@ -22,8 +22,9 @@ use twinnet_packet::Frame;
 use twinnet_units::Time;
 
 use super::class::Class;
-use super::config::{build_or_fifo, check_count, check_range, check_rate, refuse, QueueError, Site, HIGHEST_RATE_BPS};
+use super::config::{build_or_fifo, Site};
 use super::estimator::Estimator;
+use super::ranges::{check_count, check_range, check_rate, refuse, QueueError, HIGHEST_RATE_BPS};
 use super::{Backlog, DropSink, QueueConfig, QueueDiscipline};
 
 const PRIORITIES: usize = 8;
@@ -341,7 +342,7 @@ fn quantum_of(peers_bps: &[u64], rate_bps: u64) -> i64 {
     let sum: u128 = peers_bps.iter().map(|rate| u128::from(*rate)).sum();
     let mean = u128::from(MEAN_QUANTUM_BYTES) * peers_bps.len() as u128;
     let quantum = u64::try_from(mean * u128::from(rate_bps) / sum.max(1)).unwrap_or(*QUANTA.end());
-    quantum.clamp(*QUANTA.start(), *QUANTA.end()).cast_signed()
+    i64::try_from(quantum.clamp(*QUANTA.start(), *QUANTA.end())).unwrap_or(i64::MAX)
 }
 
 impl QueueDiscipline for Cbq {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
-use super::config::{check_frames, check_span, QueueError};
 use super::ecn::mark_congestion;
+use super::ranges::{check_frames, check_span, QueueError};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};

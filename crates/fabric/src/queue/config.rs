@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use thiserror::Error;
 
 use super::cbq::CbqConfig;
 use super::codel::CodelConfig;
 use super::fq_codel::FqCodelConfig;
 use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
 use super::pie::PieConfig;
+use super::ranges::{check_burst, check_count, check_rate, refuse, QueueError, HIGHEST_RATE_BPS};
 use super::red::RedConfig;
 use super::sfq::SfqConfig;
 use super::{Drr, Fifo, Htb, Priority, QueueDiscipline, Tbf};
@@ -19,35 +19,6 @@ use crate::impair::{stream, Rng};
 pub const DEFAULT_LIMIT_FRAMES: u64 = 1000;
 /// Disciplines within disciplines, the outermost counted.
 const DEEPEST: usize = 8;
-/// Bands, classes or queues of one discipline.
-const MOST_CLASSES: usize = 1024;
-/// Keeps the arithmetic of token buckets within its range: 1 Pbit/s.
-pub(super) const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
-/// A full-size Ethernet frame with a VLAN tag; a shallower bucket would never let one through.
-const SHALLOWEST_BURST_BYTES: u64 = 1518;
-
-/// Hash buckets of one discipline.
-pub(super) const MOST_BUCKETS: u64 = 65_536;
-/// Frames that a discipline which judges them one by one may keep.
-const MOST_FRAMES: u64 = 100_000_000;
-/// Keeps fixed-point averages of bytes within their range: 2 GB.
-const MOST_BYTES: u64 = (1 << 31) - 1;
-/// A microsecond: below it a delay means nothing.
-const SHORTEST_SPAN_PS: u64 = 1_000_000;
-/// Targets, intervals and periods: 1000 s.
-pub(super) const LONGEST_SPAN_PS: u64 = 1_000_000_000_000_000;
-
-/// A queue configuration cannot be used: change the value at `path` to what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{path}: got {value}; allowed is {allowed}")]
-pub struct QueueError {
-    /// Where in the configuration, as keys and indices joined by dots, from `queue` on.
-    pub path: String,
-    /// What stands there.
-    pub value: String,
-    /// What may stand there instead.
-    pub allowed: String,
-}
 
 /// Where a discipline stands: what it draws its chances from, and what it cannot know from its own configuration.
 #[derive(Clone, Copy, Debug, Default)]
@@ -323,67 +294,6 @@ fn default_fifo() -> Box<dyn QueueDiscipline> {
     Box::new(Fifo::new(Some(DEFAULT_LIMIT_FRAMES), None))
 }
 
-pub(super) fn check_rate(path: &str, rate_bps: u64, highest_bps: u64) -> Result<(), QueueError> {
-    if (1..=highest_bps).contains(&rate_bps) {
-        return Ok(());
-    }
-    refuse(path, format!("{rate_bps} bit/s"), format!("1 to {highest_bps} bit/s"))
-}
-
-/// Checks a limit in frames.
-pub(super) fn check_frames(path: &str, frames: u64) -> Result<(), QueueError> {
-    check_range(path, frames, 1, MOST_FRAMES)
-}
-
-/// Checks a limit or threshold in bytes.
-pub(super) fn check_bytes(path: &str, bytes: u64) -> Result<(), QueueError> {
-    check_range(path, bytes, 1, MOST_BYTES)
-}
-
-/// Checks a quantum. A short one costs many turns for each long frame.
-pub(super) fn check_quantum(path: &str, bytes: u64) -> Result<(), QueueError> {
-    check_range(path, bytes, 64, u64::from(u32::MAX))
-}
-
-/// Checks a target, an interval or a period.
-pub(super) fn check_span(path: &str, span_ps: u64) -> Result<(), QueueError> {
-    check_range(path, span_ps, SHORTEST_SPAN_PS, LONGEST_SPAN_PS)
-}
-
-pub(super) fn check_range(path: &str, value: u64, least: u64, most: u64) -> Result<(), QueueError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    refuse(path, value.to_string(), format!("{least} to {most}"))
-}
-
-/// Checks a probability or a weight.
-pub(super) fn check_share(path: &str, share: f64) -> Result<(), QueueError> {
-    if share > 0.0 && share <= 1.0 {
-        return Ok(());
-    }
-    refuse(path, share.to_string(), "above 0 and at most 1")
-}
-
-fn check_burst(path: &str, burst_bytes: u64) -> Result<(), QueueError> {
-    if burst_bytes >= SHALLOWEST_BURST_BYTES {
-        return Ok(());
-    }
-    let allowed = format!("at least {SHALLOWEST_BURST_BYTES} bytes, so that a full-size frame can ever pass");
-    refuse(path, format!("{burst_bytes} bytes"), allowed)
-}
-
-pub(super) fn check_count(path: &str, count: usize) -> Result<(), QueueError> {
-    if (1..=MOST_CLASSES).contains(&count) {
-        return Ok(());
-    }
-    refuse(path, format!("{count} entries"), format!("1 to {MOST_CLASSES} entries"))
-}
-
-pub(super) fn refuse<T>(path: &str, value: impl Into<String>, allowed: impl Into<String>) -> Result<T, QueueError> {
-    Err(QueueError { path: path.to_owned(), value: value.into(), allowed: allowed.into() })
-}
-
 /// JSON's keys are text, and serde's tagged enums do not turn them into numbers.
 fn queues_by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u32, HtbQueueConfig>, D::Error> {
     by_number(deserializer, "queues")
@@ -422,6 +332,12 @@ mod tests {
             r#"{"kind":"drr","classes":[{"quantum_bytes":1514,"queue":{"kind":"fifo","limit_frames":10}}]}"#,
             r#"{"kind":"tbf","rate_bps":1000000,"burst_bytes":3000,"queue":{"kind":"fifo","limit_frames":10}}"#,
             r#"{"kind":"htb","rate_bps":1000000000,"queues":{"0":{"min_rate_bps":12000,"max_rate_bps":1000000000,"burst_bytes":null,"priority":0,"queue":null},"12":{"min_rate_bps":5,"max_rate_bps":6,"burst_bytes":20000,"priority":7,"queue":{"kind":"fifo","limit_frames":10}}}}"#,
+            r#"{"kind":"sfq","limit_frames":127,"buckets":1024,"quantum_bytes":1514,"perturb_ps":0}"#,
+            r#"{"kind":"red","min_bytes":1000,"max_bytes":null,"limit_bytes":9000,"max_probability":0.1,"weight":0.002,"average_frame_bytes":1000,"rate_bps":null,"gentle":true,"ecn":false}"#,
+            r#"{"kind":"codel","limit_frames":1000,"target_ps":5000000000,"interval_ps":100000000000,"ecn":false}"#,
+            r#"{"kind":"fq_codel","limit_frames":9,"limit_bytes":33554432,"flows":1024,"quantum_bytes":1514,"target_ps":5000000000,"interval_ps":100000000000,"ecn":true}"#,
+            r#"{"kind":"pie","limit_frames":1000,"target_ps":15000000000,"update_ps":15000000000,"burst_ps":0,"ecn":false}"#,
+            r#"{"kind":"cbq","rate_bps":9,"classes":{"1":{"parent":null,"rate_bps":9,"priority":0,"bounded":false,"isolated":false,"burst_frames":16,"queue":null},"2":{"parent":1,"rate_bps":3,"priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","limit_frames":10}}},"gain":5}"#,
         ] {
             let config: QueueConfig = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&config).unwrap(), text);
@@ -456,6 +372,22 @@ mod tests {
                 "5 bit/s",
             ),
             (r#"{"kind":"htb","rate_bps":9,"queues":{"3":{"priority":8}}}"#, "queue.queues.3.priority", "8"),
+            (r#"{"kind":"sfq","buckets":126}"#, "queue.buckets", "126"),
+            (r#"{"kind":"sfq","quantum_bytes":63}"#, "queue.quantum_bytes", "63"),
+            (r#"{"kind":"sfq","perturb_ps":1}"#, "queue.perturb_ps", "1"),
+            (r#"{"kind":"red","min_bytes":0}"#, "queue.min_bytes", "0"),
+            (r#"{"kind":"red","min_bytes":9,"max_bytes":9}"#, "queue.max_bytes", "9"),
+            (r#"{"kind":"red","min_bytes":9,"limit_bytes":26}"#, "queue.limit_bytes", "26"),
+            (r#"{"kind":"red","min_bytes":18446744073709551615}"#, "queue.min_bytes", "18446744073709551615"),
+            (r#"{"kind":"red","min_bytes":9,"weight":0.0}"#, "queue.weight", "0"),
+            (r#"{"kind":"red","min_bytes":9,"max_probability":1.5}"#, "queue.max_probability", "1.5"),
+            (r#"{"kind":"codel","limit_frames":0}"#, "queue.limit_frames", "0"),
+            (r#"{"kind":"codel","target_ps":999999}"#, "queue.target_ps", "999999"),
+            (r#"{"kind":"fq_codel","flows":65537}"#, "queue.flows", "65537"),
+            (r#"{"kind":"fq_codel","limit_bytes":0}"#, "queue.limit_bytes", "0"),
+            (r#"{"kind":"pie","update_ps":999999999}"#, "queue.update_ps", "999999999"),
+            (r#"{"kind":"cbq","rate_bps":9,"classes":{"3":{"rate_bps":10}}}"#, "queue.classes.3.rate_bps", "10 bit/s"),
+            (r#"{"kind":"cbq","rate_bps":9,"classes":{"3":{"rate_bps":9}},"gain":17}"#, "queue.gain", "17"),
         ];
         for (json, path, value) in cases {
             let error = error_of(json);

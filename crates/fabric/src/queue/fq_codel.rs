@@ -12,8 +12,9 @@ use twinnet_packet::Frame;
 use twinnet_units::Time;
 
 use super::codel::{default_interval, default_target, CodelState, ControlLaw};
-use super::config::{check_bytes, check_frames, check_quantum, check_range, QueueError, Site, MOST_BUCKETS};
+use super::config::Site;
 use super::flow::flow_hash;
+use super::ranges::{check_bytes, check_frames, check_quantum, check_range, QueueError, MOST_BUCKETS};
 use super::stamped::{size, StampedQueue};
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -122,7 +123,7 @@ impl FqCodel {
     /// The place of the flow that `frame` belongs to.
     #[allow(clippy::cast_possible_truncation)]
     fn flow_of(&mut self, frame: &Frame) -> u32 {
-        let slot = ((flow_hash(frame, self.salt) >> 32) * self.slots.len() as u64 >> 32) as usize;
+        let slot = (((flow_hash(frame, self.salt) >> 32) * self.slots.len() as u64) >> 32) as usize;
         if self.slots[slot] == UNUSED {
             self.slots[slot] = self.flows.len() as u32;
             self.flows.push(Flow::default());

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
-use super::config::{check_frames, check_range, check_span, QueueError, Site, LONGEST_SPAN_PS};
+use super::config::Site;
 use super::ecn::mark_congestion;
+use super::ranges::{check_frames, check_range, check_span, QueueError, LONGEST_SPAN_PS};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};

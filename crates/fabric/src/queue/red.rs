@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Rate, Time};
 
-use super::config::{check_bytes, check_rate, check_share, refuse, QueueError, Site, HIGHEST_RATE_BPS};
+use super::config::Site;
 use super::ecn::mark_congestion;
+use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HIGHEST_RATE_BPS};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -136,21 +137,22 @@ impl Average {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn notice(&mut self, bytes: u64, now: Time) {
         if bytes == 0 {
-            if let Some(since) = self.idle_since.replace(now) {
-                let frames = now.since(since).as_ps() / self.frame_time.as_ps().max(1);
-                self.level = (u128::from(self.level) * u128::from(power(ONE - self.weight, frames)) >> 32) as u64;
+            let since = *self.idle_since.get_or_insert(now);
+            let frames = now.since(since).as_ps() / self.frame_time.as_ps().max(1);
+            if frames > 0 {
+                // What is left of a frame's time counts the next time, or arrivals that are all dropped would stop the decay.
+                self.idle_since = Some(since + Duration::from_ps(frames * self.frame_time.as_ps()));
+                self.level = times(self.level, power(ONE - self.weight, frames));
             }
         } else {
             let change = (i128::from(bytes) << 32) - i128::from(self.level);
-            self.level = (i128::from(self.level) + (change * i128::from(self.weight) >> 32)) as u64;
+            self.level = (i128::from(self.level) + ((change * i128::from(self.weight)) >> 32)) as u64;
         }
     }
 }
 
-/// `base` to the power of `exponent`, both results and base from 0 to 1 in fixed point.
-#[allow(clippy::cast_possible_truncation)]
+/// `base` to the power of `exponent`, both base and result from 0 to 1 in fixed point.
 fn power(mut base: u64, mut exponent: u64) -> u64 {
-    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 32) as u64;
     let mut result = ONE;
     while exponent > 0 && result > 0 {
         if exponent & 1 == 1 {
@@ -160,6 +162,12 @@ fn power(mut base: u64, mut exponent: u64) -> u64 {
         exponent >>= 1;
     }
     result
+}
+
+/// The product of two fixed-point numbers, one of them at most 1.
+#[allow(clippy::cast_possible_truncation)]
+fn times(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 32) as u64
 }
 
 /// The probability as a function of the average.
@@ -324,6 +332,17 @@ mod tests {
         average.notice(0, Time::ZERO + Duration::from_us(100 * 700 + 50));
         let decay = average.level as f64 / before;
         assert!((decay - 0.998_f64.powi(700)).abs() < 1e-6, "{decay}");
+    }
+
+    #[test]
+    fn the_average_decays_also_under_arrivals_that_come_faster_than_frames_leave_and_find_nothing() {
+        let mut average = Average::new(fixed(0.002), Duration::from_us(100));
+        average.level = ONE * 50_000;
+        for number in 0..7000_u64 {
+            average.notice(0, Time::ZERO + Duration::from_us(30 * number));
+        }
+        let decay = average.level as f64 / (ONE as f64 * 50_000.0);
+        assert!((decay - 0.998_f64.powi(2099)).abs() < 1e-4, "{decay}");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use super::config::{check_frames, check_quantum, check_range, check_span, QueueError, Site, MOST_BUCKETS};
+use super::config::Site;
 use super::flow::flow_hash;
+use super::ranges::{check_frames, check_quantum, check_range, check_span, QueueError, MOST_BUCKETS};
 use super::stamped::{size, StampedQueue};
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -156,7 +157,7 @@ impl Sfq {
     #[allow(clippy::cast_possible_truncation)]
     fn flow_of(&mut self, frame: &Frame) -> u32 {
         let hash = flow_hash(frame, mix(self.seed ^ self.period));
-        let bucket = ((hash >> 32) * self.buckets.len() as u64 >> 32) as usize;
+        let bucket = (((hash >> 32) * self.buckets.len() as u64) >> 32) as usize;
         if self.buckets[bucket] == UNUSED {
             let index = self.free.pop().unwrap_or(self.flows.len() as u32);
             let queue = StampedQueue::default();
