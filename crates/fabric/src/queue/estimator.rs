@@ -1,7 +1,7 @@
 //! The estimator of class-based queueing: how much less or more than its allotment a class has used (Floyd and Jacobson 1995,
 //! section 4 and appendix A).
 
-use twinnet_units::Time;
+use twinnet_units::{Rate, Time};
 
 /// A frame that arrived `idle` later than the allotment would have had it raises an exponential average of such times, one that came
 /// earlier lowers it. A class is *over its limit* while the average, with the time passed since its last frame counted in, is
@@ -55,7 +55,7 @@ impl Estimator {
 
 /// What `bytes` take at `rate_bps`.
 fn time_ps(bytes: u64, rate_bps: u64) -> i128 {
-    i128::from(bytes) * 8_000_000_000_000 / i128::from(rate_bps.max(1))
+    Rate::from_bps(rate_bps).map_or(0, |rate| i128::from(rate.serialise(bytes).as_ps()))
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
             now = class.ready();
             class.charge(1000, now);
         }
-        // The first frame goes at once: 2999 intervals of 8000 bits at 3 Mbit/s, each rounded down by less than a picosecond.
+        // The first frame goes at once: 2999 intervals of 8000 bits at 3 Mbit/s, each rounded by less than a picosecond.
         let expected = 2999.0 * 8000.0 / 3e6;
         assert!((now.as_secs_f64() - expected).abs() < 1e-8, "{now:?}");
     }

@@ -43,5 +43,7 @@ fn ports(protocol: u8, header: &[u8], at: usize) -> u32 {
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_be_bytes(word)
 }
