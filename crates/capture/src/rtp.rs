@@ -85,7 +85,7 @@ pub(crate) struct Stream {
     first_timestamp: i64,
     timestamp: i64,
     latest_timestamp: i64,
-    in_order_ns: i64,
+    previous_ns: i64,
     payload_type: u8,
     current_jitter_ms: f64,
     held: VecDeque<(i64, u32)>,
@@ -126,7 +126,7 @@ impl Stream {
             first_timestamp: i64::from(header.timestamp),
             timestamp: i64::from(header.timestamp),
             latest_timestamp: i64::from(header.timestamp),
-            in_order_ns: arrival.time_ns,
+            previous_ns: arrival.time_ns,
             payload_type: header.payload_type,
             current_jitter_ms: 0.0,
             held: VecDeque::new(),
@@ -154,18 +154,20 @@ impl Stream {
         // A wrapped time stamp goes on where the one before it ended.
         self.latest_timestamp += i64::from(header.timestamp.wrapping_sub(self.latest_timestamp as u32) as i32);
         let timestamp = self.latest_timestamp;
-        let in_time = timestamp >= self.timestamp;
+        // As in Wireshark 4.0, and in RFC 3550: late packets count in the order in which they arrive, those from before the first do not.
+        let in_time = timestamp >= self.first_timestamp;
         let sequence_error = self.sequence(header.sequence, in_time);
         let follows_noise = COMFORT_NOISE.contains(&self.payload_type);
         if header.payload_type != self.payload_type {
             self.change_payload(header.payload_type, rates);
         }
         let before = self.packets as f64;
-        let delta_ms = milliseconds(arrival.time_ns, self.in_order_ns);
+        let delta_ms = milliseconds(arrival.time_ns, self.previous_ns);
         if arrival.time_ns < self.last_ns {
             self.steps_back += 1;
         }
-        let skew_ms = self.jitter_and_skew(timestamp, delta_ms, arrival.time_ns);
+        let skew_ms =
+            if in_time { self.jitter_and_skew(timestamp, delta_ms, arrival.time_ns) } else { f64::NAN };
         let bandwidth_kbps = self.bandwidth(arrival);
         self.max_bandwidth_kbps = self.max_bandwidth_kbps.max(bandwidth_kbps);
         let noise = follows_noise || COMFORT_NOISE.contains(&header.payload_type);
@@ -175,11 +177,10 @@ impl Stream {
                 self.jitter.add(self.current_jitter_ms, before);
             }
         }
+        self.wrong_timestamps += u64::from(timestamp < self.timestamp);
         if in_time {
-            self.in_order_ns = arrival.time_ns;
+            self.previous_ns = arrival.time_ns;
             self.timestamp = timestamp;
-        } else {
-            self.wrong_timestamps += 1;
         }
         self.packets += 1;
         self.bytes += u64::from(arrival.bytes);

@@ -3,18 +3,30 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use twinnet_capture::{analyze, match_captures, AnalyzeError, Column, MatchError, Options, Prints, Table};
+use twinnet_capture::{analyze, match_captures, AnalyzeError, Column, MatchError, OpenError, Options, Prints, Table};
 
 fn open(path: &PathBuf) -> PyResult<File> {
     Ok(File::open(path)?)
 }
 
-/// Lets Python handle signals; false when one of them ends the work.
-fn signals_allow() -> bool {
-    Python::attach(|py| py.check_signals().is_ok())
+/// Lets Python handle signals while the work goes on without it; keeps what one of them raised.
+#[derive(Default)]
+struct Signals {
+    raised: Option<PyErr>,
+}
+
+impl Signals {
+    fn allow(&mut self) -> bool {
+        self.raised = Python::attach(|py| py.check_signals().err());
+        self.raised.is_none()
+    }
+
+    fn raised(self) -> PyErr {
+        self.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+    }
 }
 
 /// A table as `{name: (kind, values)}`: `kind` is `i` or `f` with little-endian bytes, or `s` with a list of texts.
@@ -55,12 +67,13 @@ pub fn analyze_capture<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let file = open(&path)?;
     let options = Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations };
-    let report =
-        py.detach(|| analyze(Box::new(file), &options, &mut |_| signals_allow())).map_err(|error| match error {
-            AnalyzeError::Interrupted => PyKeyboardInterrupt::new_err(()),
-            AnalyzeError::Io(error) => PyOSError::new_err(error),
-            error => PyValueError::new_err(error.to_string()),
-        })?;
+    let mut signals = Signals::default();
+    let report = py.detach(|| analyze(Box::new(file), &options, &mut |_| signals.allow()));
+    let report = report.map_err(|error| match error {
+        AnalyzeError::Interrupted => signals.raised(),
+        AnalyzeError::Io(error) | AnalyzeError::Open(OpenError::Io(error)) => error.into(),
+        error => PyValueError::new_err(error.to_string()),
+    })?;
     let found = PyDict::new(py);
     for (name, table) in [
         ("capture", &report.capture),
@@ -91,15 +104,14 @@ pub fn match_captures_at<'py>(
         inputs.push(Box::new(open(path)?));
     }
     let prints = Prints { payload_bytes };
-    let matched =
-        py.detach(|| match_captures(inputs, prints, every_packet, &mut |_| signals_allow())).map_err(|error| {
-            match error {
-                MatchError::Interrupted => PyKeyboardInterrupt::new_err(()),
-                MatchError::Open { index, source } => PyValueError::new_err((index, source.to_string())),
-                MatchError::Io { index, source } => PyValueError::new_err((index, source.to_string())),
-                MatchError::TooLong(index) => PyValueError::new_err((index, error.to_string())),
-            }
-        })?;
+    let mut signals = Signals::default();
+    let matched = py.detach(|| match_captures(inputs, prints, every_packet, &mut |_| signals.allow()));
+    let matched = matched.map_err(|error| match error {
+        MatchError::Interrupted => signals.raised(),
+        MatchError::Open { index, source } => PyValueError::new_err((index, source.to_string())),
+        MatchError::Io { index, source } => PyValueError::new_err((index, source.to_string())),
+        MatchError::TooLong(index) => PyValueError::new_err((index, error.to_string())),
+    })?;
     let found = PyDict::new(py);
     found.set_item("segments", columns(py, &matched.segments)?)?;
     found.set_item("packets", columns(py, &matched.packets)?)?;
