@@ -143,9 +143,6 @@ pub(crate) struct Analysis {
     pub(crate) rtp_packets: Option<RtpPackets>,
 }
 
-/// The innermost network packet of a record, and where it was counted.
-type Innermost<'a> = (Layer<'a>, Place);
-
 impl Analysis {
     fn new(options: &Options) -> Self {
         Self {
@@ -170,14 +167,13 @@ impl Analysis {
                 return;
             }
         };
-        let mut innermost: Option<Innermost<'_>> = None;
         let mut outer_length = 0;
         let mut carried = 0;
         let found = decode(link, record.bytes, |layer| {
             if outer_length == 0 {
                 outer_length = layer.length;
             }
-            carried = self.count(record, layer, &mut innermost);
+            carried = self.count(record, layer);
         });
         if !found {
             self.whole.not_ip += 1;
@@ -192,7 +188,7 @@ impl Analysis {
 
     /// Counts one network packet for its conversation, and follows what it carries. Gives its payload's bytes.
     #[inline]
-    fn count<'a>(&mut self, record: &Record<'_>, layer: &Layer<'a>, innermost: &mut Option<Innermost<'a>>) -> u32 {
+    fn count(&mut self, record: &Record<'_>, layer: &Layer<'_>) -> u32 {
         let placed = layer.fragment.is_some().then(|| self.fragments.place(layer));
         let ports = match &placed {
             Some(placed) => placed.head.map_or((0, 0), |head| head.ports),
@@ -210,7 +206,6 @@ impl Analysis {
             Transport::Tcp { payload, .. } => payload,
         };
         let Some(mut place) = self.conversations.place(layer, layer.protocol, ports) else { return carried };
-        *innermost = Some((*layer, place));
         let time = record.time_ns;
         if let (Transport::Tcp { .. }, None, Some(time_ns)) = (layer.transport, layer.fragment, time) {
             place = self.follow_tcp(place, layer, time_ns);

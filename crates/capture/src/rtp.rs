@@ -166,8 +166,7 @@ impl Stream {
         if arrival.time_ns < self.last_ns {
             self.steps_back += 1;
         }
-        let skew_ms =
-            if in_time { self.jitter_and_skew(timestamp, delta_ms, arrival.time_ns) } else { f64::NAN };
+        let skew_ms = if in_time { self.jitter_and_skew(timestamp, delta_ms, arrival.time_ns) } else { f64::NAN };
         let bandwidth_kbps = self.bandwidth(arrival);
         self.max_bandwidth_kbps = self.max_bandwidth_kbps.max(bandwidth_kbps);
         let noise = follows_noise || COMFORT_NOISE.contains(&header.payload_type);
