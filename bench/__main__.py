@@ -17,7 +17,7 @@ from bench.figure import Figure, markdown, print_figures
 from bench.machine import describe, missing
 from bench.quiet import Quiet
 
-PARTS = ("command_line", "start_stop", "throughput", "small_frames", "line_rate", "back_pressure", "idle")
+PARTS = ("command_line", "start_stop", "throughput", "small_frames", "line_rate", "back_pressure", "idle", "analysis")
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare")
 PATIENCE_S = 30.0
 QUICK_PATIENCE_S = 3.0

@@ -92,9 +92,7 @@ def analyze_capture(
         It is no capture that can be looked into.
     """
 
-def match_captures(
-    paths: Sequence[str | PathLike[str]], *, payload_bytes: int, every_packet: bool
-) -> dict[str, Any]:
+def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, every_packet: bool) -> dict[str, Any]:
     """Match captures packet by packet; `segments`, `packets` and `notes` as of `analyze_capture`.
 
     Raises

@@ -9,7 +9,7 @@ use crate::conversations::protocol_name;
 use crate::decode::{address, Address};
 use crate::fingerprint::Prints;
 use crate::reader::{Ending, OpenError, Reader};
-use crate::table::Table;
+use crate::table::{Table, MISSING};
 
 /// Packets of one capture that are held for matching.
 const MOST: usize = 64 << 20;
@@ -317,11 +317,17 @@ impl Rows {
         table.count("sent", rows.iter().map(|row| if row.3.backwards { row.2.in_second } else { row.2.in_first }));
         table.count("received", rows.iter().map(|row| if row.3.backwards { row.2.in_first } else { row.2.in_second }));
         table.count("matched", rows.iter().map(|row| row.2.pairs.len() as u64));
-        table.count("lost", rows.iter().map(|row| if row.3.backwards { row.2.only_second } else { row.2.only_first }));
-        table.count(
-            "appeared",
-            rows.iter().map(|row| if row.3.backwards { row.2.only_first } else { row.2.only_second }),
-        );
+        // Of a flow of which no packet was found in both, it cannot be told whether it passes both places.
+        let known = |row: &(usize, &Flow, &Tally, Delays), count: u64| {
+            if row.2.pairs.is_empty() {
+                MISSING
+            } else {
+                count as i64
+            }
+        };
+        let only = |tally: &Tally, first: bool| if first { tally.only_first } else { tally.only_second };
+        table.whole("lost", rows.iter().map(|row| known(row, only(row.2, !row.3.backwards))));
+        table.whole("appeared", rows.iter().map(|row| known(row, only(row.2, row.3.backwards))));
         table.count("outside", rows.iter().map(|row| row.2.outside));
         table.count("ambiguous", rows.iter().map(|row| row.2.ambiguous));
         table.real("min_delay_ms", rows.iter().map(|row| row.3.least));

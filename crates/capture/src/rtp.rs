@@ -33,7 +33,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    const NONE: Self = Self { least: f64::NAN, mean: 0.0, most: 0.0 };
+    const NONE: Self = Self { least: f64::NAN, mean: 0.0, most: f64::NAN };
 
     /// Takes in a value, `before` values having gone before it, skipped ones too: those count as the mean.
     fn add(&mut self, value: f64, before: f64) {

@@ -188,8 +188,8 @@ def match_captures(
 ) -> MatchedCaptures:
     """Match captures of the same traffic packet by packet, in the order in which packets pass them.
 
-    A packet is known again by what routers, tunnels and VLANs leave as it is: addresses, identification, ports, sequence
-    numbers and the first `match_bytes` of its payload.
+    A packet is known again by what routers, tunnels and VLANs leave as it is: addresses, identification, ports,
+    sequence numbers and the first `match_bytes` of its payload.
 
     Raises
     ------

@@ -27,7 +27,9 @@ pub fn capture(bytes: &[u8]) {
     if let Ok(matched) = match_captures(vec![input(), input()], Prints { payload_bytes: 64 }, true, &mut |_| true) {
         // A capture loses nothing on the way to itself.
         let sum = |name: &str| match matched.segments.column(name) {
-            Some(twinnet_capture::Column::Whole(values)) => values.iter().sum::<i64>(),
+            Some(twinnet_capture::Column::Whole(values)) => {
+                values.iter().filter(|value| **value != i64::MIN).sum::<i64>()
+            }
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!((sum("lost"), sum("appeared"), sum("sent")), (0, 0, sum("matched")));
