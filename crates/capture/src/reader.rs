@@ -113,10 +113,10 @@ impl Reader {
     /// # Errors
     /// See [`OpenError`].
     pub fn new(input: Box<dyn Read + Send>) -> Result<Self, OpenError> {
-        let mut source = Source::new(input);
+        let mut source = Source::new(input)?;
         let compressed = source.need(2)? && source.window()[..2] == [0x1f, 0x8b];
         if compressed {
-            source = Source::new(Box::new(MultiGzDecoder::new(Unread(source))));
+            source = Source::new(Box::new(MultiGzDecoder::new(Unread(source))))?;
         }
         if !source.need(4)? {
             let length = source.window().len();

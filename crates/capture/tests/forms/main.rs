@@ -25,7 +25,10 @@ fn zipped(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn read(bytes: &[u8]) -> (Vec<(Option<i64>, Vec<u8>)>, Ending) {
+/// Time and bytes of a packet.
+type Seen = (Option<i64>, Vec<u8>);
+
+fn read(bytes: &[u8]) -> (Vec<Seen>, Ending) {
     let mut reader = Reader::new(Box::new(Cursor::new(bytes.to_vec()))).unwrap();
     let mut found = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
