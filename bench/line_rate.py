@@ -25,6 +25,9 @@ _NO_LINK_BPS = 1e15
 _ETHERNET_OVERHEAD = 24
 """Preamble, frame check sequence and inter-frame gap, which our links count and the kernel's disciplines do not."""
 
+_GAP = 12
+"""Bytes of that overhead that come after the frame, when it has arrived already."""
+
 SiteFor = Callable[[int], AbstractContextManager[Site]]
 
 
@@ -63,7 +66,7 @@ def _offered(rate_bps: int, seconds: int, site: Site, overhead: int) -> Arrivals
 
 
 def _lone(rate_bps: float, count: int, site: Site, overhead: int) -> Arrivals:
-    return lone_frames(site, rate_bps, count, PAYLOAD, overhead, 20)
+    return lone_frames(site, rate_bps, count, PAYLOAD, max(0, overhead - _GAP), 20)
 
 
 def htb_as_mininet(rate_bps: int) -> list[str]:

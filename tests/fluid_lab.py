@@ -26,8 +26,14 @@ def fluid_shares(level: str, udp_sends: bool, http_sends: bool) -> dict[str, flo
 class FluidLab:
     """An executor of the study tcp-udp-queues without a network."""
 
-    def __init__(self, verdict: str = "valid", before: Callable[[PlannedRun, Progress], None] | None = None) -> None:
+    def __init__(
+        self,
+        verdict: str = "valid",
+        before: Callable[[PlannedRun, Progress], None] | None = None,
+        share: Callable[[str, str, float], float] = lambda clock, protocol, time_s: 1.0,
+    ) -> None:
         self.verdict = verdict
+        self.share = share
         self.before = before
         self.made: list[str] = []
 
@@ -53,6 +59,7 @@ class FluidLab:
             for number, (protocol, host) in enumerate(flows, 1):
                 senders = 1 if protocol == "http" else 2
                 bps = link_bps * shares[protocol] / senders * PAYLOAD_SHARE[protocol] * noise.gauss(1, 0.003)
+                bps *= self.share(specification.clock, protocol, start_s)
                 size = round(max(0.0, bps) * STEP_S / 8)
                 if protocol == "http":
                     size = min(size, round(http_left))
@@ -87,6 +94,20 @@ class FluidLab:
         p999_ns = {"valid": 60_000, "doubtful": 2_000_000, "invalid": 20_000_000}[self.verdict]
         lateness = {"p50": 900, "p90": 4000, "p99": 20_000, "p999": p999_ns, "max": 2 * p999_ns, "mean": 1500.0}
         record = {"elapsed_ps": round(tcp_s * 1e12), "handed_over": 100_000, "lateness_ns": lateness, "cores": 2}
+        looks = [
+            {
+                "start_s": second * 0.5,
+                "length_s": 0.5,
+                "slipped_ms": 3.0 * second,
+                "lost_frames": second,
+                "steal_ms": 0.5,
+            }
+            | {"handed_over": 1000, "lateness_p99_ms": 0.1 * second, "lateness_max_ms": 1.0, "slips": 1}
+            for second in range(round(2 * tcp_s))
+        ]
+        if specification.clock == "virtual":
+            record = {"clock": "virtual", "elapsed_ps": round(tcp_s * 1e12), "events": 5000, "trace_hash": "0" * 16}
+            looks = []
         fidelity = judged_record(record, specification.fidelity)
         return Measured(
             table("flows", rows),
@@ -94,4 +115,5 @@ class FluidLab:
             table("port_samples", samples),
             fidelity,
             {"fake": True},
+            table("fidelity", looks),
         )

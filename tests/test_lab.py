@@ -133,7 +133,7 @@ def test_flows_share_a_receiver_and_report_as_it_saw_them(fake: FakeLab) -> None
         "app.report": lambda _: [flow_report(1, "h4", "tcp_sink", "sink", 2)],
     }
     first = fake.lab.start(tn.apps.tcp_bulk("h1", "h4", duration="2 s"))
-    second = fake.lab.start(tn.apps.tcp_bulk("h3", "h4", duration="2 s"), at="1 s")
+    second = fake.lab.start(tn.apps.tcp_bulk("h3", "h4", duration="2 s"), at="2 s")
     asked = fake.asked("app.start")
     assert [(one["host"], one["app"]["kind"]) for one in asked] == [
         ("h4", "tcp_sink"),
@@ -142,7 +142,7 @@ def test_flows_share_a_receiver_and_report_as_it_saw_them(fake: FakeLab) -> None
     ]
     assert asked[2]["app"]["to"] == "10.0.0.4"
     assert len({one["seed"] for one in asked}) == 3
-    assert (asked[2]["app"]["flow"] - asked[1]["app"]["flow"], asked[2]["at_ps"]) == (1, 10**12)
+    assert (asked[2]["app"]["flow"] - asked[1]["app"]["flow"], asked[2]["at_ps"]) == (1, 2 * 10**12)
     assert fake.lab.wait([first, second], until="5 s")
     assert fake.asked("app.wait") == [{"apps": [2, 3], "until_ps": 5 * 10**12}]
     second.flow = 2

@@ -26,7 +26,7 @@ def test_the_spec_is_the_lab_protocols_form() -> None:
         "seed": 7,
         "nodes": [
             {
-                "kind": "host", "name": "h1", "forwarding": False, "routes": [], "sysctls": {},
+                "kind": "host", "name": "h1", "forwarding": False, "model": False, "routes": [], "sysctls": {},
                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "queue": None,
                            "addresses": ["10.0.0.1/8", "fd00::1/64"]}],
             },
@@ -175,6 +175,16 @@ def test_parallel_links_are_asked_for() -> None:
     assert net.link("s1", "s2", parallel=True).index == 1
 
 
-def test_the_virtual_clock_is_refused_by_name() -> None:
-    with pytest.raises(errors.NotAvailable, match="not part of this version"):
-        Network().simulate()
+def test_a_host_that_is_a_model_is_said_to_be_one() -> None:
+    net = Network()
+    assert net.host("h1", model=True).to_spec()["model"] is True
+    assert net.router("r1").to_spec()["model"] is False
+    with pytest.raises(errors.BadValue, match="model is 'yes'; allowed are True and False"):
+        net.host("h2", model="yes")  # type: ignore[arg-type]
+
+
+def test_a_lab_is_made_for_either_clock_and_none_is_started() -> None:
+    net = Network(seed=3)
+    assert (net.emulate().clock, net.simulate().clock) == ("wall", "virtual")
+    with pytest.raises(errors.BadValue, match="the seed is -1"):
+        net.simulate(seed=-1)

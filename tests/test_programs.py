@@ -56,6 +56,19 @@ def test_iperf2_takes_only_its_own_connection_from_a_shared_server() -> None:
     assert sink.bytes == 4344774716
 
 
+def test_iperf2_that_wrote_no_line_while_it_got_nothing_is_placed_by_its_own_times() -> None:
+    def line(begin: str, end: str, count: int) -> str:
+        return f"20261120000000,10.0.0.4,5001,10.0.0.1,48392,1,{begin}-{end},{count},0\n"
+
+    server = line("0.0", "0.5", 500) + line("1.5", "2.0", 300) + line("2.0", "3.0", 100) + line("3.0", "3.0", 7)
+    client = line("0.0", "3.0", 907).replace("10.0.0.4,5001,10.0.0.1,48392", "10.0.0.1,48392,10.0.0.4,5001")
+    transfer = programs.iperf2("h1", "h4", duration="3 s", interval="500 ms")
+    _, sink = reports(transfer, client, server + line("0.0", "3.0", 907))
+    assert sink.intervals is not None
+    assert (sink.intervals.interval_ps, sink.intervals.first) == (5 * 10**11, 4)
+    assert sink.intervals.bytes == (500, 0, 0, 300, 50, 50, 7)
+
+
 def test_iperf3_tcp_is_reported_by_both_ends() -> None:
     transfer = programs.iperf3("h1", "h4", duration="2 s")
     source, sink = reports(transfer, recorded("iperf3_tcp_client.json"), recorded("iperf3_tcp_server.json"))

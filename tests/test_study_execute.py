@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from twinnet.app_report import AppReport
-from twinnet.errors import NotAvailable
+from twinnet.errors import BadValue
 from twinnet.fidelity import FidelityRecord
 from twinnet.network import Network
 from twinnet.study.collect import PlannedFlow, collect
@@ -47,7 +47,7 @@ class WrittenLab:
         counts = {name: [1, 2] for name in ("frames", "link_bytes", "wire_bytes", "drops", "backlog_bytes")}
         return {"interval_ps": 250 * MS, "start_ps": 0, "ports": {"s1-eth4": counts}}
 
-    def start(self, traffic, at):
+    def start(self, traffic, at, name):
         number = 1 + sum(call[0] == "start" for call in self.calls)
         self.calls.append(("start", traffic.sender.kind, traffic.sender.host, at))
         return SimpleNamespace(flow=number, stop=lambda: self.calls.append(("stop", number)))
@@ -58,7 +58,12 @@ class WrittenLab:
 
     def fidelity(self, reset=False):
         self.calls.append(("fidelity", reset))
-        return FidelityRecord.from_spec({"elapsed_ps": S, "lateness_ns": {"p999": 1000}, "cores": 2})
+        if reset:
+            self.reset_ps = self.clock_ps
+        # A ten-thousandth of the time is slipped.
+        slipped_ps = (self.clock_ps - self.reset_ps) // 10_000
+        record = {"elapsed_ps": S, "lateness_ns": {"p999": 1000}, "cores": 2, "slipped_ps": slipped_ps}
+        return FidelityRecord.from_spec(record)
 
     def reports(self):
         flow = {"flow": 1, "protocol": "tcp", "role": "sink", "from": "10.0.0.1:4000", "bytes": 9, "start_ps": 2 * S}
@@ -101,7 +106,17 @@ def test_the_fidelity_record_begins_with_the_traffic(made):
     LabExecutor()(run, progress)
     kinds = [call[0] for call in labs[0].calls]
     assert kinds.index("fidelity") < kinds.index("wait")
-    assert [call[1] for call in labs[0].calls if call[0] == "fidelity"] == [True, False]
+    resets = [call[1] for call in labs[0].calls if call[0] == "fidelity"]
+    assert resets[0] is True
+    assert not any(resets[1:])
+
+
+def test_fidelity_is_looked_at_over_time(made):
+    run, progress, _ = made
+    rows = LabExecutor()(run, progress).fidelity_samples
+    assert rows["start_s"][0] == 0
+    assert rows["length_s"].sum() == pytest.approx(rows["start_s"][-1] + rows["length_s"][-1])
+    assert rows["slipped_ms"].sum() == pytest.approx(rows["length_s"].sum() / 10, rel=0.2)
 
 
 def test_what_was_reported_lands_with_times_from_the_start_of_traffic(made):
@@ -165,9 +180,14 @@ def test_every_tcp_sender_is_told_its_congestion_control():
     assert [sender.fields["congestion_control"] for sender in senders] == ["reno", "reno"]
 
 
-def test_the_virtual_clock_is_refused_before_anything_is_built():
-    with pytest.raises(NotAvailable, match="virtual clock"):
-        LabExecutor().check(load_study("tcp-udp-queues", {"clock": "virtual"}).specification)
+def test_real_programs_and_interfaces_are_refused_on_the_virtual_clock_by_name():
+    study = load_study("tcp-udp-queues", {"clock": "virtual", "tools": "programs"}).specification
+    with pytest.raises(BadValue, match="using: apps") as caught:
+        LabExecutor().check(study)
+    assert "iperf (traffic tcp, in h1, h3, h4)" in str(caught.value)
+    assert "wget (traffic http, in h2, h4)" in str(caught.value)
+    with pytest.raises(BadValue, match=r"none of the kind 'veth'"):
+        LabExecutor("veth").check(load_study("tcp-udp-queues", {"clock": "virtual"}).specification)
 
 
 def test_a_sender_without_a_number_is_known_by_its_address():

@@ -123,3 +123,23 @@ def format_rate(bits_per_second: int) -> str:
 
 def format_size(bytes: int) -> str:
     """Bytes as text that `parse_size` reads back."""
+
+@final
+class VirtualLab:
+    """A network of model hosts in the caller's process, on the virtual clock.
+
+    Requests and answers are those of docs/reference/lab-protocol.md, as JSON; requests of several threads are answered
+    one after the other, and the interpreter's lock is released meanwhile.
+    """
+
+    def __new__(cls, network: str) -> VirtualLab: ...
+    def request(self, body: str, patience_s: float | None = None) -> str:
+        """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early: ``"paused": true``.
+
+        Raises
+        ------
+        CoreError
+            When the lab refuses.
+        ValueError
+            When `body` is not JSON, or an earlier request has failed in the lab itself.
+        """

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinnet.errors import BadValue
-from twinnet.units import duration_ps, rate_bps, size_bytes
+from twinnet.ranges import counting_interval_ps, line_rate_bps, run_time_ps, transfer_bytes
+from twinnet.units import size_bytes
 
 __all__ = [
     "App",
@@ -30,6 +31,9 @@ __all__ = [
     "udp_source",
 ]
 
+_LEAST_TCP_BYTES = 12
+_MOST_COUNT = 10**15
+_FASTEST_PACKETS = 1e10
 _KINDS_THAT_RECEIVE = ("udp_sink", "tcp_sink", "http_server")
 
 
@@ -116,18 +120,16 @@ def udp_source(
         raise BadValue(f"the payload is {payload!r}; allowed are 16 B to 65507 B")
     fields = _target(to, port, flow) | {"payload_bytes": size, "process": process}
     if rate is not None:
-        fields["rate_bps"] = rate_bps(rate, "rate")
+        fields["rate_bps"] = line_rate_bps(rate)
     else:
         fields["packets_per_second"] = _positive(packets_per_second, "packets_per_second")
-    fields |= (
-        {"duration_ps": duration_ps(duration, "duration")} if duration is not None else {"packets": _count(packets)}
-    )
+    fields |= {"duration_ps": run_time_ps(duration)} if duration is not None else {"packets": _count(packets)}
     return App(host, "udp_source", fields)
 
 
 def udp_sink(host: str, *, port: int = 5003, interval: str = "1 s") -> App:
     """Return a receiver of UDP datagrams on `port` that counts per `interval`."""
-    return App(host, "udp_sink", {"port": _port(port), "interval_ps": _interval(interval)})
+    return App(host, "udp_sink", {"port": _port(port), "interval_ps": counting_interval_ps(interval)})
 
 
 def udp(source: str, sink: str, *, interval: str = "1 s", port: int = 5003, **settings: Any) -> Flow:
@@ -156,15 +158,19 @@ def tcp_source(
     congestion control or the one that is named (``"cubic"``)."""
     if (duration is None) == (size is None):
         raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
-    fields = _target(to, port, flow) | {"interval_ps": _interval(interval)} | _congestion_control(congestion_control)
+    fields = (
+        _target(to, port, flow)
+        | {"interval_ps": counting_interval_ps(interval)}
+        | _congestion_control(congestion_control)
+    )
     if duration is not None:
-        return App(host, "tcp_source", fields | {"duration_ps": duration_ps(duration, "duration")})
-    return App(host, "tcp_source", fields | {"bytes": size_bytes(size, "size")})
+        return App(host, "tcp_source", fields | {"duration_ps": run_time_ps(duration)})
+    return App(host, "tcp_source", fields | {"bytes": transfer_bytes(size, least=_LEAST_TCP_BYTES)})
 
 
 def tcp_sink(host: str, *, port: int = 5002, interval: str = "1 s") -> App:
     """Return a TCP sink on `port` that counts per `interval`."""
-    return App(host, "tcp_sink", {"port": _port(port), "interval_ps": _interval(interval)})
+    return App(host, "tcp_sink", {"port": _port(port), "interval_ps": counting_interval_ps(interval)})
 
 
 def tcp_bulk(source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Any) -> Flow:
@@ -194,10 +200,10 @@ def http_get(
     """Return `count` HTTP fetches of `size` from host `server` by host `client`, over `connections` connections at
     once."""
     fields = _target(server, port, flow) | {
-        "bytes": size_bytes(size, "size"),
+        "bytes": transfer_bytes(size),
         "count": _count(count, "count"),
         "connections": _count(connections, "connections"),
-        "interval_ps": _interval(interval),
+        "interval_ps": counting_interval_ps(interval),
     }
     receiver = http_server(server, port=port, congestion_control=congestion_control)
     return Flow(receiver, App(client, "http_client", fields))
@@ -222,9 +228,9 @@ def ping(
         "to": to,
         "flow": _flow(flow),
         "count": _count(count, "count"),
-        "interval_ps": _interval(interval),
+        "interval_ps": counting_interval_ps(interval),
         "payload_bytes": size,
-        "timeout_ps": _interval(timeout, "timeout"),
+        "timeout_ps": counting_interval_ps(timeout, "timeout"),
     }
     return App(host, "ping", fields)
 
@@ -249,20 +255,13 @@ def _port(port: int) -> int:
     return port
 
 
-def _interval(interval: str, what: str = "interval") -> int:
-    value = duration_ps(interval, what)
-    if value == 0:
-        raise BadValue(f"the {what} is {interval!r}; it must be above zero")
-    return value
-
-
 def _count(value: int | None, what: str = "packets") -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadValue(f"{what} is {value!r}; allowed are whole numbers from 1")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_COUNT:
+        raise BadValue(f"{what} is {value!r}; allowed are whole numbers from 1 to 10^15")
     return value
 
 
 def _positive(value: float | None, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
-        raise BadValue(f"{what} is {value!r}; allowed are numbers above zero")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _FASTEST_PACKETS:
+        raise BadValue(f"{what} is {value!r}; allowed are numbers above zero, at most 10^10")
     return float(value)

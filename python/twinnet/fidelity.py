@@ -21,13 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from twinnet.errors import BadValue
 
-__all__ = ["FidelityRecord", "Lateness", "Limit", "Thresholds", "Verdict"]
+__all__ = ["EXACT", "FidelityRecord", "Lateness", "Limit", "Thresholds", "Verdict"]
 
 State = Literal["valid", "doubtful", "invalid"]
+
+EXACT = "exact: the virtual clock waits for every event, so none is ever late"
+"""Why a run on the virtual clock is valid."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,13 @@ class Lateness:
     histogram: tuple[tuple[int, int], ...] = ()
 
 
+def _cpu_by_kind(given: Any) -> dict[str, float]:
+    """CPU seconds by kind; the virtual clock tells one number, for there is one thread."""
+    if isinstance(given, Mapping):
+        return {str(kind): float(seconds) for kind, seconds in cast(Mapping[Any, Any], given).items()}
+    return {"fabric": float(given)} if given else {}
+
+
 @dataclass(frozen=True)
 class FidelityRecord:
     """What a lab measured about itself, since its start or the last reset.
@@ -138,6 +148,10 @@ class FidelityRecord:
         Whether the fabric ran with real-time priority.
     cores
         Cores of the machine.
+    clock
+        ``wall`` or ``virtual``.
+    events, trace_hash
+        On the virtual clock how much happened, and a hash over all of it in its order.
     raw
         The record as the lab gave it.
     """
@@ -155,6 +169,9 @@ class FidelityRecord:
     involuntary_switches: Mapping[str, int]
     realtime: bool
     cores: int
+    clock: str = "wall"
+    events: int = 0
+    trace_hash: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @classmethod
@@ -174,11 +191,14 @@ class FidelityRecord:
             longest_slip_ps=int(spec.get("longest_slip_ps", 0)),
             overload_drops=int(spec.get("overload_drops", 0)),
             ingress_drops=int(spec.get("ingress_drops", 0)),
-            cpu_s=dict(spec.get("cpu_s") or {}),
+            cpu_s=_cpu_by_kind(spec.get("cpu_s")),
             steal_s=float(spec.get("steal_s", 0.0)),
             involuntary_switches=dict(spec.get("involuntary_switches") or {}),
             realtime=bool(spec.get("realtime", False)),
             cores=int(spec.get("cores", 1)),
+            clock=str(spec.get("clock", "wall")),
+            events=int(spec.get("events", 0)),
+            trace_hash=str(spec.get("trace_hash", "")),
             raw=dict(spec),
         )
 
@@ -201,6 +221,8 @@ class FidelityRecord:
 
     def verdict(self, thresholds: Thresholds | None = None) -> Verdict:
         """Return whether the run can be trusted by `thresholds` (the defaults when nothing is given)."""
+        if self.clock == "virtual":
+            return Verdict("valid", (EXACT,))
         limits = thresholds or Thresholds()
         checks = (
             (limits.lateness_p999_ns, self.lateness_ns.p999, "one frame in 1000 was late by more than {:.3g} ms", 1e-6),

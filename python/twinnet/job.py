@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from twinnet.errors import BadValue, LabError, ProgramFailed, TimeLimit
-from twinnet.lab_connection import LabConnection, PendingReply
+from twinnet.lab_connection import LabRequests, PendingReply
 from twinnet.units import duration_ps, format_duration
 
 __all__ = ["DEVNULL", "PIPE", "Completed", "Ending", "Job", "command_argv", "start_job"]
@@ -88,7 +88,7 @@ class Job:
         Binary streams where `PIPE` was asked for, otherwise ``None``.
     """
 
-    def __init__(self, connection: LabConnection, host: str, argv: Sequence[str], started: Mapping[str, Any]) -> None:
+    def __init__(self, connection: LabRequests, host: str, argv: Sequence[str], started: Mapping[str, Any]) -> None:
         self._connection = connection
         self.host = host
         self.argv = tuple(argv)
@@ -273,7 +273,7 @@ def _shell_operator(command: str) -> str | None:
 
 
 def start_job(
-    connection: LabConnection,
+    connection: LabRequests,
     host: str,
     argv: Sequence[str],
     streams: Sequence[Stream],

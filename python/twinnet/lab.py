@@ -6,29 +6,37 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
-from twinnet.errors import BadValue, LabClosed, LabError
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
 from twinnet.fidelity import FidelityRecord
 from twinnet.job import DEVNULL, PIPE, Completed, Job
-from twinnet.lab_connection import LabConnection, connect
+from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
-from twinnet.units import duration_ps, size_bytes
+from twinnet.ranges import moment_ps
+from twinnet.units import duration_ps, format_duration, size_bytes
+from twinnet.virtual_connection import VirtualConnection, no_programs
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
 
 _STOP_PATIENCE_S = 10.0
+_SHORTEST_SAMPLE_PS = 1_000_000
 
 
 class Lab:
-    """A lab on the wall clock; made by :meth:`twinnet.Network.emulate`, started by ``with``.
+    """A network that is running; started by ``with``. On the wall clock (:meth:`twinnet.Network.emulate`) hosts are
+    real and time passes by itself; on the virtual clock (:meth:`twinnet.Network.simulate`) hosts are models and time
+    passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
 
     Parameters
     ----------
@@ -37,30 +45,53 @@ class Lab:
     name
         The name under which other terminals find it; chosen when nothing is said.
     interface
-        ``tap``, ``veth`` or ``auto``.
+        ``tap``, ``veth`` or ``auto``; on the wall clock only.
+    clock
+        ``wall`` or ``virtual``.
+    seed
+        The seed of all randomness in the place of the network's.
     options
-        Further options of the lab process, handed on as they are.
+        Further options of the lab process, handed on as they are; on the wall clock only.
 
     Attributes
     ----------
+    clock
+        ``wall`` or ``virtual``.
     started
-        What the lab process told when it started: ``pid``, ``hosts``, ``setup_ms``, ``interface``, ``realtime``.
+        What the lab told when it started: ``hosts``, ``setup_ms``, and on the wall clock ``pid``, ``interface``,
+        ``realtime``.
     """
 
     def __init__(
-        self, network: Network | None, name: str | None = None, interface: str = "auto", **options: Any
+        self,
+        network: Network | None,
+        name: str | None = None,
+        interface: str = "auto",
+        clock: Literal["wall", "virtual"] = "wall",
+        seed: int | None = None,
+        **options: Any,
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
             raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
+        if clock == "virtual" and (name is not None or interface != "auto"):
+            raise BadValue(
+                "a lab on the virtual clock has neither a name nor interfaces of the kernel",
+                "leave them away, or use net.emulate()",
+            )
+        if clock == "virtual" and options:
+            raise BadValue(f"a lab on the virtual clock has no option {min(options)!r}", "leave it away")
         self._network = network
         self._name = name
+        self.clock: Literal["wall", "virtual"] = clock
+        self._seed = seed
         self._options = {"interface": interface, **options}
-        self._connection: LabConnection | None = None
+        self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
+        self._equals: Counter[str] = Counter()
         self.started: Mapping[str, Any] = {}
 
     def open(self) -> Lab:
@@ -68,6 +99,14 @@ class Lab:
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
         spec = self._network.to_spec()
+        if self._seed is not None:
+            spec["seed"] = self._seed
+        if self.clock == "virtual":
+            begin_s = time.monotonic()
+            self._connection = VirtualConnection(spec)
+            hosts = sum(node["kind"] == "host" for node in spec["nodes"])
+            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
+            return self
         self._process = LabProcess(self._name)
         self._name, self._connection = self._process.name, self._process.connection
         try:
@@ -89,7 +128,7 @@ class Lab:
         wanted = self._options.get("realtime", "auto") == "auto"
         return self._process is not None and wanted and self._process.promote()
 
-    def adopt(self, connection: LabConnection) -> None:
+    def adopt(self, connection: LabRequests) -> None:
         """Use `connection` to a lab that runs already."""
         self._connection = connection
 
@@ -117,6 +156,8 @@ class Lab:
     @property
     def name(self) -> str:
         """The name under which other terminals find the lab."""
+        if self.clock == "virtual":
+            raise NotAvailable("a lab on the virtual clock lives in its program and has no name", "use net.emulate()")
         if self._name is None:
             raise LabClosed("the lab has no name before it is started", "enter it with: with net.emulate() as lab:")
         return self._name
@@ -124,15 +165,18 @@ class Lab:
     @property
     def pid(self) -> int:
         """The lab process as its owner sees it; raises `LabClosed` when it is not ours or not running."""
+        if self.clock == "virtual":
+            raise NotAvailable("a lab on the virtual clock has no process of its own", "use os.getpid()")
         if self._process is None:
             raise LabClosed("the lab process belongs to another program, or is not running", "ask its owner")
         return self._process.pid
 
     @property
-    def connection(self) -> LabConnection:
-        """The connection to the lab process; raises `LabClosed` before the start."""
+    def connection(self) -> LabRequests:
+        """What answers the requests of the lab protocol; raises `LabClosed` before the start."""
         if self._connection is None:
-            raise LabClosed("the lab is not running yet", "enter it with: with net.emulate() as lab:")
+            how = "emulate" if self.clock == "wall" else "simulate"
+            raise LabClosed("the lab is not running yet", f"enter it with: with net.{how}() as lab:")
         return self._connection
 
     @property
@@ -176,8 +220,9 @@ class Lab:
         return LabLink(self, a, b)
 
     def at(self, when: str) -> LabMoment:
-        """Return the moment `when` after the lab's start: ``lab.at("2 s").link("h1", "s1").set(up=False)``."""
-        return LabMoment(self, duration_ps(when, "time"))
+        """Return the moment `when` after the lab's start: ``lab.at("2 s").link("h1", "s1").set(up=False)``. Raises
+        `BadValue` when it is past."""
+        return LabMoment(self, self._moment_ps(when))
 
     def now(self) -> float:
         """Return the lab's time in seconds since its start."""
@@ -188,13 +233,25 @@ class Lab:
         return int(self.connection.request("now")["now_ps"])
 
     def run_until(self, when: str) -> None:
-        """Wait until the lab's clock shows `when` (on the wall clock time passes by itself)."""
-        until_ps = duration_ps(when, "time")
+        """Go on until the lab's clock shows `when`: on the virtual clock by doing all that happens until then, on the
+        wall clock by waiting."""
+        until_ps = moment_ps(when)
+        if self.clock == "virtual":
+            if until_ps > self.now_ps():
+                self.connection.request("advance", until_ps=until_ps)
+            return
         while (left_ps := until_ps - self.now_ps()) > 0:
             if self.connection.wait_closed(left_ps / 1e12):
                 raise LabClosed(
                     f"the lab ended before its clock showed {when}", "its last words are on its standard error"
                 )
+
+    def while_time_passes(self, look_up: Callable[[int], bool]) -> None:
+        """On the virtual clock, have `look_up` called with the lab's time in picoseconds several times a second while
+        :meth:`run_until` or :meth:`wait` let time pass; when it returns true they return early."""
+        connection = self.connection
+        if isinstance(connection, VirtualConnection):
+            connection.looked_up = look_up
 
     def links(self) -> list[Mapping[str, Any]]:
         """Return configuration and counters of every link and direction, in the form of the lab protocol."""
@@ -209,33 +266,59 @@ class Lab:
         return list(self.connection.request("jobs"))
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
-        """Return how well the lab kept its schedule so far; with `reset` the record begins anew."""
+        """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
+        nothing is ever late: the record tells how much happened, since the start."""
         record = FidelityRecord.from_spec(self.connection.request("fidelity"))
-        if reset:
+        if reset and self.clock == "wall":
             self.connection.request("fidelity.reset")
         return record
 
-    def start(self, traffic: App | Flow, at: str | None = None) -> AppHandle:
+    @property
+    def trace_hash(self) -> str:
+        """A hash over all events so far, in their order: 16 hexadecimal digits. Equal hashes mean equal runs.
+
+        Raises
+        ------
+        NotAvailable
+            On the wall clock, where no two runs have the same events.
+        """
+        if self.clock == "wall":
+            raise NotAvailable(
+                "the wall clock has no trace hash: real hosts never do the same twice", "use net.simulate()"
+            )
+        return self.fidelity().trace_hash
+
+    def start(self, traffic: App | Flow, at: str | None = None, name: str | None = None) -> AppHandle:
         """Start traffic now, or at the lab's time `at`. A receiver that an earlier flow started is shared.
+
+        Parameters
+        ----------
+        traffic
+            An app, or a flow of a sender and the receiver that it needs.
+        at
+            When it begins; `BadValue` when that is past.
+        name
+            What its randomness is derived from, with the lab's seed. Without one it is its host, kind, target and
+            port, and how many equal ones were started before: so another flow leaves this one's randomness as it was.
 
         Examples
         --------
         ``flow = lab.start(tn.apps.tcp_bulk("h1", "h4", duration="10 s"))``, then ``lab.wait([flow])`` and
         ``flow.report().throughput_bps``.
         """
-        at_ps = duration_ps(at, "time") if at is not None else None
+        at_ps = self._moment_ps(at) if at is not None else None
         if isinstance(traffic, App):
             flow = self._flow_number(traffic)
-            number = self._start(traffic, flow, at_ps)
+            number = self._start(traffic, flow, at_ps, name)
             return AppHandle(self, None, number, None) if traffic.receives else AppHandle(self, number, None, flow)
         receiver = self.start_receiver(traffic.receiver)
         flow = self._flow_number(traffic.sender)
-        return AppHandle(self, self._start(traffic.sender, flow, at_ps), receiver, flow)
+        return AppHandle(self, self._start(traffic.sender, flow, at_ps, name), receiver, flow)
 
     def wait(self, apps: Iterable[AppHandle], until: str | None = None) -> bool:
         """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
         numbers = [handle.app for handle in apps]
-        until_ps = duration_ps(until, "time") if until is not None else None
+        until_ps = moment_ps(until) if until is not None else None
         return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
@@ -263,16 +346,19 @@ class Lab:
         self.layout.port(interface)
         limit_bytes = size_bytes(limit, "limit") if limit is not None else None
         snap_bytes = size_bytes(snap, "snap") if snap is not None else None
+        settings: dict[str, Any] = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise BadValue(f"the capture file {path!r} cannot be written: {error.strerror}") from None
         try:
-            number = self.connection.request(
-                "capture.start", [file], port=interface, limit_bytes=limit_bytes, snap=snap_bytes
-            )["capture"]
+            if self.clock == "virtual":
+                answer = self.connection.request("capture.start", path=str(Path(path).resolve()), **settings)
+            else:
+                answer = self.connection.request("capture.start", [file], **settings)
         finally:
             os.close(file)
+        number = answer["capture"]
         return Capture(self, int(number), path)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> int:
@@ -280,7 +366,7 @@ class Lab:
         :meth:`samples`."""
         for interface in interfaces:
             self.layout.port(interface)
-        length = duration_ps(interval, "interval")
+        length = _sampling_ps(interval)
         return int(self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))["sampler"])
 
     def samples(self, sampler: int) -> Mapping[str, Any]:
@@ -297,7 +383,24 @@ class Lab:
         # Several clients of one lab choose numbers at once: the process number keeps them apart.
         return (os.getpid() & 0xFFFF) << 16 | self._flows if not self._owner else self._flows
 
-    def _start(self, app: App, flow: int | None, at_ps: int | None) -> int:
+    def _moment_ps(self, when: str) -> int:
+        """The moment `when` of the lab's clock, which must not be past."""
+        at_ps, now_ps = moment_ps(when), self.now_ps()
+        if at_ps < now_ps:
+            raise BadValue(
+                f"the moment {when!r} is past: the lab's clock shows {format_duration(now_ps)}",
+                "name a later moment, or none for now",
+            )
+        return at_ps
+
+    def require_programs(self, host: str) -> None:
+        """Raise `NotAvailable` when `host` is a model, which runs no programs."""
+        if self.clock == "virtual":
+            raise no_programs(host)
+        if self.layout.node(host, "host").get("model"):
+            raise no_programs(host, "wall")
+
+    def _start(self, app: App, flow: int | None, at_ps: int | None, name: str | None = None) -> int:
         self.layout.node(app.host, "host")
         fields = dict(app.fields)
         if "to" in fields:
@@ -305,13 +408,23 @@ class Lab:
         if "flow" in fields:
             fields["flow"] = flow
         wanted = {"kind": app.kind, **fields}
-        seed = self._seed_of(app, flow)
+        seed = self._seed_of(app, flow, name)
         return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
 
-    def _seed_of(self, app: App, flow: int | None) -> int:
+    def _seed_of(self, app: App, flow: int | None, name: str | None) -> int:
         """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same
         whatever other apps there are."""
-        text = json.dumps([self.layout.spec.get("seed", 0), app.host, app.kind, app.fields.get("port"), flow])
+        seed = self.layout.spec.get("seed", 0)
+        stable: list[Any] = [app.kind, name] if name is not None else [
+            app.host, app.kind, app.fields.get("to"), app.fields.get("port")
+        ]  # fmt: skip
+        if not self._owner:
+            # Other clients of the lab may have started equal ones, and their numbers are apart.
+            stable.append(flow)
+        key = json.dumps(stable)
+        equal = self._equals[key]
+        self._equals[key] += 1
+        text = json.dumps([seed, *stable, equal])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
     def start_receiver(self, app: App) -> int:
@@ -327,6 +440,13 @@ class Lab:
         number = self._start(app, None, None)
         self._receivers[key] = (app, number)
         return number
+
+
+def _sampling_ps(interval: str) -> int:
+    length = duration_ps(interval, "interval")
+    if length < _SHORTEST_SAMPLE_PS:
+        raise BadValue(f"the interval {interval!r} is too short; ports are sampled every microsecond at most")
+    return length
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import os
 import socket
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
 
-__all__ = ["LabConnection", "PendingReply", "connect"]
+__all__ = ["LabConnection", "LabRequests", "PendingReply", "connect"]
 
 PACKET_LIMIT_BYTES = 128 * 1024
 """A larger message travels as a memfd."""
@@ -35,6 +35,13 @@ class PendingReply:
         self._reply: dict[str, Any] | None = None
         self._notify: int | None = None
         self._lock = threading.Lock()
+
+    @classmethod
+    def come(cls, reply: dict[str, Any]) -> PendingReply:
+        """Return the answer `reply`, which is here already."""
+        pending = cls()
+        pending._settle(reply)
+        return pending
 
     def result(self, timeout_s: float | None = None) -> Any:
         """Wait for the answer and return its value.
@@ -84,6 +91,31 @@ class PendingReply:
 def _refusal(reply: dict[str, Any]) -> LabError:
     error = reply["error"]
     return LabError(str(error.get("message", "")), str(error.get("remedy", "")), str(error.get("name", "LabError")))
+
+
+class LabRequests(Protocol):
+    """What answers the requests of the lab protocol: a connection to a lab process, or a lab in this process."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the lab has ended."""
+        ...
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
+        ...
+
+    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
+        """Return the value of the answer to the request `do` with `fields`."""
+        ...
+
+    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
+        """Ask and return at once."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...
 
 
 class LabConnection:

@@ -73,7 +73,7 @@ class Layout:
 
 
 class LabHost:
-    """A host of a running lab, in which programs run."""
+    """A host of a running lab. Programs run in real ones; a model runs apps only."""
 
     def __init__(self, lab: Lab, name: str) -> None:
         self._lab = lab
@@ -121,7 +121,10 @@ class LabHost:
         ------
         TimeLimit
             When it did not end within `timeout`; ``completed`` has what it wrote.
+        NotAvailable
+            When the host is a model, as all are on the virtual clock.
         """
+        self._lab.require_programs(self.name)
         limit = duration_ps(timeout, "timeout") if timeout is not None else None
         argv = command_argv(command, shell)
         streams = (PIPE if input is not None else DEVNULL, PIPE, PIPE)
@@ -152,6 +155,7 @@ class LabHost:
         limit
             After this time the program is killed.
         """
+        self._lab.require_programs(self.name)
         limit_ps = duration_ps(limit, "limit") if limit is not None else None
         argv = command_argv(command, shell)
         return start_job(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.units import duration_ps, format_duration, probability, rate_bps
+from twinnet.ranges import line_rate_bps, way_ps
+from twinnet.units import format_duration, probability
 
 __all__ = ["DEFAULT_DIRECTION", "FRAMINGS", "GilbertElliott", "Jitter", "JitterTable", "direction_spec"]
 
@@ -56,7 +57,7 @@ class Jitter:
                 f"the jitter distribution {self.distribution!r} is not known",
                 did_you_mean(str(self.distribution), DISTRIBUTIONS),
             )
-        return {"distribution": self.distribution, "scale_ps": duration_ps(self.scale, "jitter")}
+        return {"distribution": self.distribution, "scale_ps": way_ps(self.scale, "jitter")}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class JitterTable:
         """Return the form of the lab protocol."""
         if isinstance(self.values, str) or not 1 <= len(self.values) <= 65536:
             raise BadValue("a jitter table has 1 to 65536 durations", 'write for example values=["0 s", "1 ms"]')
-        return {"distribution": "table", "values_ps": [duration_ps(value, "jitter value") for value in self.values]}
+        return {"distribution": "table", "values_ps": [way_ps(value, "jitter value") for value in self.values]}
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def jitter_spec(value: object) -> dict[str, Any] | None:
         scale, _, distribution = value.strip().rpartition(" ")
         if distribution.replace("-", "_") in DISTRIBUTIONS and scale:
             return Jitter(scale, distribution.replace("-", "_")).to_spec()
-    return {"distribution": "uniform", "scale_ps": duration_ps(value, "jitter")}
+    return {"distribution": "uniform", "scale_ps": way_ps(value, "jitter")}
 
 
 def loss_spec(value: object) -> dict[str, Any] | None:
@@ -164,9 +165,9 @@ def _flag(value: object, what: str) -> bool:
 
 
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "rate": ("rate_bps", lambda value: None if value is None else rate_bps(value, "rate")),
+    "rate": ("rate_bps", lambda value: None if value is None else line_rate_bps(value)),
     "framing": ("framing", _framing),
-    "delay": ("delay_ps", lambda value: duration_ps(value, "delay")),
+    "delay": ("delay_ps", lambda value: way_ps(value, "delay")),
     "jitter": ("jitter", jitter_spec),
     "reorder": ("reorder", lambda value: _flag(value, "reorder")),
     "loss": ("loss", loss_spec),

@@ -18,7 +18,6 @@ from twinnet.errors import (
     BadValue,
     DuplicateLink,
     DuplicateName,
-    NotAvailable,
     PortInUse,
     UnknownNode,
     did_you_mean,
@@ -27,7 +26,7 @@ from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec
 from twinnet.nodes import Host, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
-from twinnet.units import duration_ps
+from twinnet.ranges import moment_ps, way_ps
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
@@ -62,9 +61,7 @@ class Network:
     """
 
     def __init__(self, seed: int = 1) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
-            raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
-        self.seed = seed
+        self.seed = _checked_seed(seed)
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}
@@ -126,6 +123,7 @@ class Network:
         gateway: str | None = None,
         routes: Sequence[tuple[str, str]] = (),
         sysctls: Mapping[str, str | int] | None = None,
+        model: bool = False,
     ) -> Host:
         """Add a host.
 
@@ -144,6 +142,9 @@ class Network:
             Further routes: destination prefix and next hop.
         sysctls
             Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``.
+        model
+            Whether it is a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual
+            clock every host is one.
         """
         self._free_name(name)
         number = self._hosts + 1
@@ -161,6 +162,7 @@ class Network:
             mac=addressing.checked_mac(mac) if mac is not None else None,
             routes=_checked_routes(every_route),
             sysctls=_checked_sysctls(sysctls),
+            model=_flag(model, "model"),
         )
         self._claim(name, addresses, host.mac)
         self._hosts += 1
@@ -172,18 +174,24 @@ class Network:
         name: str,
         routes: Sequence[tuple[str, str]] = (),
         sysctls: Mapping[str, str | int] | None = None,
+        model: bool = False,
     ) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
         Parameters
         ----------
-        name, routes, sysctls
+        name, routes, sysctls, model
             As for :meth:`host`.
         """
         self._free_name(name)
-        checked = _checked_routes(routes)
         router = Router(
-            self, name, number=self._routers + 1, routes=checked, sysctls=_checked_sysctls(sysctls), forwarding=True
+            self,
+            name,
+            number=self._routers + 1,
+            routes=_checked_routes(routes),
+            sysctls=_checked_sysctls(sysctls),
+            forwarding=True,
+            model=_flag(model, "model"),
         )
         self._routers += 1
         self._nodes[name] = router
@@ -225,7 +233,7 @@ class Network:
             dpid=number,
             fail_mode=fail_mode,
             flows=tuple(checked_flow(flow) for flow in flows),
-            delay_ps=duration_ps(delay, "delay"),
+            delay_ps=way_ps(delay, "delay"),
         )
         self._dpids[number] = name
         self._nodes[name] = switch
@@ -302,8 +310,7 @@ class Network:
             )
         if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
             raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
-        if not isinstance(up, bool):
-            raise BadValue(f"up is {up!r}; allowed are True and False")
+        _flag(up, "up")
         for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
             if given is not None and not isinstance(given, Queue):
                 raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
@@ -353,7 +360,7 @@ class Network:
     def at(self, when: str) -> NetworkMoment:
         """Return the moment `when` after the start, to schedule changes: ``net.at("2 s").link("h1",
         "s1").set(up=False)``."""
-        return NetworkMoment(self, duration_ps(when, "time"))
+        return NetworkMoment(self, moment_ps(when))
 
     def to_spec(self) -> dict[str, Any]:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
@@ -381,9 +388,18 @@ class Network:
         return Lab(self, name=name, interface=interface, **options)
 
     def simulate(self, seed: int | None = None) -> Lab:
-        """Raise `NotAvailable`: the virtual clock is not part of this version."""
-        del seed
-        raise NotAvailable("the virtual clock is not part of this version", "use net.emulate() for the wall clock")
+        """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with
+        ``with``. The same network, seed, traffic and version give the same events on every machine.
+
+        Parameters
+        ----------
+        seed
+            The seed of all randomness; the network's own when nothing is said.
+        """
+        from twinnet.lab import Lab
+
+        chosen = self.seed if seed is None else _checked_seed(seed)
+        return Lab(self, clock="virtual", seed=chosen)
 
     def _free_name(self, name: object) -> None:
         checked = addressing.checked_name(name)
@@ -518,6 +534,18 @@ def _switch_port_number(switch: Switch, number: int | None, end: str) -> int:
     if number in taken:
         raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
     return number
+
+
+def _checked_seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
+        raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
+    return seed
+
+
+def _flag(value: object, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise BadValue(f"{what} is {value!r}; allowed are True and False")
+    return value
 
 
 def _checked_routes(routes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -83,6 +83,8 @@ class Host(Node):
         Kernel settings of the host's network namespace.
     forwarding
         Whether it forwards packets: a router.
+    model
+        Whether it is a model inside the fabric on the wall clock too; on the virtual clock every host is.
     """
 
     number: int = 0
@@ -91,6 +93,7 @@ class Host(Node):
     routes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     sysctls: Mapping[str, str] = field(default_factory=dict[str, str])
     forwarding: bool = False
+    model: bool = False
 
     @property
     def ip(self) -> str | None:
@@ -112,6 +115,7 @@ class Host(Node):
             "kind": "host",
             "name": self.name,
             "forwarding": self.forwarding,
+            "model": self.model,
             "ports": [port.to_spec() for port in self.ports],
             "routes": [{"to": to, "via": via} for to, via in self.routes],
             "sysctls": dict(self.sysctls),

@@ -26,6 +26,7 @@ __all__ = [
     "describe",
     "hedges_g",
     "holm",
+    "kolmogorov_smirnov",
     "mann_whitney_u",
     "quantile",
     "shapiro_wilk",
@@ -320,6 +321,18 @@ def mann_whitney_u(first: Samples, second: Samples) -> TestResult:
     a, b = (_vector(first, 1, "the Mann-Whitney test"), _vector(second, 1, "the Mann-Whitney test"))
     result = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return TestResult("Mann-Whitney U", float(result.statistic), float(result.pvalue))
+
+
+def kolmogorov_smirnov(first: Samples, second: Samples) -> TestResult:
+    """Kolmogorov-Smirnov test of two samples, two-sided (Smirnov 1939): exact for up to 200 samples, else asymptotic.
+
+    The statistic is the largest distance of the two empirical distribution functions.
+    """
+    stats = _scipy("scipy.stats")
+    what = "the Kolmogorov-Smirnov test"
+    a, b = _vector(first, 1, what), _vector(second, 1, what)
+    result = stats.ks_2samp(a, b, method="exact" if max(a.size, b.size) <= 200 else "asymp")
+    return TestResult("Kolmogorov-Smirnov", float(result.statistic), float(result.pvalue))
 
 
 def hedges_g(first: Samples, second: Samples) -> Effect:

@@ -233,6 +233,7 @@ class HostModel(_Strict):
     gateway: str | None = None
     routes: list[RouteModel] = []
     sysctls: dict[str, str | int] = {}
+    model: Annotated[bool, Field(strict=True)] = False
 
 
 class RouterModel(_Strict):
@@ -240,6 +241,7 @@ class RouterModel(_Strict):
 
     routes: list[RouteModel] = []
     sysctls: dict[str, str | int] = {}
+    model: Annotated[bool, Field(strict=True)] = False
 
 
 class SwitchModel(_Strict):

@@ -4,10 +4,9 @@
 //! machine. The variants of [`Class`] are in the order in which events of one moment are handled: **do not reorder them**,
 //! every trace hash would change.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use twinnet_units::Time;
+
+use crate::heap::Heap;
 
 /// What kind of thing happens; see the module's description for why the order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +24,8 @@ pub enum Class {
     Arrival,
     /// A switch has thought long enough about a frame.
     Forward,
+    /// A timer of a model host is due: what has arrived at this moment comes before it.
+    Timer,
     /// Counters are sampled: after everything else of this moment.
     Sample,
 }
@@ -43,18 +44,27 @@ pub struct Event {
 /// The events to come. Each element has at most a few events in here: frames in flight wait in their link's own queue.
 #[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Keys whose order is the order of events: 64 bits of time, 4 of class, 28 of tie-break, 32 of element.
+    heap: Heap,
     seed: u64,
 }
 
-const CLASSES: [Class; 7] =
-    [Class::Change, Class::Timeout, Class::Departure, Class::QueueReady, Class::Arrival, Class::Forward, Class::Sample];
+const CLASSES: [Class; 8] = [
+    Class::Change,
+    Class::Timeout,
+    Class::Departure,
+    Class::QueueReady,
+    Class::Arrival,
+    Class::Forward,
+    Class::Timer,
+    Class::Sample,
+];
 
 impl EventQueue {
     /// An empty queue whose ties are broken by `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { heap: BinaryHeap::new(), seed }
+        Self { heap: Heap::default(), seed }
     }
 
     /// Adds an event.
@@ -64,24 +74,28 @@ impl EventQueue {
     /// phase effects").
     pub fn push(&mut self, at: Time, class: Class, element: u32) {
         let tie = mix(self.seed ^ at.as_ps() ^ (u64::from(element) << 32 | u64::from(element)));
-        self.heap.push(Reverse((at.as_ps(), u64::from(class as u8) << 60 | tie >> 4, element)));
+        let rest = u64::from(class as u8) << 60 | tie >> 36 << 32 | u64::from(element);
+        self.heap.push(u128::from(at.as_ps()) << 64 | u128::from(rest));
     }
 
     /// When the next event happens.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((at, _, _))| Time::from_ps(*at))
+        self.heap.least().map(time_of)
     }
 
     /// Takes the next event that happens at `until` or before.
     pub fn pop_until(&mut self, until: Time) -> Option<Event> {
-        match self.heap.peek() {
-            Some(Reverse((at, _, _))) if *at <= until.as_ps() => {}
-            _ => return None,
-        }
-        let Reverse((at, key, element)) = self.heap.pop()?;
-        Some(Event { at: Time::from_ps(at), class: CLASSES[(key >> 60) as usize], element })
+        let key = self.heap.peek().filter(|key| time_of(*key) <= until)?;
+        self.heap.take();
+        let class = CLASSES[(key as u64 >> 60) as usize & (CLASSES.len() - 1)];
+        Some(Event { at: time_of(key), class, element: key as u32 })
     }
+}
+
+/// The time in a key.
+fn time_of(key: u128) -> Time {
+    Time::from_ps((key >> 64) as u64)
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit changes every output bit.

@@ -4,8 +4,12 @@
 
 mod engine;
 mod event;
+mod heap;
+pub mod host;
 pub mod impair;
+pub mod lab;
 mod link;
+mod pool;
 pub mod queue;
 pub mod switch;
 mod tree;
@@ -15,3 +19,4 @@ pub use engine::{
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
 };
 pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
+pub use pool::FramePool;

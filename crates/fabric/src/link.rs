@@ -184,10 +184,13 @@ pub(crate) struct Direction {
     pub(crate) longest_frame: u64,
     pub(crate) feed: Feed,
     pub(crate) impairments: Impairments,
-    /// What the serialiser is sending; `None` when it is idle.
-    pub(crate) sending: Option<Box<Frame>>,
-    /// When the last bit of `sending` leaves.
+    /// Until when the serialiser is busy: the end of the last frame's inter-frame gap. What it sends is among `in_flight` already.
     pub(crate) busy_until: Time,
+    /// When a `Departure` event is due, at which the next frame is begun; events that do not match are stale. There is none
+    /// while nothing waits.
+    pub(crate) departure_at: Option<Time>,
+    /// What the frame on the serialiser adds to the counters once it has left.
+    leaving: Option<Leaving>,
     /// The rest of a train whose front is being sent.
     pub(crate) rest: Option<Box<Frame>>,
     /// When a `QueueReady` event is due; events that do not match are stale.
@@ -196,7 +199,81 @@ pub(crate) struct Direction {
     pub(crate) counters: DirectionCounters,
 }
 
+/// A train on the serialiser, as the counters will see it.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    at: Time,
+    frames: u64,
+    link_bytes: u64,
+    wire_bytes: u64,
+}
+
 impl Direction {
+    pub(crate) fn new(from: u32, to: u32, config: DirectionConfig, feed: Feed, impairments: Impairments) -> Self {
+        Self {
+            from,
+            to,
+            config,
+            up: true,
+            longest_frame: u64::MAX,
+            feed,
+            impairments,
+            busy_until: Time::ZERO,
+            departure_at: None,
+            leaving: None,
+            rest: None,
+            ready_at: None,
+            in_flight: InFlight::default(),
+            counters: DirectionCounters::default(),
+        }
+    }
+
+    /// Whether the serialiser can begin a frame.
+    pub(crate) fn is_idle(&self, now: Time) -> bool {
+        self.busy_until <= now
+    }
+
+    /// `frame` will have left at `at`: it is counted from then on.
+    pub(crate) fn leaves(&mut self, frame: &Frame, at: Time, now: Time) {
+        self.counters = self.counters_at(now);
+        let frames = frame.frames();
+        let (link_bytes, wire_bytes) = (frame.link_bytes(), frame.wire_bytes(self.config.framing));
+        self.leaving = Some(Leaving { at, frames, link_bytes, wire_bytes });
+    }
+
+    /// The counters as they stand at `now`.
+    pub(crate) fn counters_at(&self, now: Time) -> DirectionCounters {
+        let mut counters = self.counters;
+        if let Some(leaving) = self.leaving.filter(|leaving| leaving.at <= now) {
+            counters.frames += leaving.frames;
+            counters.link_bytes += leaving.link_bytes;
+            counters.wire_bytes += leaving.wire_bytes;
+        }
+        counters
+    }
+
+    /// Takes everything off the line: what is on the wire, on the serialiser and waiting. Returns how many frames that were.
+    pub(crate) fn cut(&mut self, now: Time) -> u64 {
+        self.counters = self.counters_at(now);
+        self.leaving = None;
+        self.busy_until = self.busy_until.min(now);
+        self.departure_at = None;
+        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |frame| frame.frames());
+        if let Feed::Queue(queue) = &mut self.feed {
+            lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
+        }
+        lost
+    }
+
+    /// Whether a frame waits for the serialiser; `waits` tells of an interface.
+    pub(crate) fn has_waiting(&self, waits: impl FnOnce() -> bool) -> bool {
+        self.rest.is_some()
+            || match &self.feed {
+                Feed::Queue(queue) => !queue.is_empty(),
+                Feed::Interface => waits(),
+            }
+    }
+
     pub(crate) fn backlog(&self) -> Backlog {
         let mut backlog = match &self.feed {
             Feed::Queue(queue) => queue.backlog(),

@@ -96,8 +96,8 @@ fn a_lone_frame_takes_its_serialisation_time_then_the_delay() {
     bench.join(a, b, &link("2 Mbit", "10 ms"));
     bench.send(Time::ZERO, a, frame(1, 2, 1512));
     bench.finish(Time::from_ns(1_000_000_000));
-    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms.
-    assert_eq!(bench.hosts.arrived[0].1, Time::from_ns(16_144_000));
+    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms; the frame is there before the 12 bytes of gap, 48 us, are over.
+    assert_eq!(bench.hosts.arrived[0].1, Time::from_ns(16_144_000 - 48_000));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn no_frame_of_a_burst_goes_faster_than_the_line_not_even_the_first() {
     }
     bench.finish(Time::from_ns(1_000_000_000));
     for (index, (_, at, _)) in bench.hosts.arrived.iter().enumerate() {
-        assert_eq!(at.as_ps(), 123_040_000 * (index as u64 + 1));
+        assert_eq!(at.as_ps(), 123_040_000 * (index as u64 + 1) - 960_000);
     }
     assert_eq!(bench.hosts.arrived.len(), 100);
 }
@@ -133,8 +133,10 @@ fn over_a_chain_of_switches_the_delays_add_up_to_the_picosecond() {
     }
     bench.send(Time::ZERO, a, frame(1, 2, 1000));
     bench.finish(Time::from_ns(1_000_000_000));
-    let expected: u64 =
-        rates.iter().map(|rate| rate.parse::<twinnet_units::Rate>().unwrap().serialise(1024).as_ps() + 3_000_000).sum();
+    let expected: u64 = rates
+        .iter()
+        .map(|rate| rate.parse::<twinnet_units::Rate>().unwrap().serialise(1024 - 12).as_ps() + 3_000_000)
+        .sum();
     assert_eq!(bench.hosts.arrived.len(), 1);
     assert_eq!(bench.hosts.arrived[0].1.as_ps(), expected);
 }
@@ -149,6 +151,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         let queue: QueueConfig = serde_json::from_str(r#"{"kind":"fifo","limit_frames":100000}"#).unwrap();
         bench.fabric.join((a, config.clone(), Some(&queue)), (b, config, None), 1500).unwrap();
         let service = 100e-6; // 1226 + 24 bytes at 100 Mbit/s
+        let gap = 0.96e-6; // of which 12 bytes come after the frame
         let mut random = 88_172_645_463_325_252_u64;
         let mut now = 0.0_f64;
         let mut offered = Vec::new();
@@ -166,7 +169,8 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         bench.finish(Time::from_ns(1_000_000_000_000));
         assert_eq!(bench.hosts.arrived.len(), offered.len());
         let waits = bench.hosts.arrived.iter().zip(&offered);
-        let mean = waits.map(|((_, at, _), from)| (*at - *from).as_secs_f64() - service).sum::<f64>() / 200_000.0;
+        let mean =
+            waits.map(|((_, at, _), from)| (*at - *from).as_secs_f64() - (service - gap)).sum::<f64>() / 200_000.0;
         let theory = load / (2.0 * (1.0 - load)) * service;
         // The relative standard error of 200,000 correlated waits stays below a third of each tolerance.
         assert!((mean / theory - 1.0).abs() < tolerance, "load {load}: {mean} against {theory}");
@@ -326,7 +330,7 @@ fn a_change_of_rate_spares_the_frame_whose_first_bit_has_left() {
     bench.send(Time::ZERO, a, frame(1, 2, 1226));
     bench.finish(Time::from_ns(1_000_000_000));
     let times: Vec<u64> = bench.hosts.arrived.iter().map(|(_, at, _)| at.as_ns()).collect();
-    assert_eq!(times, [1_000_000, 1_100_000]);
+    assert_eq!(times, [1_000_000 - 9600, 1_100_000 - 960]);
     assert_eq!(bench.hosts.reconfigured, [(a, twinnet_units::Rate::from_bps(100_000_000))]);
 }
 
@@ -391,5 +395,5 @@ fn a_capture_sees_a_frame_leave_and_arrive_one_propagation_delay_apart() {
     bench.send(Time::ZERO, a, frame(1, 2, 1226));
     bench.finish(Time::from_ns(1_000_000_000));
     let seen: Vec<_> = bench.hosts.captured.iter().map(|(port, way, at, _)| (*port, *way, at.as_ns())).collect();
-    assert_eq!(seen, [(a, Way::Out, 1_000_000), (b, Way::In, 8_000_000)]);
+    assert_eq!(seen, [(a, Way::Out, 990_400), (b, Way::In, 7_990_400)]);
 }

@@ -3,7 +3,6 @@
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
 pub mod agent;
-pub mod assemble;
 pub mod back_pressure;
 pub mod capture;
 pub mod clock;
@@ -14,9 +13,9 @@ pub mod fidelity;
 pub mod ingress;
 pub mod interface;
 pub mod lab_process;
+mod model_apps;
 pub mod namespace;
 pub mod netlink;
-pub mod network;
 mod pacing;
 pub mod programs;
 pub mod realtime;

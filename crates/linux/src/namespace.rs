@@ -16,8 +16,8 @@ use crate::interface::{
     VNET_HEADER_BYTES,
 };
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
-use crate::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 use crate::service::LabError;
+use twinnet_fabric::lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work
 /// under few locks, so more gain little.
@@ -132,7 +132,11 @@ fn prepare(network: &NetworkSpec, kind: InterfaceKind) -> Result<Vec<Task<'_>>, 
     let mut tasks = Vec::new();
     let mut next_index = FIRST_INDEX;
     for (node, spec) in network.nodes.iter().enumerate() {
+        // A model host has no namespace: it lives in the fabric.
         let NodeSpec::Host(host) = spec else { continue };
+        if host.model {
+            continue;
+        }
         let mut packet_sockets = Vec::new();
         if kind == InterfaceKind::Packet {
             for _ in &host.ports {

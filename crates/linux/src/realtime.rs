@@ -11,11 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use twinnet_fabric::{DirectionConfig, Fabric, PortId, Way, World};
+use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
-use crate::assemble::{assemble, Assembly};
 use crate::back_pressure::{most_segments, TokenBucket};
 use crate::capture::Capture;
 use crate::clock::LabClock;
@@ -23,12 +22,15 @@ use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
+use crate::model_apps::LoopApps;
 use crate::netlink::Netlink;
-use crate::network::NetworkSpec;
 use crate::pacing::Pacing;
 use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
+use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_fabric::lab::requests::schedule_described;
+use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
@@ -188,12 +190,11 @@ impl RealtimeFabric {
         let refused = |error: io::Error| {
             LabError::new("FabricFailed", format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
         };
-        let assembly = assemble(spec)?;
+        let mut network = assemble(spec.clone(), Bodies::Described)?;
+        schedule_described(&mut network)?;
         let (sender, receiver) = channel();
         let wake = event_descriptor().map_err(refused)?;
-        let mut fabric_loop =
-            FabricLoop::new(spec, assembly, interfaces, clock, options, receiver, &wake).map_err(refused)?;
-        requests::schedule_described(&mut fabric_loop, &spec.schedule)?;
+        let fabric_loop = FabricLoop::new(network, interfaces, clock, options, receiver, &wake).map_err(refused)?;
         let thread =
             std::thread::Builder::new().name(THREAD_NAME.into()).spawn(move || fabric_loop.run()).map_err(refused)?;
         Ok(Self { sender: Mutex::new(Some(sender)), wake, thread: Some(thread) })
@@ -232,11 +233,10 @@ impl Drop for RealtimeFabric {
 
 /// What the loop's thread owns.
 pub(crate) struct FabricLoop {
-    pub(crate) fabric: Fabric,
+    pub(crate) network: RunningNetwork,
     pub(crate) hosts: Hosts,
-    pub(crate) names: Assembly,
+    pub(crate) apps: LoopApps,
     pub(crate) clock: LabClock,
-    pub(crate) spec: NetworkSpec,
     pub(crate) next_capture: u32,
     /// What the hosts' interfaces had lost when the record of fidelity began.
     pub(crate) losses_before: Arc<Mutex<Losses>>,
@@ -252,16 +252,14 @@ pub(crate) struct FabricLoop {
 
 impl FabricLoop {
     fn new(
-        spec: &NetworkSpec,
-        mut assembly: Assembly,
+        network: RunningNetwork,
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: RealtimeOptions,
         receiver: Receiver<Request>,
         wake: &OwnedFd,
     ) -> io::Result<Self> {
-        let fabric = std::mem::replace(&mut assembly.fabric, Fabric::new(0));
-        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(spec)));
+        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(&network.spec)));
         // SAFETY: no pointers are passed; the result is checked.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if epoll < 0 {
@@ -270,11 +268,11 @@ impl FabricLoop {
         // SAFETY: the descriptor was just created and belongs to nobody else.
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         watch(&epoll, wake.as_raw_fd(), WAKE_TOKEN, libc::EPOLLIN)?;
-        let ports = assembly.port_names.len();
+        let ports = network.names.port_names.len();
         let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
         let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
         for interface in interfaces {
-            let port = assembly.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
+            let port = network.names.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
             let Some(port) = port.map(|port| port.0) else { continue };
             let device = Device::new(interface.fd);
             // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
@@ -290,7 +288,7 @@ impl FabricLoop {
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
         Ok(Self {
-            fabric,
+            network,
             hosts: Hosts {
                 devices,
                 interfaces: held,
@@ -300,9 +298,8 @@ impl FabricLoop {
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
             },
-            names: assembly,
+            apps: LoopApps::new(),
             clock,
-            spec: spec.clone(),
             next_capture: 0,
             losses_before: Arc::default(),
             options,
@@ -325,6 +322,7 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            self.apps.answer_waiters(&self.network, self.clock.now());
             if self.pacing.must_give_up_realtime(self.clock.now()) {
                 give_up_realtime();
             }
@@ -359,7 +357,7 @@ impl FabricLoop {
     /// Lets the fabric catch up with the clock and takes what the hosts have sent; returns whether due events are left.
     fn turn(&mut self) -> bool {
         let now = self.hosts.fabric_time();
-        let late = self.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
+        let late = self.network.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
         let now = if late > self.slip_after {
             self.hosts.record.slip(late);
             self.hosts.behind += late;
@@ -367,22 +365,23 @@ impl FabricLoop {
         } else {
             now
         };
-        let due_left = self.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts);
+        let due_left = self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts);
         if !self.ready.is_empty() {
             let mut ready = std::mem::take(&mut self.ready);
-            ready.retain(|port| self.fabric.readable(*port, &mut self.hosts));
+            ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
             self.ready = ready;
             // What was read may be due at once further on: it is not late for having come while the loop was reading.
-            let now = self.fabric.now();
-            return self.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
+            let now = self.network.fabric.now();
+            return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
         }
         due_left
     }
 
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
     fn idle_time(&self) -> Duration {
-        let Some(next) = self.fabric.next_event() else { return LONGEST_SLEEP };
-        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(LONGEST_SLEEP)
+        let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - self.clock.now()).min(LONGEST_SLEEP));
+        let Some(next) = self.network.fabric.next_event() else { return patience };
+        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -404,15 +403,10 @@ impl FabricLoop {
         let of = |(port, held): (usize, &Option<Held>)| {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
-            let rated = self.fabric.direction_config(port)?.0.rate_bps.is_some();
+            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some();
             Some(Watched { index: held.index, routing: held.routing.clone()?, rated })
         };
         self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
-    }
-
-    /// Changes links at `at` on the wall clock.
-    pub(crate) fn fabric_time_of(&self, at: Time) -> Time {
-        Time::ZERO + (at - (Time::ZERO + self.hosts.behind))
     }
 
     /// Ends a capture without holding up the loop: the disk is waited for elsewhere.

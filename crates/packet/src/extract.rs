@@ -22,6 +22,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of an untagged IPv4 frame without options, up to the header of `protocol`.
+    pub(crate) const fn of_ipv4(protocol: u8) -> Self {
+        Self { l2_5: 0, l3: 14, l4: 34, protocol }
+    }
+
     /// The layout of a frame's bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {

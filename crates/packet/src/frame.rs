@@ -25,6 +25,15 @@ impl Framing {
             Self::None => length,
         }
     }
+
+    /// Bytes at the end of [`Framing::wire_bytes`] that only keep frames apart: the frame has arrived before they are over.
+    #[must_use]
+    pub const fn gap_bytes(self) -> u64 {
+        match self {
+            Self::Ethernet => 12,
+            Self::Hdlc | Self::None => 0,
+        }
+    }
 }
 
 /// How far the checksum of the transport header is done, as `virtio_net_hdr` tells it.

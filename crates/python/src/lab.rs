@@ -13,7 +13,7 @@ use twinnet_linux::service::LabError;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
 
-fn core_error(error: LabError) -> PyErr {
+pub(crate) fn core_error(error: LabError) -> PyErr {
     CoreError::new_err((error.name, error.message, error.remedy))
 }
 

@@ -4,6 +4,7 @@ mod captures;
 mod flows;
 mod lab;
 mod units;
+mod virtual_lab;
 
 use pyo3::prelude::*;
 
@@ -20,6 +21,8 @@ mod _core {
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
     #[pymodule_export]
     use super::units::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
+    #[pymodule_export]
+    use super::virtual_lab::VirtualLab;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

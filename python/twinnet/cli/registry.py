@@ -17,6 +17,7 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("twinnet.cli.study_commands", "run", "Make the runs of a study and tell its answer."),
+    "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Observer, Outcome
 
-__all__ = ["compare", "report", "run", "schema", "studies"]
+__all__ = [
+    "ASK_ABOVE_S",
+    "INTERRUPTED",
+    "compare",
+    "observer_on",
+    "report",
+    "run",
+    "schema",
+    "studies",
+    "study_options",
+]
 
 INTERRUPTED = 130
 ASK_ABOVE_S = 600
@@ -35,32 +45,51 @@ def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
     return settings
 
 
+_Command = Callable[..., Any]
+
+_STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
+    click.argument("study"),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_settings,
+        help="Set a parameter or a path such as time_limit.",
+    ),
+    click.option("--preset", metavar="NAME", help="A size that the study names, such as demo."),
+    click.option(
+        "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Results go to DIR/STUDY.",
+        metavar="DIR",
+    ),
+    click.option(
+        "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side."
+    ),
+)
+
+
+def study_options(command: _Command) -> _Command:
+    """Give `command` what every command that makes runs takes: the study, its changes, where results go."""
+    for option in reversed(_STUDY_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command(short_help="Make the runs of a study and tell its answer.")
-@click.argument("study")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_settings,
-    help="Set a parameter or a path such as time_limit.",
-)
-@click.option("--preset", metavar="NAME", help="A size that the study names, such as demo.")
-@click.option(
-    "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    help="Results go to DIR/STUDY.",
-    metavar="DIR",
-)
-@click.option(
-    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Runs side by side."
-)
+@study_options
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
+@click.option(
+    "--clock",
+    type=click.Choice(["wall", "virtual"]),
+    help="Emulate with real hosts, or simulate with models; what the study says when nothing is said.",
+)
 @click.option(
     "--interface",
     type=click.Choice(["auto", "tap", "veth"]),
@@ -80,6 +109,7 @@ def run(
     out: Path,
     jobs: int,
     order: str | None,
+    clock: str | None,
     interface: str,
     no_report: bool,
     with_invalid: bool,
@@ -98,6 +128,8 @@ def run(
         settings = {**settings, "repetitions": str(repeat)}
     if order is not None:
         settings = {**settings, "order": order}
+    if clock is not None:
+        settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
@@ -131,7 +163,7 @@ def run_study(
         click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
     store = ResultStore(folder)
     store.write_study(study)
-    with _observer(told) as observer:
+    with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs)
     analysis = Analysis(study, store, with_invalid)
     page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
@@ -143,7 +175,8 @@ def run_study(
 
 
 @contextlib.contextmanager
-def _observer(console: Console) -> Generator[Observer]:
+def observer_on(console: Console) -> Generator[Observer]:
+    """What shows progress on `console`: a moving line on a terminal, plain lines elsewhere."""
     from twinnet.report.progress import LiveObserver, PlainObserver
 
     if console.is_terminal:
@@ -194,8 +227,19 @@ _results = click.Path(file_okay=False, path_type=Path)
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
     """Write one self-contained HTML page, figures (SVG, PDF, PNG) and tables (CSV, LaTeX) of RESULTS.
 
-    RESULTS is the folder that `twinnet run` wrote, such as results/tcp-udp-queues.
+    RESULTS is the folder that `twinnet run` or `twinnet twin` wrote, such as results/tcp-udp-queues.
     """
+    from twinnet.study.store import ResultStore
+
+    store = ResultStore(results)
+    if store.holds_twin:
+        from twinnet.cli.twin_command import tell_twin
+        from twinnet.report.twin_report import write_twin_report
+        from twinnet.study.twin import Twin
+
+        compared = Twin(store.read_study(), store)
+        tell_twin(compared, write_twin_report(compared, out or results / "report"), as_json)
+        return
     analysis = _load(results, with_invalid)
     _tell(analysis, None, _write_report(analysis, out or results / "report"), as_json)
 

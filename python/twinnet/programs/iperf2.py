@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import mode
 
 from twinnet.app_report import FlowReport, Intervals
 from twinnet.errors import BadValue, ReportUnreadable
@@ -107,9 +108,12 @@ def _report(
 ) -> FlowReport:
     total = max(rows, key=lambda row: (row.end_s - row.begin_s, rows.index(row)))
     parts = [row for row in rows if row is not total] or [total]
-    length_ps = round((parts[0].end_s - parts[0].begin_s) * 1e12)
+    length_s = mode(round(row.end_s - row.begin_s, 6) for row in parts)
+    length_ps = round(length_s * 1e12)
     packets = total.datagrams if total.datagrams is not None and total.datagrams >= 0 else None
-    counted = tuple(max(row.datagrams or 0, 0) for row in parts) if total.datagrams is not None else ()
+    carried = _placed([(row, row.bytes) for row in parts], length_s)
+    told = total.datagrams is not None
+    counted = _placed([(row, max(row.datagrams or 0, 0)) for row in parts], length_s) if told else ()
     is_sink = role == "sink" and transfer.protocol == "udp"
     return FlowReport(
         flow=transfer.flow,
@@ -124,5 +128,22 @@ def _report(
         lost=total.lost if is_sink else None,
         reordered=total.out_of_order if is_sink else None,
         jitter_rfc3550_ps=total.jitter_ms * 1e9 if is_sink and total.jitter_ms is not None else None,
-        intervals=Intervals(length_ps, interval_index(start_ps, length_ps), tuple(row.bytes for row in parts), counted),
+        intervals=Intervals(length_ps, interval_index(start_ps, length_ps), carried, counted),
     )
+
+
+def _placed(rows: list[tuple[Row, int]], length_s: float) -> tuple[int, ...]:
+    """Return the counts of `rows` by interval.
+
+    A receiver that gets nothing writes no line, or later one for all the time since the last: a row is therefore placed
+    by its own times, and what it counts is spread evenly over them.
+    """
+    placed: dict[int, int] = {}
+    for row, count in rows:
+        first, last = round(row.begin_s / length_s), round(row.end_s / length_s)
+        intervals = range(first, max(last, first + 1))
+        for place, index in enumerate(intervals):
+            placed[index] = (
+                placed.get(index, 0) + (place + 1) * count // len(intervals) - place * count // len(intervals)
+            )
+    return tuple(placed.get(index, 0) for index in range(max(placed, default=-1) + 1))

@@ -12,7 +12,7 @@ from typing import Any
 from twinnet.errors import BadQueue
 from twinnet.qos.fifo import Fifo
 from twinnet.qos.queue import Queue, checked_inner
-from twinnet.units import size_bytes
+from twinnet.ranges import stored_bytes
 
 __all__ = ["Drr", "DrrClass"]
 
@@ -33,7 +33,7 @@ class DrrClass:
     queue: Queue = field(default_factory=Fifo)
 
     def __post_init__(self) -> None:
-        if size_bytes(self.quantum, "quantum") == 0:
+        if stored_bytes(self.quantum, "quantum") == 0:
             raise BadQueue("the quantum is 0 B: the class could never send", 'write for example "1514 B"')
         checked_inner(self.queue, "the class's queue")
 
@@ -60,6 +60,6 @@ class Drr(Queue):
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         classes = [
-            {"quantum_bytes": size_bytes(c.quantum, "quantum"), "queue": c.queue.to_spec()} for c in self.classes
+            {"quantum_bytes": stored_bytes(c.quantum, "quantum"), "queue": c.queue.to_spec()} for c in self.classes
         ]
         return {"kind": "drr", "classes": classes}

@@ -10,7 +10,7 @@ from typing import Any
 
 from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue
-from twinnet.units import size_bytes
+from twinnet.ranges import stored_bytes
 
 __all__ = ["Fifo"]
 
@@ -41,7 +41,7 @@ class Fifo(Queue):
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         if self.limit is not None:
-            limit = size_bytes(self.limit, "limit")
+            limit = stored_bytes(self.limit, "limit")
             if limit == 0:
                 raise BadQueue("limit is 0 B: nothing could ever wait", 'write for example "64 KiB"')
             return {"kind": "fifo", "limit_bytes": limit}

@@ -14,7 +14,7 @@ from typing import Any
 
 from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue, checked_inner, optional_spec
-from twinnet.units import rate_bps, size_bytes
+from twinnet.ranges import line_rate_bps, stored_bytes
 
 __all__ = ["Htb", "HtbQueue"]
 
@@ -46,11 +46,11 @@ class HtbQueue:
     queue: Queue | None = None
 
     def __post_init__(self) -> None:
-        low = rate_bps(self.min_rate, "min_rate") if self.min_rate is not None else None
-        high = rate_bps(self.max_rate, "max_rate") if self.max_rate is not None else None
+        low = line_rate_bps(self.min_rate, "min_rate") if self.min_rate is not None else None
+        high = line_rate_bps(self.max_rate, "max_rate") if self.max_rate is not None else None
         if low is not None and high is not None and low > high:
             raise BadQueue(f"min_rate {self.min_rate!r} is above max_rate {self.max_rate!r}", "raise max_rate")
-        if self.burst is not None and size_bytes(self.burst, "burst") == 0:
+        if self.burst is not None and stored_bytes(self.burst, "burst") == 0:
             raise BadQueue("the burst is 0 B: no frame could ever pass", 'write at least one full frame, "1514 B"')
         if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 7:
             raise BadQueue(f"the priority is {self.priority!r}; allowed are whole numbers from 0 to 7")
@@ -73,7 +73,7 @@ class Htb(Queue):
     queues: Mapping[int, HtbQueue] = field(default_factory=dict[int, HtbQueue])
 
     def __post_init__(self) -> None:
-        total = rate_bps(self.rate, "rate")
+        total = line_rate_bps(self.rate, "rate")
         for number, queue in self.queues.items():
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _QUEUE_NUMBER_LIMIT:
                 raise BadQueue(f"the queue number {number!r} is not a whole number from 0 to {_QUEUE_NUMBER_LIMIT}")
@@ -81,24 +81,24 @@ class Htb(Queue):
                 raise BadQueue(f"queue {number} is {queue!r}", 'give tn.qos.HtbQueue(min_rate="1 Mbit")')
             for name in ("min_rate", "max_rate"):
                 given = getattr(queue, name)
-                if given is not None and rate_bps(given) > total:
+                if given is not None and line_rate_bps(given) > total:
                     raise BadQueue(f"{name} {given!r} of queue {number} is above the port's rate {self.rate!r}")
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
-        total = rate_bps(self.rate, "rate")
+        total = line_rate_bps(self.rate, "rate")
         queues = {0: HtbQueue()} | dict(self.queues)
         return {"kind": "htb", "rate_bps": total, "queues": {str(n): _queue(queues[n], total) for n in sorted(queues)}}
 
 
 def _queue(queue: HtbQueue, total_bps: int) -> dict[str, Any]:
-    ceiling = rate_bps(queue.max_rate) if queue.max_rate is not None else total_bps
+    ceiling = line_rate_bps(queue.max_rate) if queue.max_rate is not None else total_bps
     # 12 kbit/s is what ovs-vswitchd gives a queue without min-rate (htb_parse_class_details__ in lib/netdev-linux.c).
-    floor = rate_bps(queue.min_rate) if queue.min_rate is not None else min(12_000, ceiling)
+    floor = line_rate_bps(queue.min_rate) if queue.min_rate is not None else min(12_000, ceiling)
     return {
         "min_rate_bps": floor,
         "max_rate_bps": ceiling,
-        "burst_bytes": size_bytes(queue.burst) if queue.burst is not None else None,
+        "burst_bytes": stored_bytes(queue.burst) if queue.burst is not None else None,
         "priority": queue.priority,
         "queue": optional_spec(queue.queue),
     }

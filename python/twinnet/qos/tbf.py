@@ -11,7 +11,7 @@ from typing import Any
 from twinnet.errors import BadQueue
 from twinnet.qos.fifo import Fifo
 from twinnet.qos.queue import Queue, checked_inner
-from twinnet.units import rate_bps, size_bytes
+from twinnet.ranges import line_rate_bps, stored_bytes
 
 __all__ = ["Tbf"]
 
@@ -35,8 +35,8 @@ class Tbf(Queue):
     queue: Queue = field(default_factory=Fifo)
 
     def __post_init__(self) -> None:
-        rate_bps(self.rate, "rate")
-        if size_bytes(self.burst, "burst") == 0:
+        line_rate_bps(self.rate, "rate")
+        if stored_bytes(self.burst, "burst") == 0:
             raise BadQueue("the burst is 0 B: no frame could ever pass", 'write at least one full frame, "1514 B"')
         checked_inner(self.queue, "the queue")
 
@@ -44,7 +44,7 @@ class Tbf(Queue):
         """Return the form of the lab protocol."""
         return {
             "kind": "tbf",
-            "rate_bps": rate_bps(self.rate, "rate"),
-            "burst_bytes": size_bytes(self.burst, "burst"),
+            "rate_bps": line_rate_bps(self.rate, "rate"),
+            "burst_bytes": stored_bytes(self.burst, "burst"),
             "queue": self.queue.to_spec(),
         }

@@ -53,7 +53,7 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
             for row in axes:
                 row[0].set_ylabel(f"{figure.title} ({figure.y_title})")
             for axis in axes[-1]:
-                axis.set_xlabel("time (s)")
+                axis.set_xlabel(figure.x_title)
             paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
             for path in paths:
                 metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})

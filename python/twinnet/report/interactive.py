@@ -49,7 +49,7 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
     layout = {
         "height": 340,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 44},
-        "xaxis": {"title": {"text": "time (s)"}, "range": [0, figure.end_s], "zeroline": False},
+        "xaxis": {"title": {"text": figure.x_title}, "range": [0, figure.end_s], "zeroline": False},
         "yaxis": {"title": {"text": figure.y_title}, "range": [0, figure.y_top], "zeroline": False},
         "hovermode": "x unified",
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

@@ -13,6 +13,10 @@ _LAYERS = {
     "link": "at the link layer (frames with their Ethernet header, without FCS)",
     "wire": "on the wire (frames with preamble, FCS and inter-frame gap)",
 }
+_CLOCKS = {
+    "wall": "Real Linux hosts (network namespaces) on the wall clock.",
+    "virtual": "Model hosts on the virtual clock (simulation).",
+}
 _WHAT = {
     "udp": "UDP datagrams",
     "tcp": "one TCP connection, as fast as it goes",
@@ -28,7 +32,7 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
         ("Plan", _plan(analysis)),
         ("Measurements", " ".join(_measured(name, one) for name, one in analysis.specification.measurements.items())),
         ("Statistics", _statistics(analysis)),
-        ("Fidelity", _fidelity()),
+        ("Fidelity", _fidelity(analysis)),
     ]
 
 
@@ -44,7 +48,7 @@ def _network(analysis: Analysis) -> str:
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
     said = f"{'; '.join([*told, *nodes]).capitalize()}. "
     said += f"Links: {links}. " if links else ""
-    said += "Real Linux hosts (network namespaces) on the wall clock. "
+    said += f"{_CLOCKS[analysis.specification.clock]} "
     said += "Links serialise frames at line rate, framing included."
     pinned = {f"{key} = {value}" for host in network.hosts.values() if host for key, value in host.sysctls.items()}
     if pinned:
@@ -99,7 +103,13 @@ def _statistics(analysis: Analysis) -> str:
     )
 
 
-def _fidelity() -> str:
+def _fidelity(analysis: Analysis) -> str:
+    if analysis.specification.clock == "virtual":
+        return (
+            "On the virtual clock no event is late: what was measured is what the models do. A run's trace hash "
+            "covers all its events in their order; the same study, seed and version give the same hash on every "
+            "machine. How closely the models match real hosts is what `twinnet twin` tells."
+        )
     return (
         "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost "
         "because the machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or "

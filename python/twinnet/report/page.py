@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from twinnet.measure.run_quantities import unit_of
-from twinnet.report.interactive import plotly_source, script_json, traces_of_panel
+from twinnet.report.html import figure_sections, footer, table, whole_page
 from twinnet.report.method import method_paragraphs, parameter_rows, traffic_rows
-from twinnet.report.panels import Figure, figures_of
+from twinnet.report.panels import figures_of
 from twinnet.report.summary import answer, fidelity_sentences, statement_numbers
 from twinnet.report.wording import (
     Scale,
@@ -27,8 +25,6 @@ from twinnet.study.analysis import Analysis, PhaseMean
 
 __all__ = ["html_page"]
 
-_HERE = Path(__file__).parent
-
 
 def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
     """The page; `files` are the names of figures and tables that stand beside it."""
@@ -37,26 +33,16 @@ def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
     body = [
         _header(analysis),
         _statements(analysis),
-        *_figures(figures, panels),
+        *figure_sections(figures, panels, " over time"),
         _means(analysis),
         _published(analysis),
         _differences(analysis),
         _method(analysis),
         _runs(analysis),
         _machine(analysis),
-        _footer(files),
+        footer(files),
     ]
-    title = escape(analysis.specification.title)
-    style = (_HERE / "page.css").read_text(encoding="utf-8")
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(part for part in body if part)
-        + f'\n</main>\n<script type="application/json" id="panels">{script_json(panels)}</script>\n'
-        + f"<script>{plotly_source()}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
-    )
+    return whole_page(analysis.specification.title, body, panels)
 
 
 def _header(analysis: Analysis) -> str:
@@ -92,37 +78,6 @@ def _mark(verdict: str) -> str:
     return {"supported": "✓", "not supported": "✗", "undecided": "?"}[verdict]
 
 
-def _figures(figures: Iterable[Figure], panels: dict[str, Any]) -> list[str]:
-    sections: list[str] = []
-    for figure in figures:
-        cells: list[str] = []
-        for place, panel in enumerate(figure.panels):
-            key = f"{figure.name}-{place}"
-            panels[key] = traces_of_panel(figure, panel)
-            label = f"{figure.title}, {panel.title}"
-            cells.append(
-                f"<div class='panel'><h3>{escape(panel.title)}</h3>"
-                f"<div class='plot' id='{escape(key)}' role='img' aria-label='{escape(label)}'></div></div>"
-            )
-        sections.append(
-            f"<section><h2>{escape(figure.title)} over time</h2><figure><div class='panels'>{''.join(cells)}</div>"
-            f"<figcaption>{escape(figure.caption)}</figcaption></figure></section>"
-        )
-    return sections
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int = 99) -> str:
-    """A table; cells are HTML already. Columns from `right_from` on are aligned right."""
-
-    def cell(tag: str, place: int, content: str) -> str:
-        return f"<{tag} class='right'>{content}</{tag}>" if place >= right_from else f"<{tag}>{content}</{tag}>"
-
-    top = "".join(cell("th", place, content) for place, content in enumerate(head))
-    lines = ["".join(cell("td", place, content) for place, content in enumerate(row)) for row in rows]
-    inner = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<div class='scroll'><table><thead><tr>{top}</tr></thead><tbody>{inner}</tbody></table></div>"
-
-
 def _estimate(mean: PhaseMean, scale: Scale) -> str:
     shown = value_with_interval(mean.interval, mean.unit, scale, with_unit=False)
     number, _, rest = shown.partition(" ")
@@ -150,7 +105,7 @@ def _means(analysis: Analysis) -> str:
             for (levels, phase), cells in rows.items()
         ]
         head = ["Levels", "Time", *(f"{escape(label)} ({escape(scale[1])})" for label in labels)]
-        parts.append(f"<h3>{escape(name.replace('_', ' ').capitalize())}{layer}</h3>{_table(head, body, 2)}")
+        parts.append(f"<h3>{escape(name.replace('_', ' ').capitalize())}{layer}</h3>{table(head, body, 2)}")
     if not parts:
         return ""
     percent = f"{analysis.specification.confidence * 100:g} %"
@@ -175,7 +130,7 @@ def _published(analysis: Analysis) -> str:
         )
     return (
         "<section><h2>Published figures beside these</h2>"
-        + _table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
+        + table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
         + "</section>"
     )
 
@@ -199,7 +154,7 @@ def _differences(analysis: Analysis) -> str:
             ]
         )
     head = ["Quantity", "Time", "Levels", "Difference [interval]", "p (Welch, Holm)", "Hedges' g"]
-    return f"<section><h2>Differences between levels</h2>{_table(head, rows, 3)}</section>"
+    return f"<section><h2>Differences between levels</h2>{table(head, rows, 3)}</section>"
 
 
 def _effect(value: float, magnitude: str) -> str:
@@ -210,13 +165,13 @@ def _effect(value: float, magnitude: str) -> str:
 
 def _method(analysis: Analysis) -> str:
     text = "".join(f"<h3>{escape(title)}</h3><p>{escape(said)}</p>" for title, said in method_paragraphs(analysis))
-    traffic = _table(
+    traffic = table(
         ["Traffic", "Path", "What", "When", "Tool"], [[escape(cell) for cell in row] for row in traffic_rows(analysis)]
     )
     parameters = parameter_rows(analysis)
     shown = [[f"<code>{escape(name)}</code>", escape(value), escape(said)] for name, value, said in parameters]
-    table = f"<h3>Parameters</h3>{_table(['Name', 'Value', 'Meaning'], shown)}" if shown else ""
-    return f"<section><h2>Method</h2>{text}<h3>Traffic</h3>{traffic}{table}</section>"
+    parameter_table = f"<h3>Parameters</h3>{table(['Name', 'Value', 'Meaning'], shown)}" if shown else ""
+    return f"<section><h2>Method</h2>{text}<h3>Traffic</h3>{traffic}{parameter_table}</section>"
 
 
 def _runs(analysis: Analysis) -> str:
@@ -241,7 +196,7 @@ def _runs(analysis: Analysis) -> str:
     head = ["Run", "Fidelity", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
     missing = len(analysis.planned) - len(analysis.stored) - len(analysis.failed)
     note = f"<p class='soft'>{missing} planned runs are not made yet.</p>" if missing else ""
-    return f"<section><h2>Runs</h2>{_table(head, rows)}{note}</section>"
+    return f"<section><h2>Runs</h2>{table(head, rows)}{note}</section>"
 
 
 def _machine(analysis: Analysis) -> str:
@@ -270,14 +225,7 @@ def _machine(analysis: Analysis) -> str:
     sysctls = [[f"<code>{escape(k)}</code>", escape(str(v))] for k, v in machine["sysctls"].items() if v is not None]
     return (
         "<section><h2>Machine and software</h2>"
-        + _table(["", ""], [[escape(name), escape(value)] for name, value in facts])
+        + table(["", ""], [[escape(name), escape(value)] for name, value in facts])
         + "<details><summary>Kernel settings outside of the hosts</summary>"
-        + f"{_table(['Setting', 'Value'], sysctls)}</details></section>"
+        + f"{table(['Setting', 'Value'], sysctls)}</details></section>"
     )
-
-
-def _footer(files: Sequence[str]) -> str:
-    links = ", ".join(f"<a href='{escape(name)}'>{escape(name)}</a>" for name in files)
-    beside = f"<p class='soft'>Figures and tables beside this page: {links}.</p>" if links else ""
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"<footer>{beside}<p class='soft'>Made by twinnet, {made}. The page needs no network.</p></footer>"

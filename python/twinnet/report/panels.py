@@ -47,6 +47,8 @@ class Figure:
 
     Attributes
     ----------
+    end_s
+        Where the horizontal axis ends; it is a time unless `x_title` says otherwise.
     moments
         Times in seconds at which traffic of known duration ends, with a few words.
     """
@@ -59,6 +61,7 @@ class Figure:
     end_s: float
     panels: tuple[Panel, ...]
     moments: tuple[tuple[float, str], ...]
+    x_title: str = "time (s)"
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ __all__ = [
     "summary_record",
 ]
 
+CLOCKS = {"wall": "wall (emulation, real hosts)", "virtual": "virtual (simulation, model hosts)"}
+"""The clocks in a few words."""
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -55,7 +57,8 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     if not total:
         return ["No run is finished."]
     worded = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    sentences = [f"Fidelity of {total} {'run' if total == 1 else 'runs'}: {worded}."]
+    clock = CLOCKS[analysis.specification.clock]
+    sentences = [f"Clock: {clock}.", f"Fidelity of {total} {'run' if total == 1 else 'runs'}: {worded}."]
     if analysis.left_out:
         sentences.append(
             f"{analysis.left_out} invalid {'run is' if analysis.left_out == 1 else 'runs are'} left out of all "
@@ -180,6 +183,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
     return {
         "study": analysis.study.name,
         "results": str(analysis.store.folder),
+        "clock": analysis.specification.clock,
         "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
         "answer": answer(analysis),

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twinnet import apps
-from twinnet.errors import NotAvailable
 from twinnet.study.collect import PlannedFlow, collect
+from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
+from twinnet.study.model_limits import check_models
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import PlannedRun
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
+from twinnet.study.tables import table
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
@@ -25,49 +27,56 @@ _PS_PER_SECOND = 1_000_000_000_000
 _SLICE_PS = _PS_PER_SECOND // 4
 _START_ALLOWANCE_S = 1.5
 _FINEST_SAMPLE_PS = 50_000_000_000
+_VIRTUAL_PACE = 0.2
+"""A guess at the real time that a second of virtual time takes; what runs took corrects it."""
 
 
 @dataclass(frozen=True)
 class LabExecutor:
-    """Makes runs in labs on the wall clock.
+    """Makes runs in labs on the clock that the study asks for.
 
     Attributes
     ----------
     interface
-        `tap`, `veth` or `auto`, as :meth:`twinnet.Network.emulate` takes it.
+        `tap`, `veth` or `auto`, as :meth:`twinnet.Network.emulate` takes it; `auto` on the virtual clock.
     """
 
     interface: str = "auto"
 
     def check(self, specification: StudySpecification) -> None:
-        """Raise `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""
+        """Raise `BadValue`, `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""
         if specification.clock == "virtual":
-            raise NotAvailable(
-                "the study asks for the virtual clock, which this version does not have",
-                "use the wall clock: --set clock=wall",
-            )
-        check_programs(specification.traffic)
+            check_models(specification, self.interface)
+        else:
+            check_programs(specification.traffic)
 
     def expected_s(self, run: PlannedRun) -> float:
         """About how long `run` takes, in seconds."""
         specification = run.specification
         around = (specification.settle_ps + specification.drain_ps) / _PS_PER_SECOND
-        return _START_ALLOWANCE_S + around + _known_end_ps(specification) / _PS_PER_SECOND
+        clock_s = around + _known_end_ps(specification) / _PS_PER_SECOND
+        return clock_s * _VIRTUAL_PACE if specification.clock == "virtual" else _START_ALLOWANCE_S + clock_s
 
     def __call__(self, run: PlannedRun, progress: Progress) -> Measured:
         """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
         progress.doing = "building the network"
         network = network_of(run.specification, run.levels, run.seed)
+        if run.specification.clock == "virtual":
+            with network.simulate() as lab:
+                return _VirtualRun(lab, run, progress).make()
         with network.emulate(interface=self.interface) as lab:
             return _Run(lab, run, progress).make()
 
 
 class _Run:
+    """A run on the wall clock: time passes by itself."""
+
     def __init__(self, lab: Lab, run: PlannedRun, progress: Progress) -> None:
         self.lab, self.run, self.progress = lab, run, progress
         self.specification = run.specification
         self.sample_ps = sample_interval_ps(run.specification)
         self.flows: list[PlannedFlow] = []
+        self.looks = FidelitySamples(max(_SLICE_PS, self.sample_ps), 0)
 
     def make(self) -> Measured:
         ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
@@ -80,10 +89,11 @@ class _Run:
                 self._start_app(entry, zero_ps)
         self._until(zero_ps)
         self.lab.fidelity(reset=True)
+        self.looks.last_ps = zero_ps
         programs.start(zero_ps, self._until)
         self._watch(zero_ps, programs)
         self._drain()
-        record = dict(self.lab.fidelity().raw)
+        record = self._last_record(zero_ps)
         self.flows += programs.flows()
         reports = self.lab.reports()
         tables = collect(
@@ -99,7 +109,13 @@ class _Run:
             tables.port_samples,
             judged_record(record, self.specification.fidelity),
             {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
+            table("fidelity", self.looks.rows),
         )
+
+    def _last_record(self, zero_ps: int) -> dict[str, Any]:
+        record = self.lab.fidelity()
+        self.looks.take(record, self.lab.now_ps(), zero_ps)
+        return dict(record.raw)
 
     def _zero_ps(self) -> int:
         """The moment at which traffic begins: a bound between intervals, so that no interval mixes before and after."""
@@ -109,7 +125,8 @@ class _Run:
     def _start_app(self, entry: Traffic, zero_ps: int) -> None:
         for source in entry.sources:
             traffic = app_traffic(entry, source, self.sample_ps)
-            handle = self.lab.start(traffic, at=f"{zero_ps + entry.start_ps} ps")
+            # Named by what it is and not by its number: another flow does not change this one's random numbers.
+            handle = self.lab.start(traffic, f"{zero_ps + entry.start_ps} ps", f"{entry.name}/{source}")
             address = self.lab.layout.address(source)
             self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle))
 
@@ -122,6 +139,8 @@ class _Run:
         while True:
             now_ps = self.lab.now_ps()
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
+            if self.looks.due(now_ps):
+                self.looks.take(self.lab.fidelity(), now_ps, zero_ps)
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
             apps_ended = not handles or self.lab.wait(handles, until=f"{until_ps} ps")
             if apps_ended and programs.ended():
@@ -147,6 +166,36 @@ class _Run:
     def _check_stop(self, wait_s: float) -> None:
         if self.progress.stop.wait(wait_s):
             raise Interrupted
+
+
+class _VirtualRun(_Run):
+    """A run on the virtual clock: time passes in the lab's own waits, which look up to tell how far they are and to
+    learn whether they are to stop."""
+
+    def _watch(self, zero_ps: int, programs: ProgramTraffic) -> None:
+        limit_ps = zero_ps + self.specification.time_limit_ps
+        expected_ps = max(1, _known_end_ps(self.specification))
+        handles = [flow.handle for flow in self.flows]
+        self.progress.doing = "traffic"
+
+        def look_up(now_ps: int) -> bool:
+            self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
+            return self.progress.stop.is_set()
+
+        self.lab.while_time_passes(look_up)
+        ended = self.lab.wait(handles, until=f"{limit_ps} ps")
+        self._check_stop(0.0)
+        if not ended:
+            for handle in handles:
+                handle.stop()
+
+    def _last_record(self, zero_ps: int) -> dict[str, Any]:
+        return dict(self.lab.fidelity().raw)
+
+    def _until(self, moment_ps: int) -> None:
+        self.lab.while_time_passes(lambda _: self.progress.stop.is_set())
+        self.lab.run_until(f"{moment_ps} ps")
+        self._check_stop(0.0)
 
 
 def sample_interval_ps(specification: StudySpecification) -> int:

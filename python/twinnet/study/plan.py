@@ -19,7 +19,7 @@ __all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
     {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "order", "statements"}
-    | {"published", "confidence", "factors", "fidelity"}
+    | {"published", "confidence", "factors", "fidelity", "twin"}
 )
 
 

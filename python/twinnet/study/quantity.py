@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from twinnet.errors import BadQuantity
+from twinnet.ranges import counting_interval_ps, line_rate_bps, moment_ps, run_time_ps, transfer_bytes
 from twinnet.units import PS_PER_SECOND, duration_ps, rate_bps, size_bytes
 
-__all__ = ["Kind", "Quantity", "parse_duration_ps", "parse_quantity", "parse_rate_bps", "parse_size_bytes"]
+__all__ = [
+    "Kind",
+    "Quantity",
+    "parse_duration_ps",
+    "parse_interval_ps",
+    "parse_moment_ps",
+    "parse_quantity",
+    "parse_rate_bps",
+    "parse_run_time_ps",
+    "parse_size_bytes",
+    "parse_transfer_bytes",
+]
 
 Kind = Literal["duration", "rate", "size", "number", "word"]
 
@@ -101,9 +113,29 @@ def parse_duration_ps(given: object) -> int:
     return _as_value_error(duration_ps, given, "duration")
 
 
+def parse_moment_ps(given: object) -> int:
+    """Picoseconds of a time after the start, at most 100 days; raises `ValueError`."""
+    return _as_value_error(moment_ps, given, "time")
+
+
+def parse_run_time_ps(given: object) -> int:
+    """Picoseconds that traffic lasts, above zero and at most 100 days; raises `ValueError`."""
+    return _as_value_error(run_time_ps, given, "duration")
+
+
+def parse_interval_ps(given: object) -> int:
+    """Picoseconds of an interval in which is counted, 1 ms to an hour; raises `ValueError`."""
+    return _as_value_error(counting_interval_ps, given, "interval")
+
+
 def parse_rate_bps(given: object) -> int:
     """Bits per second of a rate such as ``10 Mbit``; a bare number is refused with `ValueError`."""
-    return _as_value_error(rate_bps, given, "rate")
+    return _as_value_error(line_rate_bps, given, "rate")
+
+
+def parse_transfer_bytes(given: object) -> int:
+    """Bytes of a transfer such as ``400 MB``, at most 1 PB; raises `ValueError`."""
+    return _as_value_error(transfer_bytes, given, "size")
 
 
 def parse_size_bytes(given: object) -> int:

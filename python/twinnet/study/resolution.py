@@ -15,9 +15,10 @@ from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, StudySpecification
-from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, validate
+from twinnet.study.tolerance import Tolerances
+from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
-__all__ = ["Study", "built_in_studies", "load_study", "read_study"]
+__all__ = ["Study", "built_in_studies", "load_study", "read_study", "with_changes"]
 
 STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
 _REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
@@ -149,8 +150,14 @@ def read_study(
     study = Study(document, values, specification, changes, text)
     _check_levels(study, declared)
     _check_statements(study)
+    _check_twin(study)
     check_networks(study.document, specification, study.at)
     return study
+
+
+def with_changes(study: Study, changes: Mapping[str, str]) -> Study:
+    """`study` with `changes` over those that were asked for before."""
+    return read_study(parse_yaml(study.text, study.document.file), {**study.changes, **changes}, text=study.text)
 
 
 def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]]:
@@ -346,6 +353,15 @@ def _check_statements(study: Study) -> None:
                 _check_windows(study, parse_side(text, names))
             except ValueError as error:
                 raise study.document.error(("published", index, key), str(error)) from None
+
+
+def _check_twin(study: Study) -> None:
+    try:
+        Tolerances(study.specification, study.names())
+    except ValueError as error:
+        key, why = error.args
+        path = ("twin", *str(key).split(".", 1))
+        raise study.document.error(study.document.existing(path), str(why)) from None
 
 
 def _check_windows(study: Study, side: Side) -> None:

@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import did_you_mean
-from twinnet.study.quantity import parse_duration_ps, parse_rate_bps, parse_size_bytes
+from twinnet.ranges import LONGEST_RUN_PS
+from twinnet.study.quantity import (
+    parse_duration_ps,
+    parse_interval_ps,
+    parse_moment_ps,
+    parse_rate_bps,
+    parse_run_time_ps,
+    parse_size_bytes,
+    parse_transfer_bytes,
+)
 from twinnet.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
 
 __all__ = [
@@ -24,9 +33,11 @@ __all__ = [
     "Statement",
     "StudySpecification",
     "Traffic",
+    "TwinSettings",
     "study_json_schema",
 ]
 
+_LEAST_TCP_BYTES = 12
 REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
 
@@ -36,6 +47,10 @@ def _text_schema(example: str) -> dict[str, Any]:
 
 
 DurationPs = Annotated[int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))]
+MomentPs = Annotated[int, BeforeValidator(parse_moment_ps), WithJsonSchema(_text_schema("500 ms"))]
+RunTimePs = Annotated[int, BeforeValidator(parse_run_time_ps), WithJsonSchema(_text_schema("10 s"))]
+IntervalPs = Annotated[int, BeforeValidator(parse_interval_ps), WithJsonSchema(_text_schema("1 s"))]
+TransferBytes = Annotated[int, BeforeValidator(parse_transfer_bytes), WithJsonSchema(_text_schema("400 MB"))]
 RateBps = Annotated[int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))]
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))]
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
@@ -103,15 +118,15 @@ class Traffic(_Strict):
     sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
     to: str
     port: Port | None = None
-    start_ps: DurationPs = Field(default=0, alias="start")
-    duration_ps: DurationPs | None = Field(default=None, alias="duration")
+    start_ps: MomentPs = Field(default=0, alias="start")
+    duration_ps: RunTimePs | None = Field(default=None, alias="duration")
     rate_bps: RateBps | None = Field(default=None, alias="rate")
     payload_bytes: SizeBytes | None = Field(default=None, alias="payload")
     process: Literal["constant", "poisson"] = "constant"
-    bytes: SizeBytes | None = Field(default=None, alias="bytes")
+    bytes: TransferBytes | None = Field(default=None, alias="bytes")
     count: Count | None = None
     connections: Count | None = None
-    interval_ps: DurationPs | None = Field(default=None, alias="interval")
+    interval_ps: IntervalPs | None = Field(default=None, alias="interval")
     congestion_control: str | None = None
 
     _ALLOWED = {
@@ -141,6 +156,8 @@ class Traffic(_Strict):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
             raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
+        if self.app == "tcp" and self.bytes is not None and self.bytes < _LEAST_TCP_BYTES:
+            raise ValueError(f"a transfer of {self.bytes} B is out of range: at least {_LEAST_TCP_BYTES} B")
         if self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
@@ -172,7 +189,7 @@ class Measurement(_Strict):
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
     layer: Literal["payload", "link", "wire"] = "payload"
-    interval_ps: DurationPs | None = Field(default=None, alias="interval")
+    interval_ps: IntervalPs | None = Field(default=None, alias="interval")
     ports: list[str] | None = None
     only: Annotated[list[str], Field(min_length=1)] | None = None
 
@@ -250,6 +267,21 @@ class FidelityThresholds(_Strict):
     steal_share: ShareLimit | None = None
 
 
+class TwinSettings(_Strict):
+    """How far the two clocks may be apart: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or 1 Mbit`.
+
+    Attributes
+    ----------
+    tolerance
+        By measurement (`throughput`), or by measurement and protocol, flow or port (`throughput_udp`).
+    default
+        For what is not named.
+    """
+
+    tolerance: dict[str, str] = {}
+    default: str = "5 %"
+
+
 class StudySpecification(_Strict):
     """A study: network x factors x traffic x measurements x repetitions."""
 
@@ -268,16 +300,17 @@ class StudySpecification(_Strict):
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
     order: Literal["listed", "random"] = "listed"
     clock: Literal["wall", "virtual"] = "wall"
-    settle_ps: DurationPs = Field(default=500_000_000_000, alias="settle")
-    drain_ps: DurationPs = Field(default=1_000_000_000_000, alias="drain")
-    time_limit_ps: DurationPs = Field(default=3_600_000_000_000_000, alias="time_limit")
+    settle_ps: MomentPs = Field(default=500_000_000_000, alias="settle")
+    drain_ps: MomentPs = Field(default=1_000_000_000_000, alias="drain")
+    time_limit_ps: MomentPs = Field(default=3_600_000_000_000_000, alias="time_limit")
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
     fidelity: FidelityThresholds = FidelityThresholds()
+    twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
     published: list[Published] = []
 
     @model_validator(mode="after")
-    def _names_are_unique(self) -> StudySpecification:
+    def _belongs_together(self) -> StudySpecification:
         for what, names in (
             ("traffic", [entry.name for entry in self.traffic]),
             ("statement", [entry.id for entry in self.statements]),
@@ -285,6 +318,9 @@ class StudySpecification(_Strict):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"two entries of {what} are called {twice[0]!r}; names are unique")
+        whole_ps = self.settle_ps + self.time_limit_ps + self.drain_ps
+        if whole_ps > LONGEST_RUN_PS:
+            raise ValueError("'settle', 'time_limit' and 'drain' are more than 100 days together, the most of a run")
         traffic = {entry.name for entry in self.traffic}
         for name, measurement in self.measurements.items():
             unknown = sorted(set(measurement.only or ()) - traffic)

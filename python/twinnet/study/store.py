@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,13 +20,16 @@ import polars as pl
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study, read_study
-from twinnet.study.tables import TABLES
+from twinnet.study.tables import TABLES, table
 from twinnet.yaml_source import parse_yaml
 
 __all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun"]
 
 FORMAT = 1
 """The version of the layout and of the tables; it grows when a column changes its meaning."""
+
+
+_OF_THE_TRACE = ("trace_hash", "events")
 
 
 class StoreError(TwinnetError):
@@ -53,13 +57,14 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run gave: its three tables, its fidelity, and notes such as the versions of programs."""
+    """What a run gave: its tables, its fidelity, and notes such as the versions of programs."""
 
     flows: pl.DataFrame
     intervals: pl.DataFrame
     port_samples: pl.DataFrame
     fidelity: Fidelity
     notes: Mapping[str, Any]
+    fidelity_samples: pl.DataFrame = field(default_factory=lambda: table("fidelity", []))
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,11 @@ class StoredRun:
         return str(self.record["fidelity"]["verdict"])
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the run's tables: `flows`, `intervals` or `port_samples`."""
+        """One of the run's tables: `flows`, `intervals`, `port_samples` or `fidelity`."""
         path = self.folder / f"{name}.parquet"
+        if name == "fidelity" and not path.exists():
+            # Runs of versions that did not look at it over time.
+            return table("fidelity", [])
         try:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -108,9 +116,10 @@ class ResultStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write_study(self, study: Study) -> None:
-        """Write down the study that the runs here belong to: its file as it was, and the changes asked for."""
-        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes)}
+    def write_study(self, study: Study, twin: bool = False) -> None:
+        """Write down the study that the runs here belong to: its file as it was, the changes asked for, and whether it
+        was made on both clocks."""
+        record = {"format": FORMAT, "file": study.document.file, "changes": dict(study.changes), "twin": twin}
         with self._guarded():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._replace_file("study.yaml", study.text.encode())
@@ -129,6 +138,23 @@ class ResultStore:
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
             ) from None
         return read_study(parse_yaml(text, file), changes, text=text)
+
+    @property
+    def holds_twin(self) -> bool:
+        """Whether what was asked for last was a twin."""
+        try:
+            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(record, dict) and bool(cast(dict[str, Any], record).get("twin"))
+
+    def write_twin(self, frame: pl.DataFrame) -> Path:
+        """Write the table `twin` and return its path."""
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd")
+        with self._guarded():
+            self._replace_file("twin.parquet", content.getvalue())
+        return self.folder / "twin.parquet"
 
     def find(self, run: PlannedRun) -> StoredRun | None:
         """The finished run that matches `run`, if there is one."""
@@ -155,13 +181,19 @@ class ResultStore:
         StoreError
             The disk is full or refuses; what was finished before is kept.
         """
-        tables = {"flows": measured.flows, "intervals": measured.intervals, "port_samples": measured.port_samples}
+        tables = {
+            "flows": measured.flows,
+            "intervals": measured.intervals,
+            "port_samples": measured.port_samples,
+            "fidelity": measured.fidelity_samples,
+        }
         for name, frame in tables.items():
             if frame.columns != list(TABLES[name]):
                 raise ValueError(f"the table {name} has the columns {frame.columns}, not {list(TABLES[name])}")
         full = {
             **record,
             "status": "finished",
+            **{key: measured.fidelity.record[key] for key in _OF_THE_TRACE if key in measured.fidelity.record},
             "fidelity": {
                 "verdict": measured.fidelity.verdict,
                 "reasons": list(measured.fidelity.reasons),

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "table"]
+__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "TWIN", "table"]
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -61,7 +61,63 @@ PORT_SAMPLES: dict[str, Any] = {
 }
 """One row for each sampled port and interval: what the port sent."""
 
-TABLES: dict[str, dict[str, Any]] = {"flows": FLOWS, "intervals": INTERVALS, "port_samples": PORT_SAMPLES}
+FIDELITY: dict[str, Any] = {
+    "start_s": pl.Float64,
+    "length_s": pl.Float64,
+    "handed_over": pl.Int64,
+    "lateness_p99_ms": pl.Float64,
+    "lateness_max_ms": pl.Float64,
+    "slipped_ms": pl.Float64,
+    "slips": pl.Int64,
+    "lost_frames": pl.Int64,
+    "steal_ms": pl.Float64,
+    "cpu_ms": pl.Float64,
+}
+"""One row for each look at how well the lab kept its schedule; none on the virtual clock."""
+
+TWIN: dict[str, Any] = {
+    "measurement": pl.String,
+    "label": pl.String,
+    "levels": pl.String,
+    "phase_start_s": pl.Float64,
+    "phase_end_s": pl.Float64,
+    "unit": pl.String,
+    "verdict": pl.String,
+    "why": pl.String,
+    "wall_runs": pl.Int64,
+    "wall_mean": pl.Float64,
+    "virtual_runs": pl.Int64,
+    "virtual_mean": pl.Float64,
+    "difference": pl.Float64,
+    "difference_low": pl.Float64,
+    "difference_high": pl.Float64,
+    "confidence": pl.Float64,
+    "tolerance": pl.String,
+    "tolerance_stated": pl.Boolean,
+    "allowed_difference": pl.Float64,
+    "ks_statistic": pl.Float64,
+    "ks_p": pl.Float64,
+    "emulation": pl.String,
+    "apart_first_s": pl.Float64,
+    "apart_worst_s": pl.Float64,
+    "apart_worst_difference": pl.Float64,
+    "apart_from_s": pl.Float64,
+    "apart_for_s": pl.Float64,
+    "apart_share": pl.Float64,
+    "lateness_p99_ms": pl.Float64,
+    "slipped_ms": pl.Float64,
+    "lost_frames": pl.Int64,
+    "steal_ms": pl.Float64,
+}
+"""One row for each metric, combination of levels and phase of a twin; of a study, not of a run."""
+
+TABLES: dict[str, dict[str, Any]] = {
+    "flows": FLOWS,
+    "intervals": INTERVALS,
+    "port_samples": PORT_SAMPLES,
+    "fidelity": FIDELITY,
+    "twin": TWIN,
+}
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -52,6 +52,7 @@ impl Fabric {
     }
 
     pub(super) fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
+        let now = self.now;
         let Some(line) = self.line(port.0) else { return };
         if let Some(config) = change.config {
             // Checked when the change was accepted; the stream of random numbers goes on where it is.
@@ -65,22 +66,27 @@ impl Fabric {
         let Some(up) = change.up.filter(|up| *up != line.up) else { return };
         line.up = up;
         if !up {
-            let mut lost = line.in_flight.clear();
-            lost += line.sending.take().map_or(0, |frame| frame.frames());
-            lost += line.rest.take().map_or(0, |frame| frame.frames());
-            if let Feed::Queue(queue) = &mut line.feed {
-                lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
-            }
+            let lost = line.cut(now);
             line.counters.dropped_down += lost;
         }
-        for at in [line.from, line.to] {
-            if self.is_host(PortId(at)) {
-                world.carrier(PortId(at), up);
+        let ends = [line.from, line.to];
+        if !up {
+            self.departing.remove(&port.0);
+        }
+        for at in ends {
+            let (node, interface) = (self.ports[at as usize].node, self.ports[at as usize].number);
+            match &mut self.nodes[node.0 as usize] {
+                Node::Host => world.carrier(PortId(at), up),
+                Node::Model(model) => model.host.carrier(interface as usize, up, now),
+                Node::Switch(_) => {}
             }
         }
         self.link_state(port, up);
         if up {
             self.start_next(port.0, world, Budget::UNLIMITED);
+        }
+        for at in ends {
+            self.settle_behind(at, world);
         }
     }
 
@@ -154,9 +160,7 @@ impl Fabric {
         }
         line.feed = Feed::Queue(new);
         line.ready_at = None;
-        if line.sending.is_none() {
-            self.start_next(port.0, world, Budget::UNLIMITED);
-        }
+        self.something_waits(port.0, world);
         Ok(())
     }
 }

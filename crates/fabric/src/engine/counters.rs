@@ -30,7 +30,9 @@ impl Fabric {
     }
 
     pub(super) fn direction_counters(&self, port: PortId) -> DirectionCounters {
-        self.directions[port.0 as usize].as_ref().map_or_else(DirectionCounters::default, |line| line.counters)
+        self.directions[port.0 as usize]
+            .as_ref()
+            .map_or_else(DirectionCounters::default, |line| line.counters_at(self.now))
     }
 
     pub(super) fn backlog(&self, port: PortId) -> Backlog {

@@ -5,16 +5,22 @@
 
 mod changes;
 mod counters;
+mod models;
 mod sampling;
+mod showing;
 
-use twinnet_packet::{Frame, Framing};
+use std::collections::BTreeMap;
+
+use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
 use crate::event::{mix, Class, Event, EventQueue};
 use crate::impair::{stream, ImpairError, Impairments};
-use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed, InFlight};
+use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
+use crate::pool::FramePool;
 use crate::queue::{DropReason, DropSink, QueueConfig, QueueError};
 use crate::switch::{Output, Switch};
+use models::ModelNode;
 use sampling::Sampler;
 
 pub use changes::DirectionChange;
@@ -113,7 +119,10 @@ pub enum BuildError {
 }
 
 enum Node {
+    /// A real host: it lives in the [`World`].
     Host,
+    /// A model host.
+    Model(Box<ModelNode>),
     Switch(Box<SwitchNode>),
 }
 
@@ -152,7 +161,12 @@ pub struct Fabric {
     links: Vec<Link>,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Sampler>,
+    /// Trains on the serialisers of captured ports.
+    departing: BTreeMap<u32, (Time, Box<Frame>)>,
     outputs: Vec<Output>,
+    pool: FramePool,
+    finished_apps: u64,
+    handled: u64,
     trace: u64,
     tree_is_stale: bool,
     /// For each link whether it is in the spanning tree.
@@ -187,7 +201,11 @@ impl Fabric {
             links: Vec::new(),
             changes: Vec::new(),
             samplers: Vec::new(),
+            departing: BTreeMap::new(),
             outputs: Vec::new(),
+            pool: FramePool::default(),
+            finished_apps: 0,
+            handled: 0,
             trace: seed,
             tree_is_stale: false,
             in_tree: Vec::new(),
@@ -228,9 +246,16 @@ impl Fabric {
             received_bytes: 0,
         });
         self.directions.push(None);
-        if let Node::Switch(at) = &mut self.nodes[node.0 as usize] {
-            at.switch.add_port(number, name, mac);
-            at.ports.push((number, port));
+        match &mut self.nodes[node.0 as usize] {
+            Node::Switch(at) => {
+                at.switch.add_port(number, name, mac);
+                at.ports.push((number, port));
+            }
+            Node::Model(at) => {
+                self.ports[port.0 as usize].number = index(at.ports.len());
+                at.ports.push(port);
+            }
+            Node::Host => {}
         }
         port
     }
@@ -279,26 +304,14 @@ impl Fabric {
                 Feed::Queue(queue.build().map_err(|source| BuildError::Queue { port: name(), source })?)
             }
         };
-        Ok(Direction {
-            from: from.0,
-            to: to.0,
-            // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
-            longest_frame: mtu + 14 + 8,
-            config,
-            up: true,
-            feed,
-            impairments,
-            sending: None,
-            busy_until: Time::ZERO,
-            rest: None,
-            ready_at: None,
-            in_flight: InFlight::default(),
-            counters: DirectionCounters::default(),
-        })
+        let mut direction = Direction::new(from.0, to.0, config, feed, impairments);
+        // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
+        direction.longest_frame = mtu + 14 + 8;
+        Ok(direction)
     }
 
     fn is_host(&self, port: PortId) -> bool {
-        matches!(self.nodes[self.ports[port.0 as usize].node.0 as usize], Node::Host)
+        !matches!(self.nodes[self.ports[port.0 as usize].node.0 as usize], Node::Switch(_))
     }
 
     /// The fabric's time: that of the last event, or of the last call that told one.
@@ -311,6 +324,12 @@ impl Fabric {
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.trace
+    }
+
+    /// Events handled so far.
+    #[must_use]
+    pub fn events_handled(&self) -> u64 {
+        self.handled
     }
 
     /// When the next event is due.
@@ -345,15 +364,21 @@ impl Fabric {
 
     fn handle(&mut self, event: Event, world: &mut dyn World) {
         let element = event.element;
-        self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
+        self.handled += 1;
+        // What only looks at the network (samples), or may or may not be needed to move it (departures), is left out.
+        if !matches!(event.class, Class::Departure | Class::QueueReady | Class::Sample) {
+            self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
+        }
         match event.class {
             Class::Departure => {
                 let now = self.now;
-                // A departure whose frame was lost when the link went down is stale.
-                let line = self.line(element).filter(|line| line.busy_until == now);
-                if let Some(frame) = line.and_then(|line| line.sending.take()) {
-                    self.depart(element, frame, world);
+                if !self.departing.is_empty() {
+                    self.show_departed(element, world);
+                }
+                if let Some(line) = self.line(element).filter(|line| line.departure_at == Some(now)) {
+                    line.departure_at = None;
                     self.start_next(element, world, Budget::UNLIMITED);
+                    self.settle_behind(element, world);
                 }
             }
             Class::Arrival => self.arrive(element, world),
@@ -361,7 +386,7 @@ impl Fabric {
                 let now = self.now;
                 if let Some(line) = self.line(element).filter(|line| line.ready_at == Some(now)) {
                     line.ready_at = None;
-                    if line.sending.is_none() {
+                    if line.is_idle(now) {
                         self.start_next(element, world, Budget::UNLIMITED);
                     }
                 }
@@ -375,6 +400,7 @@ impl Fabric {
                     }
                 }
             }
+            Class::Timer => self.model_timer(element, world),
             Class::Sample => self.sample(element),
         }
     }
@@ -388,7 +414,7 @@ impl Fabric {
         let now = self.now;
         let Some(line) = self.line(port.0) else { return false };
         if matches!(line.feed, Feed::Interface) {
-            if line.sending.is_some() {
+            if !line.is_idle(now) {
                 return false;
             }
             return self.start_next(port.0, world, INTERFACE_BUDGET);
@@ -415,9 +441,19 @@ impl Fabric {
         }
         if let Feed::Queue(queue) = &mut line.feed {
             queue.enqueue(frame, now, &mut CountDrops(&mut line.counters));
-            if line.sending.is_none() {
-                self.start_next(port, world, Budget::UNLIMITED);
-            }
+            self.something_waits(port, world);
+        }
+    }
+
+    /// A frame waits at `port`: begins it when the serialiser is idle, and else sees to it that it will be.
+    fn something_waits(&mut self, port: u32, world: &mut dyn World) {
+        let now = self.now;
+        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        if line.is_idle(now) {
+            self.start_next(port, world, Budget::UNLIMITED);
+        } else if line.departure_at.is_none() {
+            line.departure_at = Some(line.busy_until);
+            self.events.push(line.busy_until, Class::Departure, port);
         }
     }
 
@@ -430,7 +466,7 @@ impl Fabric {
             let next = match (line.rest.take(), &mut line.feed) {
                 (Some(rest), _) => Some(rest),
                 (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
-                (None, Feed::Interface) => match world.pull(PortId(port)) {
+                (None, Feed::Interface) => match pull(&mut self.nodes, &self.ports, &mut self.pool, port, now, world) {
                     Some(frame) if !line.up => {
                         line.counters.dropped_down += frame.frames();
                         continue;
@@ -448,17 +484,24 @@ impl Fabric {
             };
             let Some(rate) = line.config.rate_bps else {
                 budget.spend(&frame);
-                self.depart(port, frame, world);
+                self.depart(port, frame, now, world);
                 continue;
             };
             let at_once = line.frames_at_once(&frame, rate);
             if let Some(front) = frame.split_front(at_once) {
                 line.rest = Some(std::mem::replace(&mut frame, front));
             }
-            let done = now + rate.serialise(frame.wire_bytes(line.config.framing));
-            line.sending = Some(frame);
-            line.busy_until = done;
-            self.events.push(done, Class::Departure, port);
+            let wire_bytes = frame.wire_bytes(line.config.framing);
+            let gap_bytes = line.config.framing.gap_bytes();
+            line.busy_until = now + rate.serialise(wire_bytes);
+            let last_bit = now + rate.serialise(wire_bytes - gap_bytes);
+            let busy_until = line.busy_until;
+            self.depart(port, frame, last_bit, world);
+            let Some(line) = self.directions[port as usize].as_mut() else { return false };
+            if line.has_waiting(|| waits(&self.nodes, &self.ports, port)) {
+                line.departure_at = Some(busy_until);
+                self.events.push(busy_until, Class::Departure, port);
+            }
             return false;
         }
         true
@@ -477,32 +520,29 @@ impl Fabric {
         }
     }
 
-    /// The last bit of `frame` has left `port`.
-    fn depart(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) {
+    /// The last bit of `frame` leaves `port` at `last_bit`, now or soon.
+    fn depart(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time, world: &mut dyn World) {
         let now = self.now;
         if self.ports[port as usize].captured {
-            self.show_train(port, Way::Out, &frame, now, world);
+            self.show_departing(port, &frame, last_bit, world);
         }
         let Some(line) = self.directions[port as usize].as_mut() else { return };
-        line.counters.frames += frame.frames();
-        line.counters.link_bytes += frame.link_bytes();
-        line.counters.wire_bytes += frame.wire_bytes(line.config.framing);
+        line.leaves(&frame, last_bit, now);
         if line.impairments.is_transparent() {
-            let (at, first) = line.in_flight.push(now + line.config.delay_ps, false, frame);
+            let (at, first) = line.in_flight.push(last_bit + line.config.delay_ps, false, frame);
             if first {
                 self.events.push(at, Class::Arrival, port);
             }
             return;
         }
         while let Some(single) = frame.split_front(1) {
-            self.suffer(port, single);
+            self.suffer(port, single, last_bit);
         }
-        self.suffer(port, frame);
+        self.suffer(port, frame, last_bit);
     }
 
     /// Sends a single frame over an impaired line.
-    fn suffer(&mut self, port: u32, mut frame: Box<Frame>) {
-        let now = self.now;
+    fn suffer(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time) {
         let Some(line) = self.directions[port as usize].as_mut() else { return };
         let fate = line.impairments.fate();
         if fate.lost {
@@ -517,14 +557,14 @@ impl Fabric {
         }
         let reorder = line.config.impair.reorder;
         let delay = line.impairments.delay(line.config.delay_ps);
-        let (at, first) = line.in_flight.push(now + delay, reorder, frame);
+        let (at, first) = line.in_flight.push(last_bit + delay, reorder, frame);
         if first {
             self.events.push(at, Class::Arrival, port);
         }
         if let Some(twin) = twin {
             line.counters.duplicated += 1;
             let delay = line.impairments.delay(line.config.delay_ps);
-            let (at, first) = line.in_flight.push(now + delay, reorder, twin);
+            let (at, first) = line.in_flight.push(last_bit + delay, reorder, twin);
             if first {
                 self.events.push(at, Class::Arrival, port);
             }
@@ -549,6 +589,7 @@ impl Fabric {
         }
         match &mut self.nodes[node.0 as usize] {
             Node::Host => world.deliver(PortId(to), frame, now),
+            Node::Model(_) => self.model_receives(node.0, PortId(to), frame, world),
             Node::Switch(switch) => {
                 frame.hops += 1;
                 if frame.hops > HOP_LIMIT {
@@ -584,7 +625,7 @@ impl Fabric {
         for output in outputs.drain(..) {
             let port = match &self.nodes[node as usize] {
                 Node::Switch(switch) => port_by_number(&switch.ports, output.port),
-                Node::Host => None,
+                Node::Host | Node::Model(_) => None,
             };
             if let Some(port) = port {
                 self.offer(port.0, output.frame, now, world);
@@ -617,40 +658,12 @@ impl Fabric {
         self.watch_timeouts(node);
     }
 
-    /// Shows a train under capture as the frames it stands for, each at the moment its last bit passed.
-    fn show_train(&self, port: u32, way: Way, frame: &Frame, last: Time, world: &mut dyn World) {
-        if frame.frames() == 1 {
-            world.captured(PortId(port), way, frame, last);
-            return;
-        }
-        let own = self.directions[port as usize].as_ref();
-        let sender = match way {
-            Way::Out => own,
-            Way::In => own.and_then(|line| self.directions[line.to as usize].as_ref()),
-        };
-        let (rate, framing) = sender.map_or((None, Framing::None), |line| (line.config.rate_bps, line.config.framing));
-        let mut rest = frame.clone();
-        let mut before = Duration::ZERO;
-        let duration = |frame: &Frame| rate.map_or(Duration::ZERO, |rate| rate.serialise(frame.wire_bytes(framing)));
-        let first = Time::from_ps(last.as_ps().saturating_sub(duration(frame).as_ps()));
-        while let Some(single) = rest.split_front(1) {
-            before += duration(&single);
-            world.captured(PortId(port), way, &single, first + before);
-        }
-        world.captured(PortId(port), way, &rest, last);
-    }
-
-    /// Turns capturing at `port` on or off.
-    pub fn set_capture(&mut self, port: PortId, on: bool) {
-        self.ports[port.0 as usize].captured = on;
-    }
-
     /// The switch `node`, if it is one.
     #[must_use]
     pub fn switch(&self, node: NodeId) -> Option<&Switch> {
         match self.nodes.get(node.0 as usize)? {
             Node::Switch(switch) => Some(&switch.switch),
-            Node::Host => None,
+            Node::Host | Node::Model(_) => None,
         }
     }
 
@@ -659,7 +672,7 @@ impl Fabric {
         let now = self.now;
         let result = match self.nodes.get_mut(node.0 as usize)? {
             Node::Switch(switch) => change(&mut switch.switch, now),
-            Node::Host => return None,
+            Node::Host | Node::Model(_) => return None,
         };
         self.watch_timeouts(node.0);
         Some(result)
@@ -671,6 +684,31 @@ fn port_by_number(ports: &[(u32, PortId)], number: u32) -> Option<PortId> {
     match ports.get(guess) {
         Some((found, port)) if *found == number => Some(*port),
         _ => ports.iter().find(|(found, _)| *found == number).map(|(_, port)| *port),
+    }
+}
+
+/// The next frame that the host behind `port` wants to send.
+fn pull(
+    nodes: &mut [Node],
+    ports: &[Port],
+    pool: &mut FramePool,
+    port: u32,
+    now: Time,
+    world: &mut dyn World,
+) -> Option<Box<Frame>> {
+    let at = &ports[port as usize];
+    match &mut nodes[at.node.0 as usize] {
+        Node::Model(model) => model.host.pull(at.number as usize, now, pool),
+        Node::Host | Node::Switch(_) => world.pull(PortId(port)),
+    }
+}
+
+/// Whether the host behind `port` has a frame to send. A real host has to be asked for one to find out.
+fn waits(nodes: &[Node], ports: &[Port], port: u32) -> bool {
+    let at = &ports[port as usize];
+    match &nodes[at.node.0 as usize] {
+        Node::Model(model) => model.host.has_frames(at.number as usize),
+        Node::Host | Node::Switch(_) => true,
     }
 }
 

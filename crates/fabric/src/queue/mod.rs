@@ -82,6 +82,11 @@ pub trait QueueDiscipline: Send {
     /// What waits, over all classes.
     fn backlog(&self) -> Backlog;
 
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool {
+        self.backlog().frames == 0
+    }
+
     /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A classful
     /// discipline around this one calls it, because it takes the next frame out before it may be sent.
     fn hold(&mut self, _held: Backlog) {}

@@ -3,7 +3,9 @@
 //! Two-way set associative, so its size is bounded whatever comes in. An entry of an older generation (the tables changed since) counts as
 //! absent. Starts small and grows where entries in use push each other out, so that an idle switch costs little.
 
-use twinnet_packet::FlowKey;
+use std::sync::Arc;
+
+use twinnet_packet::{FlowKey, Glance};
 
 use super::decision::Decision;
 
@@ -14,7 +16,15 @@ const MOST_SETS: usize = 4096;
 struct Entry {
     key: FlowKey,
     generation: u64,
-    decision: Decision,
+    decision: Arc<Decision>,
+}
+
+/// A decision found by a glance at the frame.
+#[derive(Debug)]
+struct Glanced {
+    glance: Glance,
+    generation: u64,
+    decision: Arc<Decision>,
 }
 
 /// The two places of a set; the one used last comes first.
@@ -24,6 +34,8 @@ type Set = [Option<Box<Entry>>; 2];
 #[derive(Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
+    /// One place for each glance, as many as there are sets; void ones are of generation 0 or older than the present one.
+    glances: Vec<Option<Box<Glanced>>>,
     seed: u64,
     generation: u64,
     /// Entries in use that were pushed out since the cache last grew.
@@ -37,12 +49,38 @@ fn index(digest: u64, sets: usize) -> usize {
 
 impl Cache {
     pub(super) fn new(seed: u64) -> Self {
-        Self { sets: Vec::new(), seed, generation: 0, pushed_out: 0 }
+        Self { sets: Vec::new(), glances: Vec::new(), seed, generation: 1, pushed_out: 0 }
     }
 
     /// Makes all entries void.
     pub(super) fn invalidate(&mut self) {
         self.generation += 1;
+    }
+
+    /// What was decided for frames with this glance.
+    #[inline]
+    pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Decision> {
+        if self.glances.is_empty() {
+            return None;
+        }
+        let place = index(glance.digest(self.seed), self.glances.len());
+        let found = self.glances[place].as_ref()?;
+        (found.glance == *glance && found.generation == self.generation).then_some(&found.decision)
+    }
+
+    /// Remembers that what was decided for `key`, which is cached, goes for all frames with this glance.
+    pub(super) fn remember_glance(&mut self, glance: Glance, key: &FlowKey) {
+        if self.glances.len() != self.sets.len() {
+            self.glances.clear();
+            self.glances.resize_with(self.sets.len(), || None);
+        }
+        let generation = self.generation;
+        let set = &self.sets[index(key.digest(self.seed), self.sets.len())];
+        let entry = set.iter().flatten().find(|entry| entry.generation == generation && entry.key == *key);
+        if let Some(entry) = entry {
+            let place = index(glance.digest(self.seed), self.glances.len());
+            self.glances[place] = Some(Box::new(Glanced { glance, generation, decision: Arc::clone(&entry.decision) }));
+        }
     }
 
     /// What was decided for `key`.
@@ -63,11 +101,11 @@ impl Cache {
             }
             set.swap(0, 1);
         }
-        set[0].as_ref().map(|entry| &entry.decision)
+        set[0].as_ref().map(|entry| &*entry.decision)
     }
 
-    /// Keeps a decision and gives it back.
-    pub(super) fn insert(&mut self, key: FlowKey, decision: Decision) -> &Decision {
+    /// Keeps a decision.
+    pub(super) fn insert(&mut self, key: FlowKey, decision: Decision) {
         if self.sets.is_empty() {
             self.sets.resize_with(FIRST_SETS, Set::default);
         } else if self.pushed_out > self.sets.len() / 8 && self.sets.len() < MOST_SETS {
@@ -79,7 +117,8 @@ impl Cache {
         if set[0].as_ref().is_some_and(|entry| entry.generation == self.generation) {
             self.pushed_out += 1;
         }
-        &set[0].insert(Box::new(Entry { key, generation: self.generation, decision })).decision
+        let entry = Entry { key, generation: self.generation, decision: Arc::new(decision) };
+        set[0] = Some(Box::new(entry));
     }
 
     fn grow(&mut self) {

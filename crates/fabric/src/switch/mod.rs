@@ -33,7 +33,7 @@ mod value;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use twinnet_packet::{FlowKey, Frame};
+use twinnet_packet::{FlowKey, Frame, Glance};
 use twinnet_units::Time;
 
 use cache::Cache;
@@ -185,15 +185,26 @@ impl Switch {
             self.datapath.count_drop(SwitchDrop::Ingress, frames);
             return;
         }
-        let (key, layout) = FlowKey::extract_with_layout(in_port, &frame.bytes);
-        let decision = match self.cache.find(&key) {
-            Some(decision) => {
+        let glance = Glance::of(in_port, &frame.bytes);
+        let found = glance.and_then(|glance| Some((self.cache.find_at_a_glance(&glance)?, glance.layout())));
+        let (decision, layout) = match found {
+            Some(found) => {
                 self.cache_hits += frames;
-                decision
+                found
             }
             None => {
-                let decision = decide(&self.pipeline, &self.config, &key);
-                self.cache.insert(key, decision)
+                let (key, layout) = FlowKey::extract_with_layout(in_port, &frame.bytes);
+                if self.cache.find(&key).is_some() {
+                    self.cache_hits += frames;
+                } else {
+                    let decision = decide(&self.pipeline, &self.config, &key);
+                    self.cache.insert(key, decision);
+                }
+                if let Some(glance) = glance {
+                    self.cache.remember_glance(glance, &key);
+                }
+                let Some(decision) = self.cache.find(&key) else { return };
+                (decision, layout)
             }
         };
         let bytes = frame.link_bytes();

@@ -6,6 +6,7 @@ mod names;
 mod spawn;
 pub mod start_up;
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,12 +17,13 @@ use crate::clock::LabClock;
 use crate::control::{Control, Incident, Next};
 use crate::fidelity::ThreadUsage;
 use crate::interface::{HostInterface, InterfaceKind};
+use crate::model_apps::{self, Share};
 use crate::namespace;
-use crate::network::NetworkSpec;
 use crate::programs::{zygote, Keeper};
 use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
+use twinnet_fabric::lab::network::NetworkSpec;
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
 pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
@@ -48,6 +50,8 @@ struct Running {
     programs: Arc<Keeper>,
     clock: LabClock,
     description: Arc<Value>,
+    /// Names of the model hosts.
+    models: Arc<HashSet<String>>,
 }
 
 enum Stage {
@@ -165,11 +169,20 @@ impl Lab {
             drop(stage);
             return self.fidelity(&what, request, &*fabric, &*agent);
         }
+        if let Some(name) = programs_host(&request.body).filter(|name| running.models.contains(*name)) {
+            let message = format!("{name:?} is a model host, which lives in the fabric: it runs apps, no programs");
+            return request.reply.send(Err(LabError::new("ModelHost", message, "use an app, or make it a real host")));
+        }
         let service: Arc<dyn Service> = match what.as_str() {
             "now" => return request.reply.send(Ok(json!({"now_ps": running.clock.now().as_ps()}))),
             "describe" => return request.reply.send(Ok((*running.description).clone())),
             "spawn" | "wait" | "signal" | "jobs" => Arc::clone(&running.programs) as Arc<dyn Service>,
-            what if what.starts_with("app.") => Arc::clone(&running.agent),
+            what if what.starts_with("app.") => {
+                let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
+                let models = Arc::clone(&running.models);
+                drop(stage);
+                return ask_apps(request, &models, &*agent, &*fabric);
+            }
             _ => Arc::clone(&running.fabric),
         };
         drop(stage);
@@ -257,10 +270,11 @@ impl Lab {
         let programs = Arc::new(Keeper::new(&network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
         let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock, body.get("options"))?);
+        let models = Arc::new(network.model_names().map(str::to_owned).collect());
         let mut description =
             serde_json::to_value(&network).map_err(|error| LabError::new("Internal", error.to_string(), ""))?;
         description["interface"] = if built.kind == InterfaceKind::Tap { "tap".into() } else { "veth".into() };
-        Ok((Running { fabric, agent, programs, clock, description: Arc::new(description) }, count, built.kind))
+        Ok((Running { fabric, agent, programs, clock, description: Arc::new(description), models }, count, built.kind))
     }
 
     fn abandon_programs(&self) {
@@ -282,6 +296,48 @@ impl Lab {
         if tidy.is_ok() {
             let _ = is_done.recv_timeout(TIDY_TIME);
         }
+    }
+}
+
+/// The host in which `body` wants a program started.
+fn programs_host(body: &Value) -> Option<&str> {
+    body.get("host").filter(|_| body.get("do") == Some(&"spawn".into())).and_then(Value::as_str)
+}
+
+/// Asks the agent, the fabric or both about apps. Without model hosts it is always the agent.
+fn ask_apps(request: Request, models: &HashSet<String>, agent: &dyn Service, fabric: &dyn Service) {
+    if models.is_empty() {
+        return agent.submit(request);
+    }
+    match model_apps::share(&request.body, |host| models.contains(host)) {
+        Share::Agent => agent.submit(request),
+        Share::Fabric => fabric.submit(request),
+        Share::Both { agent: for_agent, fabric: for_fabric } => {
+            let reply = Arc::new(Mutex::new((Some(request.reply), None)));
+            let halves = [true, false].map(|is_agent| {
+                let both = Arc::clone(&reply);
+                Reply::new(move |answer| join_answers(&both, is_agent, answer))
+            });
+            let [first, second] = halves;
+            agent.submit(Request { body: for_agent, descriptors: Vec::new(), reply: first });
+            fabric.submit(Request { body: for_fabric, descriptors: Vec::new(), reply: second });
+        }
+    }
+}
+
+/// An answer, and whether it is the agent's.
+type Half = (bool, Result<Value, LabError>);
+
+/// Sends the joint answer when the second half has come.
+fn join_answers(both: &Mutex<(Option<Reply>, Option<Half>)>, is_agent: bool, answer: Result<Value, LabError>) {
+    let mut both = both.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((first_is_agent, first)) = both.1.take() else {
+        both.1 = Some((is_agent, answer));
+        return;
+    };
+    if let Some(reply) = both.0.take() {
+        let (agent, fabric) = if first_is_agent { (first, answer) } else { (answer, first) };
+        reply.send(model_apps::join(agent, fabric));
     }
 }
 

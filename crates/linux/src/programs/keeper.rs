@@ -16,8 +16,8 @@ use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
 use crate::control::message::{self, Received};
 use crate::namespace::HostNamespace;
-use crate::network::NetworkSpec;
 use crate::service::{LabError, Request, Service};
+use twinnet_fabric::lab::network::NetworkSpec;
 
 /// Hosts that are named when an unknown one is asked for.
 const NAMED_HOSTS: usize = 8;

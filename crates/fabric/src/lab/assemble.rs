@@ -3,18 +3,37 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use twinnet_fabric::queue::QueueConfig;
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
-use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
 use twinnet_units::Time;
 
-use crate::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
-use crate::service::LabError;
+use super::error::LabError;
+use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
+use crate::host::ModelHost;
+use crate::queue::QueueConfig;
+use crate::switch::{FailMode, Switch, SwitchConfig};
+use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
 
-/// A fabric, and the names of what is in it.
-pub struct Assembly {
+/// A network in motion: the fabric, the names of what is in it, and what it was described as.
+pub struct RunningNetwork {
     /// The fabric.
     pub fabric: Fabric,
+    /// Names and places.
+    pub names: Names,
+    /// The description.
+    pub spec: NetworkSpec,
+}
+
+/// What the hosts of a lab are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// Hosts are real, but for those that are described as models: the wall clock.
+    Described,
+    /// All hosts are models: the virtual clock.
+    Models,
+}
+
+/// Names of what is in a fabric.
+#[derive(Debug, Default)]
+pub struct Names {
     /// Nodes by name.
     pub nodes: HashMap<String, NodeId>,
     /// For each node of the description, its ports in order.
@@ -33,20 +52,16 @@ pub struct Assembly {
 ///
 /// # Errors
 /// [`LabError`] that names the element and what is wrong with it.
-pub fn assemble(spec: &NetworkSpec) -> Result<Assembly, LabError> {
-    let mut assembly = Assembly {
-        fabric: Fabric::new(spec.seed),
-        nodes: HashMap::new(),
-        ports_of_node: Vec::with_capacity(spec.nodes.len()),
-        ports: HashMap::new(),
-        port_names: Vec::new(),
-        links: Vec::with_capacity(spec.links.len()),
-        link_ends: Vec::with_capacity(spec.links.len()),
-    };
+pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
+    let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
+    let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
-    for node in &spec.nodes {
+    for (node, mtus) in spec.nodes.iter().zip(&mtus) {
         match node {
-            NodeSpec::Host(host) => add_host(&mut assembly, host, &mut queues)?,
+            NodeSpec::Host(host) => {
+                let model = host.model || bodies == Bodies::Models;
+                add_host(&mut assembly, host, model.then_some(mtus), spec.seed, &mut queues)?;
+            }
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
     }
@@ -54,13 +69,13 @@ pub fn assemble(spec: &NetworkSpec) -> Result<Assembly, LabError> {
     for link in &spec.links {
         let port = |end: &network::EndSpec| {
             let node = index.get(end.node.as_str())?;
-            assembly.ports_of_node[*node].get(end.port).copied()
+            assembly.names.ports_of_node[*node].get(end.port).copied()
         };
         let (Some(a), Some(b)) = (port(&link.a), port(&link.b)) else {
             let message = format!("link {} - {}: no such port", link.a.node, link.b.node);
             return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
         };
-        let ends = |port: PortId| assembly.port_names[port.0 as usize].as_str();
+        let ends = |port: PortId| assembly.names.port_names[port.0 as usize].as_str();
         let forth = direction(&link.ab, ends(a))?;
         let back = direction(&link.ba, ends(b))?;
         let (a_queue, b_queue) = (queues[a.0 as usize].as_ref(), queues[b.0 as usize].as_ref());
@@ -75,21 +90,46 @@ pub fn assemble(spec: &NetworkSpec) -> Result<Assembly, LabError> {
                 .change_at(Time::ZERO, vec![(a, down()), (b, down())])
                 .map_err(|error| LabError::new("BadLink", error.to_string(), ""))?;
         }
-        assembly.links.push((a, b));
-        assembly.link_ends.push((link.a.node.clone(), link.b.node.clone()));
+        assembly.names.links.push((a, b));
+        assembly.names.link_ends.push((link.a.node.clone(), link.b.node.clone()));
     }
-    Ok(assembly)
+    Ok(RunningNetwork { fabric: assembly.fabric, names: assembly.names, spec })
 }
 
-fn add_host(assembly: &mut Assembly, host: &HostSpec, queues: &mut Vec<Option<QueueConfig>>) -> Result<(), LabError> {
-    let node = assembly.fabric.add_host();
-    assembly.nodes.insert(host.name.clone(), node);
+/// For each port of each node the MTU of its link; 1500 where there is none.
+fn mtus(spec: &NetworkSpec) -> Vec<Vec<u32>> {
+    let mut mtus: Vec<Vec<u32>> = spec.nodes.iter().map(|node| vec![1500; node.port_count()]).collect();
+    let index: HashMap<&str, usize> = spec.nodes.iter().enumerate().map(|(index, node)| (node.name(), index)).collect();
+    for link in &spec.links {
+        for end in [&link.a, &link.b] {
+            let port = index.get(end.node.as_str()).and_then(|node| mtus[*node].get_mut(end.port));
+            if let Some(mtu) = port {
+                *mtu = link.mtu;
+            }
+        }
+    }
+    mtus
+}
+
+/// Adds a host; a model when `model` tells the MTUs of its interfaces.
+fn add_host(
+    assembly: &mut Assembly,
+    host: &HostSpec,
+    model: Option<&Vec<u32>>,
+    seed: u64,
+    queues: &mut Vec<Option<QueueConfig>>,
+) -> Result<(), LabError> {
+    let node = match model {
+        None => assembly.fabric.add_host(),
+        Some(mtus) => assembly.fabric.add_model(ModelHost::new(host, mtus, seed)?),
+    };
+    assembly.names.nodes.insert(host.name.clone(), node);
     let mut ports = Vec::with_capacity(host.ports.len());
     for port in &host.ports {
         ports.push(assembly.add_port(node, &port.name, 0, port.mac.0));
         queues.push(queue(port.queue.as_ref(), &port.name)?);
     }
-    assembly.ports_of_node.push(ports);
+    assembly.names.ports_of_node.push(ports);
     Ok(())
 }
 
@@ -105,14 +145,14 @@ fn add_switch(
     };
     let switch = Switch::new(SwitchConfig { dpid: described.dpid, fail_mode, seed });
     let node = assembly.fabric.add_switch(switch, described.delay);
-    assembly.nodes.insert(described.name.clone(), node);
+    assembly.names.nodes.insert(described.name.clone(), node);
     let mut ports = Vec::with_capacity(described.ports.len());
     for port in &described.ports {
         let [_, _, _, a, b, c, d, e] = (described.dpid << 16 | u64::from(port.number & 0xffff)).to_be_bytes();
         ports.push(assembly.add_port(node, &port.name, port.number, [0x02, a, b, c, d, e]));
         queues.push(queue(port.queue.as_ref(), &port.name)?);
     }
-    assembly.ports_of_node.push(ports);
+    assembly.names.ports_of_node.push(ports);
     for (position, flow) in described.flows.iter().enumerate() {
         assembly.fabric.with_switch(node, |switch, now| switch.add_flow(flow, now)).unwrap_or(Ok(())).map_err(
             |error| {
@@ -124,11 +164,16 @@ fn add_switch(
     Ok(())
 }
 
+struct Assembly {
+    fabric: Fabric,
+    names: Names,
+}
+
 impl Assembly {
     fn add_port(&mut self, node: NodeId, name: &str, number: u32, mac: [u8; 6]) -> PortId {
         let port = self.fabric.add_port(node, name, number, mac);
-        self.ports.insert(name.to_owned(), port);
-        self.port_names.push(name.to_owned());
+        self.names.ports.insert(name.to_owned(), port);
+        self.names.port_names.push(name.to_owned());
         port
     }
 }

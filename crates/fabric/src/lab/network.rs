@@ -11,7 +11,7 @@ use serde_json::Value;
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
-use crate::service::LabError;
+use super::error::LabError;
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -57,6 +57,9 @@ pub enum NodeSpec {
 pub struct HostSpec {
     /// Its name, and its host name.
     pub name: String,
+    /// Whether it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
+    #[serde(default)]
+    pub model: bool,
     /// Whether it forwards packets between its interfaces.
     #[serde(default)]
     pub forwarding: bool,
@@ -395,6 +398,22 @@ impl NetworkSpec {
         };
         spec.check()?;
         Ok(spec)
+    }
+
+    /// Names of the hosts, in order.
+    pub fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) => Some(host.name.as_str()),
+            NodeSpec::Switch(_) => None,
+        })
+    }
+
+    /// Names of the hosts that are models on the wall clock too.
+    pub fn model_names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) if host.model => Some(host.name.as_str()),
+            _ => None,
+        })
     }
 
     /// Index of the node `name`.

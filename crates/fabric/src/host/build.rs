@@ -1,0 +1,88 @@
+//! From the description of a host to its stack.
+
+use std::net::IpAddr;
+
+use super::interface::{is_link_local, Interface};
+use super::parameters::Parameters;
+use super::route::{Routes, RoutesBuilder};
+use super::stack::Stack;
+use crate::impair::stream;
+use crate::lab::network::{HostSpec, Prefix};
+use crate::lab::LabError;
+
+/// Interfaces that one host can have.
+const MOST_INTERFACES: usize = 4096;
+/// Bits of the network of IPv6 link-local addresses.
+const LINK_LOCAL_BITS: u8 = 64;
+
+/// The stack of the described host; `mtus` are those of its interfaces.
+pub(super) fn stack(described: &HostSpec, mtus: &[u32], seed: u64) -> Result<Stack, LabError> {
+    let name = &described.name;
+    if described.ports.len() > MOST_INTERFACES || mtus.len() != described.ports.len() {
+        let message = format!(
+            "host {name:?} has {} interfaces and {} MTUs; each interface has one, and there are at most {MOST_INTERFACES}",
+            described.ports.len(),
+            mtus.len()
+        );
+        return Err(LabError::new("InvalidNetwork", message, "describe fewer interfaces"));
+    }
+    // A host speaks IPv6 when it has any such address, as real hosts of a lab do.
+    let v6 = described.ports.iter().flat_map(|port| &port.addresses).any(|prefix| prefix.address.is_ipv6());
+    let interfaces: Box<[Interface]> = described
+        .ports
+        .iter()
+        .zip(mtus)
+        .map(|(port, mtu)| {
+            let mut addresses = port.addresses.clone();
+            let link_local = Prefix { address: port.mac.link_local().into(), length: LINK_LOCAL_BITS };
+            if v6 && !addresses.contains(&link_local) {
+                addresses.push(link_local);
+            }
+            Interface::new(port.mac.0, *mtu, addresses.into())
+        })
+        .collect();
+    let mut addresses: Vec<IpAddr> =
+        interfaces.iter().flat_map(|interface| &interface.addresses).map(|prefix| prefix.address).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    let routes = routes(described, &interfaces)?;
+    let random = stream(seed, &format!("host {name}"));
+    Ok(Stack::new(interfaces, addresses.into(), routes, Parameters::of(described)?, random))
+}
+
+fn routes(described: &HostSpec, interfaces: &[Interface]) -> Result<Routes, LabError> {
+    let mut connected = RoutesBuilder::default();
+    add_connected(&mut connected, interfaces);
+    let connected = connected.build();
+    let mut all = RoutesBuilder::default();
+    add_connected(&mut all, interfaces);
+    for route in &described.routes {
+        let interface = if is_link_local(route.via) {
+            // Which link it is on cannot be said, so there must be one only.
+            (interfaces.len() == 1).then_some(0)
+        } else {
+            connected.find(route.via).map(|hop| hop.interface)
+        };
+        let interface = interface.ok_or_else(|| {
+            LabError::new(
+                "BadRoute",
+                format!(
+                    "host {:?}: the route to {} goes via {}, which is in none of its interfaces' networks",
+                    described.name, route.to, route.via
+                ),
+                "name a router that has an address in one of them",
+            )
+        })?;
+        all.add(route.to.address, route.to.length, Some(route.via), interface);
+    }
+    Ok(all.build())
+}
+
+fn add_connected(routes: &mut RoutesBuilder, interfaces: &[Interface]) {
+    for (number, interface) in interfaces.iter().enumerate() {
+        let number = u16::try_from(number).unwrap_or(u16::MAX);
+        for prefix in interface.addresses.iter().filter(|prefix| !is_link_local(prefix.address)) {
+            routes.add(prefix.address, prefix.length, None, number);
+        }
+    }
+}

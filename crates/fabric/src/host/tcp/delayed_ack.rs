@@ -1,0 +1,220 @@
+//! When to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a timeout that adapts.
+
+use twinnet_units::{Duration, Time};
+
+/// Least time that an acknowledgement is delayed, and the step of its adaptation (`TCP_DELACK_MIN`, `TCP_ATO_MIN`).
+const LEAST_DELAY: Duration = Duration::from_ms(40);
+/// Longest time (`TCP_DELACK_MAX`); RFC 1122 permits half a second.
+const LONGEST_DELAY: Duration = Duration::from_ms(200);
+/// Acknowledgements sent at once at the beginning (`TCP_MAX_QUICKACKS`).
+const MOST_QUICK: u32 = 16;
+/// What is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
+const FIRST_SEGMENT: u32 = 536;
+
+/// The state.
+#[derive(Clone, Debug)]
+pub(super) struct DelayedAck {
+    /// Acknowledgements still to be sent at once.
+    quick: u32,
+    /// The delay, as adapted to the pace of arrivals; zero before the first data.
+    delay: Duration,
+    /// The owner answers what it receives: its answers carry the acknowledgements.
+    interactive: bool,
+    last_data_at: Time,
+    /// Something is not acknowledged.
+    scheduled: bool,
+    /// An acknowledgement is to be sent at once.
+    now: bool,
+    deadline: Option<Time>,
+    /// Small segments since the last acknowledgement, at most 2.
+    small: u8,
+    /// The size of the peer's full segments, as seen.
+    segment: u32,
+    longest_segment: u32,
+}
+
+impl DelayedAck {
+    /// Nothing arrived yet; the peer may send segments of `longest_segment`.
+    pub fn new(longest_segment: u32) -> Self {
+        Self {
+            quick: 0,
+            delay: Duration::ZERO,
+            interactive: false,
+            last_data_at: Time::ZERO,
+            scheduled: false,
+            now: false,
+            deadline: None,
+            small: 0,
+            segment: FIRST_SEGMENT.min(longest_segment),
+            longest_segment,
+        }
+    }
+
+    /// The size of the peer's full segments.
+    pub fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    /// Whether an acknowledgement is to be sent now.
+    pub fn is_due(&self) -> bool {
+        self.now
+    }
+
+    /// When [`DelayedAck::timer`] is wanted.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// Sends an acknowledgement now.
+    pub fn at_once(&mut self) {
+        self.scheduled = true;
+        self.now = true;
+    }
+
+    /// The next acknowledgements are sent at once, for the sender needs them: order is lost, or the path is congested.
+    pub fn be_quick(&mut self, most: u32, window: u64) {
+        let by_window = u32::try_from(window / (2 * u64::from(self.segment.max(1)))).unwrap_or(u32::MAX);
+        let by_window = if by_window == 0 { 2 } else { by_window };
+        self.quick = self.quick.max(by_window.min(most));
+        self.interactive = false;
+        self.delay = LEAST_DELAY;
+    }
+
+    /// Data of `length` bytes came (`tcp_event_data_recv`). `window` is what is offered, `timeout` our retransmission timeout.
+    pub fn data_arrived(&mut self, length: u32, window: u64, timeout: Duration, now: Time) {
+        self.scheduled = true;
+        if length >= self.segment {
+            self.segment = length.min(self.longest_segment);
+        } else {
+            self.small = (self.small + 1).min(2);
+        }
+        if self.delay == Duration::ZERO {
+            self.increase_quick(window);
+            self.delay = LEAST_DELAY;
+        } else {
+            let gap = now - self.last_data_at;
+            let half = Duration::from_ps(self.delay.as_ps() / 2);
+            if gap.as_ps() <= LEAST_DELAY.as_ps() / 2 {
+                self.delay = half + Duration::from_ps(LEAST_DELAY.as_ps() / 2);
+            } else if gap < self.delay {
+                self.delay = (half + gap).min(timeout);
+            } else if gap > timeout {
+                // The sender has probably begun anew after a pause, with a small window.
+                self.increase_quick(window);
+            }
+        }
+        self.last_data_at = now;
+    }
+
+    fn increase_quick(&mut self, window: u64) {
+        let by_window = u32::try_from(window / (2 * u64::from(self.segment.max(1)))).unwrap_or(u32::MAX);
+        let by_window = if by_window == 0 { 2 } else { by_window };
+        self.quick = self.quick.max(by_window.min(MOST_QUICK));
+    }
+
+    /// Data has been taken in (`__tcp_ack_snd_check`). `unacknowledged` bytes wait for it; `window_keeps_up` when the window to be
+    /// offered is not smaller than the last; `gap` when data is missing.
+    pub fn decide(
+        &mut self,
+        unacknowledged: u64,
+        window_keeps_up: bool,
+        gap: bool,
+        smoothed: Option<Duration>,
+        now: Time,
+    ) {
+        if !self.scheduled || self.now {
+            return;
+        }
+        let second_segment = unacknowledged > u64::from(self.segment) && window_keeps_up;
+        if second_segment || gap || self.is_quick() {
+            self.now = true;
+            return;
+        }
+        self.wait(smoothed, now);
+    }
+
+    /// Whether acknowledgements go out at once.
+    fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// Sets the timer (`tcp_send_delayed_ack`).
+    fn wait(&mut self, smoothed: Option<Duration>, now: Time) {
+        let mut delay = self.delay;
+        if delay > LEAST_DELAY {
+            let mut longest = Duration::from_ms(500);
+            if self.interactive || self.small > 0 {
+                longest = LONGEST_DELAY;
+            }
+            if let Some(smoothed) = smoothed {
+                longest = longest.min(smoothed.max(LEAST_DELAY));
+            }
+            delay = delay.min(longest);
+        }
+        delay = delay.min(LONGEST_DELAY);
+        let mut deadline = now + delay;
+        if let Some(pending) = self.deadline {
+            if pending <= now + Duration::from_ps(delay.as_ps() / 4) {
+                self.now = true;
+                return;
+            }
+            deadline = deadline.min(pending);
+        }
+        self.deadline = Some(deadline);
+    }
+
+    /// The delay is over (`tcp_delack_timer_handler`).
+    pub fn timer(&mut self, timeout: Duration, now: Time) {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        self.deadline = None;
+        if !self.scheduled {
+            return;
+        }
+        if self.interactive {
+            // The owner did not answer in time after all.
+            self.interactive = false;
+            self.delay = LEAST_DELAY;
+        } else {
+            self.delay = (self.delay + self.delay).min(timeout);
+        }
+        self.now = true;
+    }
+
+    /// The owner has read. Whether an acknowledgement should go out because it has read all that came in small segments, or a full
+    /// segment waits for one.
+    pub fn owner_read(&mut self, unacknowledged: u64, all: bool) -> bool {
+        let small = self.small > 1 || self.small > 0 && !self.interactive;
+        if self.scheduled && (unacknowledged > u64::from(self.segment) || small && all) {
+            self.now = true;
+        }
+        self.now
+    }
+
+    /// The window shrinks: acknowledgements are not to be spent.
+    pub fn no_longer_quick(&mut self) {
+        self.quick = 0;
+    }
+
+    /// We send data: shortly after data has arrived it is an answer.
+    pub fn data_sent(&mut self, now: Time) {
+        if self.last_data_at > Time::ZERO && now - self.last_data_at < self.delay {
+            self.interactive = true;
+        }
+    }
+
+    /// A segment with an acknowledgement goes out.
+    pub fn sent(&mut self) {
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = LEAST_DELAY;
+            }
+        }
+        self.scheduled = false;
+        self.now = false;
+        self.small = 0;
+        self.deadline = None;
+    }
+}

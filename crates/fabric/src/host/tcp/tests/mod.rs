@@ -1,0 +1,4 @@
+//! Two connections over a path held in memory.
+
+mod path;
+mod transfer;

@@ -1,0 +1,245 @@
+//! The window that we offer: how large the receive buffer may become (Linux's dynamic right-sizing), how fast the window opens, and
+//! when it is better shut (RFC 9293, 3.8.6.2.2).
+//!
+//! Half of the buffer is taken to be the overhead of storing segments (`tcp_adv_win_scale` = 1), so a window is half of its buffer.
+
+use twinnet_units::{Duration, Time};
+
+use super::config::TcpConfig;
+
+/// Segments of the window with which a connection is thought to begin (RFC 6928).
+const FIRST_SEGMENTS: u64 = 10;
+
+/// The window of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveWindow {
+    buffer: u64,
+    largest_buffer: u64,
+    clamp: u64,
+    /// How far the window may open by now (`rcv_ssthresh`).
+    threshold: u64,
+    /// What was offered last, and from which number on.
+    offered: u64,
+    offered_from: u64,
+    shift: u8,
+    segment: u64,
+    /// What the owner has read over the last round trip, and where and when the running measurement began.
+    read_per_round: u64,
+    read: u64,
+    measured_from: u64,
+    measured_since: Time,
+    /// Eight times the round trip as the receiver sees it, in picoseconds; 0 before the first sample.
+    round_trip_times_8: u64,
+    /// Without timestamps a round trip is the time in which a window's worth comes: its end and its beginning.
+    round_end: u64,
+    round_since: Time,
+}
+
+impl ReceiveWindow {
+    /// The window that a SYN offers; `segment` is the largest that we take.
+    pub fn new(config: &TcpConfig, segment: u32) -> Self {
+        let buffer = config.receive_buffer[1].min(config.receive_buffer[2]).max(2);
+        let segment = u64::from(segment.max(1));
+        let space = buffer / 2;
+        let space = if space > segment { space - space % segment } else { space };
+        let largest = (config.receive_buffer[2].max(buffer)).max(65_536);
+        let shift = if config.window_scaling { (largest.ilog2().saturating_sub(15)).min(14) as u8 } else { 0 };
+        let offered = space.min(65_535);
+        Self {
+            buffer,
+            largest_buffer: config.receive_buffer[2],
+            clamp: (65_535 << shift).min(buffer / 2),
+            threshold: offered,
+            offered,
+            offered_from: 0,
+            shift,
+            segment,
+            read_per_round: offered.min(FIRST_SEGMENTS * segment),
+            read: 0,
+            measured_from: 0,
+            measured_since: Time::ZERO,
+            round_trip_times_8: 0,
+            round_end: 0,
+            round_since: Time::ZERO,
+        }
+    }
+
+    /// What the header of a SYN says; never scaled.
+    pub fn in_syn(&self) -> u16 {
+        u16::try_from(self.offered).unwrap_or(u16::MAX)
+    }
+
+    /// The shift that our SYN offers.
+    pub fn shift(&self) -> u8 {
+        self.shift
+    }
+
+    /// The handshake is over: `next` is expected; windows are scaled only if both sides agreed.
+    pub fn established(&mut self, next: u64, scaling: bool, now: Time) {
+        if !scaling {
+            self.shift = 0;
+            self.clamp = self.clamp.min(65_535);
+        }
+        self.offered_from = next;
+        self.measured_since = now;
+        self.round_end = next + self.offered;
+        self.round_since = now;
+    }
+
+    /// What was offered and is not used up.
+    pub fn remaining(&self, next: u64) -> u64 {
+        (self.offered_from + self.offered).saturating_sub(next)
+    }
+
+    /// Where the offer began: what was expected when the last acknowledgement left.
+    pub fn offered_from(&self) -> u64 {
+        self.offered_from
+    }
+
+    /// What was offered last.
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// Whether so little of the window is left that an acknowledgement should tell of a larger one.
+    pub fn is_half_used(&self, next: u64) -> bool {
+        2 * self.remaining(next) <= self.clamp
+    }
+
+    /// The window to offer while `held` bytes are in the buffer, and whether the buffer is more than half full
+    /// (`__tcp_select_window`).
+    pub fn candidate(&self, held: u64, peer_segment: u32) -> (u64, bool) {
+        let free = (self.buffer / 2).saturating_sub(held);
+        let full = self.clamp.min(self.buffer / 2);
+        let segment = u64::from(peer_segment).min(full);
+        let mut free = free;
+        let scarce = free < full / 2;
+        if scarce {
+            free = free >> self.shift << self.shift;
+            if free < self.buffer / 32 || free < segment {
+                return (0, true);
+            }
+        }
+        free = free.min(self.threshold);
+        if self.shift > 0 {
+            return (free.next_multiple_of(1 << self.shift), scarce);
+        }
+        let mut window = self.offered;
+        if segment > 0 && (window + segment <= free || window > free) {
+            window = free - free % segment;
+        }
+        (window.min(65_535), scarce)
+    }
+
+    /// Offers `candidate`, but never takes back what was offered; gives the field of the header.
+    pub fn offer(&mut self, candidate: u64, next: u64) -> u16 {
+        let mut window = candidate;
+        let remaining = self.remaining(next);
+        if window < remaining {
+            // "A TCP receiver SHOULD NOT shrink the window" (RFC 9293, 3.8.6).
+            window = remaining.next_multiple_of(1 << self.shift);
+        }
+        let field = (window >> self.shift).min(65_535);
+        self.offered = field << self.shift;
+        self.offered_from = next;
+        field as u16
+    }
+
+    /// Data came in: the window may open by two segments (`tcp_grow_window`).
+    pub fn grow(&mut self, held: u64) {
+        let room = self.clamp.min((self.buffer / 2).saturating_sub(held)).saturating_sub(self.threshold);
+        self.threshold += room.min(2 * self.segment);
+    }
+
+    /// A round trip, told by the echo of a timestamp.
+    pub fn round_trip(&mut self, sample: Duration) {
+        let sample = sample.as_ps().max(1_000_000_000);
+        if self.round_trip_times_8 == 0 {
+            self.round_trip_times_8 = sample.saturating_mul(8);
+        } else {
+            self.round_trip_times_8 = self.round_trip_times_8 - self.round_trip_times_8 / 8 + sample;
+        }
+    }
+
+    /// Without timestamps: a round trip is at most the time in which a window's worth comes in.
+    pub fn round_trip_by_window(&mut self, next: u64, now: Time) {
+        if next < self.round_end {
+            return;
+        }
+        let sample = (now - self.round_since).as_ps().max(1_000_000).saturating_mul(8);
+        if self.round_trip_times_8 == 0 || sample < self.round_trip_times_8 {
+            self.round_trip_times_8 = sample;
+        }
+        self.round_end = next + self.offered;
+        self.round_since = now;
+    }
+
+    /// The owner has read `count` bytes: once a round trip the buffer is made as large as what was read in it asks for
+    /// (`tcp_rcv_space_adjust`).
+    pub fn owner_read(&mut self, count: u64, now: Time) {
+        self.read += count;
+        let round = self.round_trip_times_8 / 8;
+        if round == 0 || (now - self.measured_since).as_ps() < round {
+            return;
+        }
+        let copied = self.read - self.measured_from;
+        if copied > self.read_per_round {
+            let mut window = 2 * copied + 16 * self.segment;
+            let growth = u128::from(window) * u128::from(copied - self.read_per_round);
+            let growth = growth / u128::from(self.read_per_round.max(1));
+            window = window.saturating_add(u64::try_from(2 * growth).unwrap_or(u64::MAX));
+            let buffer = window.saturating_mul(2).min(self.largest_buffer);
+            if buffer > self.buffer {
+                self.buffer = buffer;
+                self.clamp = (65_535 << self.shift).min(buffer / 2);
+            }
+            self.read_per_round = copied;
+        }
+        self.measured_from = self.read;
+        self.measured_since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window() -> ReceiveWindow {
+        let mut window = ReceiveWindow::new(&TcpConfig::default(), 1460);
+        window.established(1, true, Time::ZERO);
+        window
+    }
+
+    #[test]
+    fn it_begins_as_linux_does() {
+        let window = window();
+        assert_eq!((window.in_syn(), window.shift()), (64_240, 7));
+    }
+
+    #[test]
+    fn it_shuts_when_little_is_free_and_never_shrinks() {
+        let mut window = window();
+        let (open, scarce) = window.candidate(0, 1460);
+        assert_eq!((open, scarce), (64_256, false));
+        assert_eq!(window.offer(open, 1), 502);
+        assert_eq!(window.candidate(64_000, 1460), (0, true));
+        assert_eq!(window.offer(0, 1), 502);
+        assert_eq!(window.offer(0, 1 + 64_256), 0);
+    }
+
+    #[test]
+    fn the_buffer_follows_what_is_read_in_a_round_trip_up_to_its_limit() {
+        let mut window = window();
+        window.round_trip(Duration::from_ms(100));
+        let mut now = Time::ZERO;
+        let mut sizes = Vec::new();
+        for _ in 0..8 {
+            now += Duration::from_ms(100);
+            let read = window.clamp;
+            window.owner_read(read, now);
+            sizes.push(window.buffer);
+        }
+        assert!(sizes[0] > 2 * 131_072, "{sizes:?}");
+        assert_eq!(sizes[7], 6_291_456);
+    }
+}

@@ -1,0 +1,69 @@
+//! Frames on the way to and from the controller.
+
+use super::action::Action;
+use crate::error::{Fault, Refusal};
+use crate::layout::{open_enum, record};
+use crate::oxm::Match;
+use crate::wire::{pad, Reader, Wire};
+
+open_enum! {
+    /// Why a frame goes to the controller.
+    pub enum PacketInReason: u8 { NoMatch = 0 "OFPR_NO_MATCH", Action = 1 "OFPR_ACTION", InvalidTtl = 2 "OFPR_INVALID_TTL" }
+}
+
+record! {
+    /// `OFPT_PACKET_IN`.
+    pub struct PacketIn {
+        /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
+        pub buffer_id: u32;
+        /// Bytes of the whole frame.
+        pub total_len: u16;
+        /// Why.
+        pub reason: PacketInReason;
+        /// Table whose flow it was.
+        pub table_id: u8;
+        /// Cookie of that flow.
+        pub cookie: u64;
+        /// Pipeline fields: the port, the metadata, the tunnel.
+        pub matching: Match [2];
+        /// The frame, or its beginning.
+        pub data: Vec<u8>;
+    }
+}
+
+/// `OFPT_PACKET_OUT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct PacketOut {
+    /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
+    pub buffer_id: u32,
+    /// Port that the frame counts as having come in by, or [`super::port_number::CONTROLLER`].
+    pub in_port: u32,
+    /// What to do with it.
+    pub actions: Vec<Action>,
+    /// The frame, unless the switch keeps it.
+    pub data: Vec<u8>,
+}
+
+impl Wire for PacketOut {
+    fn read(reader: &mut Reader) -> Result<Self, Refusal> {
+        let (buffer_id, in_port) = (reader.get()?, reader.get()?);
+        let actions_len = reader.get::<u16>()?;
+        reader.skip(6)?;
+        let actions = reader.part(usize::from(actions_len), Fault::BAD_LENGTH)?.get()?;
+        Ok(Self { buffer_id, in_port, actions, data: reader.get()? })
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn write(&self, out: &mut Vec<u8>) {
+        self.buffer_id.write(out);
+        self.in_port.write(out);
+        let length_at = out.len();
+        pad(out, 8);
+        let start = out.len();
+        self.actions.write(out);
+        let length = (out.len() - start) as u16;
+        out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+        self.data.write(out);
+    }
+}

@@ -1,0 +1,90 @@
+"""What a network and its traffic may be at most, on both clocks: a mistyped unit is told where it stands, and no sum of
+times runs over the clock, which ends after 106 days.
+"""
+
+from __future__ import annotations
+
+from twinnet.errors import BadQuantity
+from twinnet.units import (
+    PS_PER_SECOND,
+    duration_ps,
+    format_duration,
+    format_rate,
+    format_size,
+    rate_bps,
+    size_bytes,
+)
+
+__all__ = [
+    "LONGEST_RUN_PS",
+    "SHORTEST_INTERVAL_PS",
+    "counting_interval_ps",
+    "line_rate_bps",
+    "moment_ps",
+    "run_time_ps",
+    "stored_bytes",
+    "transfer_bytes",
+    "way_ps",
+]
+
+_HOUR_PS = 3600 * PS_PER_SECOND
+LONGEST_RUN_PS = 100 * 24 * _HOUR_PS
+"""The longest time that traffic may last, and the last moment at which something may happen."""
+SHORTEST_INTERVAL_PS = PS_PER_SECOND // 1000
+"""The shortest interval in which apps count."""
+_FASTEST_BPS = 10**13
+_LARGEST_TRANSFER_BYTES = 10**15
+_LARGEST_STORE_BYTES = 10**12
+
+
+def _within_time(value: object, what: str, least_ps: int, most_ps: int) -> int:
+    found = duration_ps(value, what)
+    if least_ps <= found <= most_ps:
+        return found
+    allowed = f"{format_duration(least_ps)} to {format_duration(most_ps)}"
+    raise BadQuantity(f"the {what} {value!r} is out of range; allowed are {allowed}")
+
+
+def way_ps(value: object, what: str) -> int:
+    """The time that a frame takes somewhere, in picoseconds: at most an hour."""
+    return _within_time(value, what, 0, _HOUR_PS)
+
+
+def moment_ps(value: object, what: str = "time") -> int:
+    """A moment of a lab's clock in picoseconds: at most 100 days."""
+    return _within_time(value, what, 0, LONGEST_RUN_PS)
+
+
+def run_time_ps(value: object, what: str = "duration") -> int:
+    """How long traffic lasts, in picoseconds: above zero, at most 100 days."""
+    return _within_time(value, what, 1, LONGEST_RUN_PS)
+
+
+def counting_interval_ps(value: object, what: str = "interval") -> int:
+    """An interval in which apps count, in picoseconds: 1 ms to an hour."""
+    return _within_time(value, what, SHORTEST_INTERVAL_PS, _HOUR_PS)
+
+
+def line_rate_bps(value: object, what: str = "rate") -> int:
+    """A rate in bits per second: at most 10 Tbit/s."""
+    found = rate_bps(value, what)
+    if found > _FASTEST_BPS:
+        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are 1 bit/s to {format_rate(_FASTEST_BPS)}")
+    return found
+
+
+def _within_size(value: object, what: str, least: int, most: int) -> int:
+    found = size_bytes(value, what)
+    if least <= found <= most:
+        return found
+    raise BadQuantity(f"the {what} {value!r} is out of range; allowed are {format_size(least)} to {format_size(most)}")
+
+
+def transfer_bytes(value: object, what: str = "size", least: int = 0) -> int:
+    """The size of a transfer in bytes: at most 1 PB."""
+    return _within_size(value, what, least, _LARGEST_TRANSFER_BYTES)
+
+
+def stored_bytes(value: object, what: str = "size") -> int:
+    """What a queue or a bucket holds, in bytes: at most 1 TB."""
+    return _within_size(value, what, 0, _LARGEST_STORE_BYTES)

@@ -1,0 +1,196 @@
+"""What a twin tells: the summary for the terminal, the record for `--json`, and the page with its figures."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinnet.report.drawn import draw_figure
+from twinnet.report.html import figure_sections, footer, table, whole_page
+from twinnet.report.twin_figures import twin_figures
+from twinnet.report.wording import (
+    common_scale,
+    value_with_interval,
+    worded_levels,
+    worded_p,
+    worded_phase,
+    worded_value,
+)
+from twinnet.study.analysis import Analysis
+from twinnet.study.store import StoreError
+from twinnet.study.twin import Twin, TwinResult
+from twinnet.study.twin_table import twin_frame
+
+__all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
+
+_MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
+_HEAD = ("", "metric", "levels", "time", "wall", "virtual", "difference [interval]", "allowed", "KS (p)")
+
+
+def twin_answer(twin: Twin) -> str:
+    """The verdicts in one sentence."""
+    counts = twin.counts()
+    total = sum(counts.values())
+    if not total:
+        return "There are no finished runs on both clocks yet."
+    parts = [f"{name} {count}" for name, count in counts.items() if count]
+    return f"Of {total} comparisons between the clocks: {', '.join(parts)}."
+
+
+def _sentences(twin: Twin) -> list[str]:
+    """How the comparison is to be read."""
+    found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
+    defaults = [one for one in twin.results if not one.tolerance.stated]
+    if defaults:
+        found.append(
+            f"{len(defaults)} of {len(twin.results)} have the default tolerance of {twin.tolerances.default.text}; the "
+            "study can state its own (twin: tolerance:)."
+        )
+    return found
+
+
+def _runs_sentence(clock: str, analysis: Analysis) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in analysis.verdict_counts.items() if count) or "none"
+    return f"Runs on the {clock} clock: {counts}."
+
+
+def _cells(one: TwinResult) -> list[str]:
+    known = [sum(side) / len(side) for side in (one.wall, one.virtual) if side]
+    scale = common_scale(known, one.unit)
+    means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in (one.wall, one.virtual)]
+    allowed = "" if math.isnan(one.allowed) else f"{worded_value(one.allowed, one.unit, scale)} ({one.tolerance.text})"
+    test = f"{one.test.statistic:.2f} ({worded_p(one.test.p_value)})" if one.test else ""
+    return [
+        f"{one.measurement}, {one.label}",
+        worded_levels(one.levels),
+        worded_phase(one.phase),
+        *means,
+        value_with_interval(one.difference, one.unit, scale),
+        allowed,
+        test,
+    ]
+
+
+def apart_sentence(one: TwinResult) -> str:
+    """Where in time the clocks part, and what fidelity measured there; empty when they do not."""
+    parting = one.parting
+    if parting is None or parting.first_s is None or one.verdict == "agrees":
+        return ""
+    said = (
+        f"apart from {parting.first_s:g} s, in {parting.share * 100:.0f} % of the intervals, for at most "
+        f"{parting.sustained_s:g} s without a break (from {parting.sustained_from_s:g} s); most at "
+        f"{parting.worst_s:g} s: wall minus virtual {worded_value(parting.worst_difference, one.unit)}"
+    )
+    moment = one.moment
+    if moment is None or moment.slipped_ms is None:
+        return said
+    late = "" if moment.lateness_p99_ms is None else f"1 % of the frames late by {moment.lateness_p99_ms:.3g} ms, "
+    return (
+        f"{said}. Fidelity then: {late}schedule slipped by {moment.slipped_ms:.3g} ms, {moment.lost_frames} frames "
+        f"lost, {moment.steal_ms or 0.0:.3g} ms stolen"
+    )
+
+
+def print_twin(twin: Twin, console: Console) -> None:
+    """Print the whole comparison."""
+    console.print()
+    console.print(Text(f"{twin.study.specification.title}: both clocks", style="bold"))
+    console.print()
+    console.print(Text(twin_answer(twin), style="bold"))
+    for sentence in _sentences(twin):
+        console.print(Text(sentence))
+    rows = Table(box=None, pad_edge=False, header_style="dim")
+    for place, title in enumerate(_HEAD):
+        rows.add_column(title, justify="right" if place in (4, 5, 6) else "left", no_wrap=place == 0)
+    for one in twin.results:
+        mark, colour = _MARKS[one.verdict]
+        rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one)))
+    console.print()
+    console.print(rows)
+    for one in twin.results:
+        said = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
+        if said:
+            where = f"{one.measurement}, {one.label}, {worded_levels(one.levels)}, {worded_phase(one.phase)}"
+            console.print(Text(f"{where}: {said}.", style="dim"))
+
+
+def twin_record(twin: Twin) -> dict[str, Any]:
+    """The comparison as `--json` prints it: the rows of the table `twin`."""
+    return {
+        "study": twin.study.name,
+        "results": str(twin.store.folder),
+        "answer": twin_answer(twin),
+        "counts": twin.counts(),
+        "runs": {"wall": twin.wall.verdict_counts, "virtual": twin.virtual.verdict_counts},
+        "comparisons": twin_frame(twin).to_dicts(),
+    }
+
+
+def write_twin_report(twin: Twin, folder: Path) -> Path:
+    """Write `twin.html`, `twin.csv` and the figures into `folder`, and the table `twin` into the store; return the
+    page's path.
+
+    Raises
+    ------
+    StoreError
+        There is nothing to compare, or it cannot be written.
+    """
+    if not twin.results:
+        raise StoreError(
+            f"{twin.store.folder} holds no finished runs on both clocks", "make them with `twinnet twin` first"
+        )
+    frame = twin_frame(twin)
+    twin.store.write_twin(frame)
+    figures = twin_figures(twin)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [path for figure in figures for path in draw_figure(figure, folder)]
+        frame.write_csv(folder / "twin.csv")
+        written.append(folder / "twin.csv")
+        panels: dict[str, Any] = {}
+        body = [
+            _header(twin),
+            _table(twin),
+            *figure_sections(figures, panels),
+            footer([path.name for path in written]),
+        ]
+        page = folder / "twin.html"
+        partial = folder / ".twin.html.partial"
+        partial.write_text(whole_page(f"{twin.study.specification.title}: both clocks", body, panels), encoding="utf-8")
+        partial.replace(page)
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written to {folder}: {error.strerror or error}", "choose --out"
+        ) from error
+    return page
+
+
+def _header(twin: Twin) -> str:
+    trust = "".join(f"<p>{escape(sentence)}</p>" for sentence in _sentences(twin))
+    return (
+        f"<header><h1>{escape(twin.study.specification.title)}: both clocks</h1>"
+        f"<p class='question'>{escape(twin.study.specification.question)}</p></header>"
+        f"<section class='answer'><p class='lead'>{escape(twin_answer(twin))}</p>{trust}</section>"
+    )
+
+
+def _table(twin: Twin) -> str:
+    words = {"agrees": "supported", "differs": "not-supported", "cannot tell": "undecided"}
+    rows: list[list[str]] = []
+    for one in twin.results:
+        verdict = f"<span class='verdict {words[one.verdict]}'>{_MARKS[one.verdict][0]} {one.verdict}</span>"
+        why = escape("; ".join(part for part in (one.why, apart_sentence(one)) if part))
+        rows.append([verdict, *map(escape, _cells(one)), why])
+    head = ["Verdict", *(title.capitalize() if title.islower() else title for title in _HEAD[1:]), "Why, and where"]
+    note = (
+        "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval "
+        "(Welch). They agree when the whole interval lies within what is allowed, and differ when it lies wholly "
+        "beyond. An emulation that did not keep its schedule is never held against the model: then nothing can be told."
+    )
+    return f"<section><h2>Comparison</h2><p class='soft'>{note}</p>{table(head, rows)}</section>"

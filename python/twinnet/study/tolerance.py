@@ -1,0 +1,110 @@
+"""How far the two clocks may be apart before a twin says that they differ: what a study states, per metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twinnet.errors import did_you_mean
+from twinnet.study.predicate import Names, parse_side
+from twinnet.study.specification import Measurement, StudySpecification
+
+__all__ = ["Tolerance", "Tolerances", "metric_name", "parse_tolerance"]
+
+_SHARE = re.compile(r"\s*(\d{1,4}(?:\.\d{1,6})?)\s*%\s*")
+_PROTOCOLS = ("udp", "tcp", "http", "icmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far two means may be apart: a share of the larger one, an amount, or the larger of both.
+
+    Attributes
+    ----------
+    text
+        As it was written.
+    share
+        Of the larger mean; 0 when an amount was stated only.
+    amount
+        In the metric's unit (bit/s, s, 1); 0 when a share was stated only.
+    stated
+        Whether the study states it for this metric; otherwise it is the default.
+    """
+
+    text: str
+    share: float
+    amount: float
+    stated: bool
+
+    def allowed(self, first: float, second: float) -> float:
+        """How far means of `first` and `second` may be apart."""
+        return max(self.share * max(abs(first), abs(second)), self.amount)
+
+
+def metric_name(measurement: str, label: str) -> str:
+    """The name under which a study states a tolerance for one label: `throughput_udp`."""
+    return f"{measurement}_{label}"
+
+
+def parse_tolerance(text: str, names: Names, stated: bool) -> Tolerance:
+    """Read a tolerance: ``2 %``, ``0.01 * link_rate``, ``5 ms``, or both with ``or``: ``5 % or 1 Mbit``.
+
+    Raises
+    ------
+    ValueError
+        It is none of these.
+    """
+    share = amount = 0.0
+    for part in re.split(r"\s+or\s+", text):
+        found = _SHARE.fullmatch(part)
+        if found is not None:
+            share = max(share, float(found.group(1)) / 100)
+            continue
+        side = parse_side(part, names)
+        if any(term.aggregate is not None for term in side):
+            raise ValueError(f"{part!r} holds a measured quantity; a tolerance is made of numbers and parameters")
+        amount = max(amount, sum(term.factor for term in side))
+    if share <= 0 and amount <= 0:
+        raise ValueError(f"{text!r} allows no difference at all; write for example '2 %' or '5 % or 100 kbit'")
+    return Tolerance(text, share, amount, stated)
+
+
+class Tolerances:
+    """The tolerances of a study.
+
+    Raises
+    ------
+    ValueError
+        A name that no metric has, or a text that is no tolerance; `args` are the key in the block `twin` and why.
+    """
+
+    def __init__(self, specification: StudySpecification, names: Names) -> None:
+        settings = specification.twin
+        self.default = self._read("default", settings.default, names, False)
+        known = _metric_names(specification.measurements, [entry.name for entry in specification.traffic])
+        self.stated: dict[str, Tolerance] = {}
+        for metric, text in settings.tolerance.items():
+            if metric not in known:
+                raise ValueError(f"tolerance.{metric}", f"there is no such metric; {did_you_mean(metric, known)}")
+            self.stated[metric] = self._read(f"tolerance.{metric}", text, names, True)
+
+    @staticmethod
+    def _read(key: str, text: str, names: Names, stated: bool) -> Tolerance:
+        try:
+            return parse_tolerance(text, names, stated)
+        except ValueError as error:
+            raise ValueError(key, str(error)) from None
+
+    def of(self, measurement: str, label: str) -> Tolerance:
+        """The tolerance of one label of a measurement: its own, the measurement's, or the default."""
+        own = self.stated.get(metric_name(measurement, label))
+        return own or self.stated.get(measurement) or self.default
+
+
+def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -> set[str]:
+    known = set(measurements)
+    for name, measurement in measurements.items():
+        labels = measurement.ports or (traffic if measurement.per == "flow" else _PROTOCOLS)
+        known |= {metric_name(name, label) for label in labels}
+    return known

@@ -1,0 +1,245 @@
+"""A study on both clocks compared: every metric under every combination of levels, with a verdict."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
+from twinnet.study.analysis import Analysis
+from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
+from twinnet.study.predicate import Aggregate
+from twinnet.study.resolution import Study, with_changes
+from twinnet.study.store import ResultStore
+from twinnet.study.tolerance import Tolerance, Tolerances
+
+__all__ = ["Agreement", "Twin", "TwinResult", "study_on"]
+
+Agreement = Literal["agrees", "differs", "cannot tell"]
+Vector = npt.NDArray[np.float64]
+_PS_PER_SECOND = 1e12
+_WORST = ("valid", "doubtful", "invalid")
+
+
+@dataclass(frozen=True)
+class TwinResult:
+    """One metric under one combination of levels, on both clocks.
+
+    Attributes
+    ----------
+    phase
+        The time that it covers in seconds; `None` for a quantity of the whole run.
+    wall, virtual
+        The value of each repetition.
+    difference
+        Wall minus virtual with its confidence interval.
+    tolerance, allowed
+        What the study states, and how far these means may be apart by it.
+    test
+        Kolmogorov-Smirnov over the intervals of all repetitions, or over repetitions for a quantity of the whole run.
+    wall_values, virtual_values
+        The values that it is over.
+    why
+        In words, why the verdict is what it is; empty when it agrees.
+    emulation
+        The worst fidelity verdict among the wall clock's runs that were used.
+    """
+
+    measurement: str
+    label: str
+    levels: Mapping[str, str]
+    phase: tuple[float, float] | None
+    unit: str
+    wall: tuple[float, ...]
+    virtual: tuple[float, ...]
+    difference: Interval
+    tolerance: Tolerance
+    allowed: float
+    test: TestResult | None
+    wall_values: Vector
+    virtual_values: Vector
+    verdict: Agreement
+    why: str
+    emulation: str
+    parting: Parting | None
+    moment: AtThatMoment | None
+
+
+def study_on(study: Study, clock: str) -> Study:
+    """`study` on the clock `clock`."""
+    return with_changes(study, {"clock": clock})
+
+
+class Twin:
+    """The runs of a study on both clocks that a store holds, and what follows from them.
+
+    Attributes
+    ----------
+    wall, virtual
+        The study on each clock; invalid runs are in, for the twin is to show them.
+    """
+
+    def __init__(self, study: Study, store: ResultStore) -> None:
+        self.wall = Analysis(study_on(study, "wall"), store, with_invalid=True)
+        self.virtual = Analysis(study_on(study, "virtual"), store, with_invalid=True)
+        self.study = self.wall.study
+        self.store = store
+        self.tolerances = Tolerances(self.study.specification, self.study.names())
+
+    @cached_property
+    def results(self) -> list[TwinResult]:
+        """Every metric under every combination of levels; throughputs by phase."""
+        found: list[TwinResult] = []
+        for name, measurement in self.study.specification.measurements.items():
+            series = unit_of(measurement) == "bit/s"
+            phases: Sequence[tuple[float, float] | None] = self.phases if series else [None]
+            labels = dict.fromkeys([*self.wall.labels(measurement), *self.virtual.labels(measurement)])
+            for levels, (label, filters) in itertools.product(self.wall.combinations, labels):
+                for phase in phases:
+                    one = self._compare(name, label, filters, levels, phase)
+                    if one is not None:
+                        found.append(one)
+        return found
+
+    @property
+    def phases(self) -> list[tuple[float, float]]:
+        """The spans between the moments at which traffic of known duration begins or ends, on both clocks."""
+        end_s = min(self.wall.end_s, self.virtual.end_s)
+        return [(begin, min(end, end_s)) for begin, end in self.wall.phases if begin < end_s]
+
+    def wall_runs(self, levels: Mapping[str, str]) -> list[RunTables]:
+        """The wall clock's runs that numbers rest on: those that kept their schedule, or all when none did."""
+        runs = self.wall.runs_at(levels)
+        return [run for run in runs if run.run.verdict != "invalid"] or runs
+
+    def counts(self) -> dict[Agreement, int]:
+        """How many metrics have each verdict."""
+        verdicts = [one.verdict for one in self.results]
+        return {name: verdicts.count(name) for name in ("agrees", "differs", "cannot tell")}
+
+    def series(
+        self, measurement: str, filters: tuple[tuple[str, str], ...], levels: Mapping[str, str], clock: str
+    ) -> tuple[Vector, list[Vector]]:
+        """Starts of the intervals in seconds and the rates in bit/s of each repetition on `clock`."""
+        runs = self.wall_runs(levels) if clock == "wall" else self.virtual.runs_at(levels)
+        interval_s = (self.study.specification.measurements[measurement].interval_ps or 0) / _PS_PER_SECOND
+        end_s = min(self.wall.end_s, self.virtual.end_s)
+        starts: Vector = np.zeros(0)
+        rows: list[Vector] = []
+        for run in runs:
+            try:
+                starts, rates = run.line(measurement, filters).rates_bps(interval_s, end_s)
+            except LookupError:
+                continue
+            rows.append(rates)
+        return starts, rows
+
+    def _compare(
+        self,
+        name: str,
+        label: str,
+        filters: tuple[tuple[str, str], ...],
+        levels: Mapping[str, str],
+        phase: tuple[float, float] | None,
+    ) -> TwinResult | None:
+        aggregate = Aggregate("mean", name, filters, phase, ())
+        wall_runs, virtual_runs = self.wall_runs(levels), self.virtual.runs_at(levels)
+        wall, virtual = _values(wall_runs, aggregate), _values(virtual_runs, aggregate)
+        if not wall and not virtual:
+            return None
+        level = self.study.specification.confidence
+        tolerance = self.tolerances.of(name, label)
+        unit = unit_of(self.study.specification.measurements[name])
+        emulation = max((run.run.verdict for run in wall_runs), key=_WORST.index, default="missing")
+        difference = (
+            welch_interval(wall, virtual, level)
+            if wall and virtual
+            else Interval(math.nan, math.nan, math.nan, level, "Welch")
+        )
+        allowed = tolerance.allowed(_mean(wall), _mean(virtual)) if wall and virtual else math.nan
+        verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs))
+        parting = moment = None
+        wall_values, virtual_values = np.array(wall), np.array(virtual)
+        if phase is not None:
+            starts, of_wall, of_virtual = self._in_phase(name, filters, levels, phase)
+            parting = find_parting(starts, of_wall, of_virtual, tolerance, level)
+            wall_values, virtual_values = (
+                np.concatenate(rows) if rows else np.zeros(0) for rows in (of_wall, of_virtual)
+            )
+            if parting is not None:
+                stored = [run.run for run in wall_runs]
+                end_s = parting.worst_s + (0.0 if math.isnan(parting.interval_s) else parting.interval_s)
+                moment = fidelity_between(stored, parting.worst_s, max(end_s, parting.worst_s + 1e-9))
+        test = kolmogorov_smirnov(wall_values, virtual_values) if wall_values.size and virtual_values.size else None
+        return TwinResult(
+            name, label, levels, phase, unit, tuple(wall), tuple(virtual), difference, tolerance, allowed, test,
+            wall_values, virtual_values, verdict, why, emulation, parting, moment,
+        )  # fmt: skip
+
+    def _in_phase(
+        self,
+        name: str,
+        filters: tuple[tuple[str, str], ...],
+        levels: Mapping[str, str],
+        phase: tuple[float, float],
+    ) -> tuple[Vector, list[Vector], list[Vector]]:
+        """The intervals that lie within `phase`, with the rates of each repetition on both clocks."""
+        starts, of_wall = self.series(name, filters, levels, "wall")
+        more, of_virtual = self.series(name, filters, levels, "virtual")
+        interval_s = (self.study.specification.measurements[name].interval_ps or 0) / _PS_PER_SECOND
+        count = min(starts.size, more.size)
+        slack_s = interval_s * 1e-6
+        inside = (starts[:count] >= phase[0] - slack_s) & (starts[:count] + interval_s <= phase[1] + slack_s)
+        chosen: list[list[Vector]] = [[row[:count][inside] for row in rows] for rows in (of_wall, of_virtual)]
+        return starts[:count][inside], chosen[0], chosen[1]
+
+
+def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> list[float]:
+    values: list[float] = []
+    for run in runs:
+        try:
+            values.append(run.value(aggregate))
+        except LookupError:
+            continue
+    return values
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _judged(
+    wall: Sequence[float],
+    virtual: Sequence[float],
+    difference: Interval,
+    allowed: float,
+    emulation: str,
+    simulated: bool,
+) -> tuple[Agreement, str]:
+    """The verdict and why. An emulation that did not keep its schedule never speaks against the model."""
+    if emulation == "missing" or not simulated:
+        return "cannot tell", f"no finished run on the {'wall' if emulation == 'missing' else 'virtual'} clock"
+    if emulation == "invalid":
+        return "cannot tell", "the emulation is invalid: it did not keep its schedule"
+    if not wall or not virtual:
+        which = "wall" if not wall else "virtual"
+        if emulation != "valid":
+            return "cannot tell", f"nothing was measured on the {which} clock, and the emulation is doubtful"
+        return "differs", f"nothing was measured on the {which} clock"
+    if math.isnan(difference.low):
+        return "cannot tell", "one repetition says nothing about the spread; repeat at least twice"
+    if -allowed <= difference.low and difference.high <= allowed:
+        return "agrees", ""
+    if difference.low > allowed or difference.high < -allowed:
+        if emulation == "doubtful":
+            return "cannot tell", "they are apart, but the emulation is doubtful"
+        return "differs", "the whole interval of the difference is beyond the tolerance"
+    return "cannot tell", "the interval of the difference reaches across the tolerance; more repetitions may decide"
