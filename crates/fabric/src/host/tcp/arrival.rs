@@ -22,18 +22,15 @@ impl Connection {
     /// A segment arrived.
     pub fn receive(&mut self, segment: &Segment<'_>, now: Time) {
         self.tell_time(now);
-        match self.state {
-            State::Closed => return,
-            State::SynSent => {
-                self.receive_in_syn_sent(segment, now);
-                return;
-            }
-            State::SynReceived => {
-                if !self.receive_in_syn_received(segment, now) {
-                    return;
-                }
-            }
-            _ => {}
+        if self.state == State::Closed {
+            return;
+        }
+        if self.state == State::SynSent {
+            self.receive_in_syn_sent(segment, now);
+            return;
+        }
+        if self.state == State::SynReceived && !self.receive_in_syn_received(segment, now) {
+            return;
         }
         let start = sequence::extend(segment.sequence, self.incoming.next());
         if !self.is_acceptable(segment, start, now) {
@@ -56,7 +53,7 @@ impl Connection {
             return;
         }
         self.after_acknowledgement(now);
-        if !matches!(self.state, State::Closed) {
+        if self.state != State::Closed {
             self.take_payload(segment, start, now);
         }
     }
