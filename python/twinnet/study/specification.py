@@ -278,7 +278,7 @@ class TwinSettings(_Strict):
         For what is not named; a share.
     """
 
-    tolerance: dict[str, str | float] = {}
+    tolerance: dict[str, Scalar] = {}
     default: str = "5 %"
 
 
