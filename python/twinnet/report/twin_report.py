@@ -192,16 +192,22 @@ def _header(twin: Twin) -> str:
 def _table(twin: Twin) -> str:
     words = {"agrees": "supported", "differs": "not-supported", "cannot tell": "undecided"}
     rows: list[list[str]] = []
+    reasons: list[str] = []
     for one in twin.results:
         verdict = f"<span class='verdict {words[one.verdict]}'>{_MARKS[one.verdict][0]} {one.verdict}</span>"
-        why = escape("; ".join(part for part in (one.why, apart_sentence(one)) if part))
         stated = one.tolerance.text if one.tolerance.stated else f"{one.tolerance.text} (default)"
-        rows.append([verdict, *map(escape, _cells(one)), escape(stated), why])
+        cells = _cells(one)
+        rows.append([verdict, *map(escape, cells), escape(stated)])
+        why = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
+        if why:
+            what = ", ".join(part for part in cells[:3] if part)
+            reasons.append(f"<li><b>{escape(what)}</b>: {escape(why)}.</li>")
     titles = (title.capitalize() if title.islower() else title for title in _HEAD[1:])
-    head = ["Verdict", *titles, "Tolerance", "Why, and where"]
+    head = ["Verdict", *titles, "Tolerance"]
+    told = f"<h3>Why, and where they part</h3><ul class='soft'>{''.join(reasons)}</ul>" if reasons else ""
     note = (
         "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval "
         "(Welch). They agree when the whole interval lies within what is allowed, and differ when it lies wholly "
         "beyond. An emulation that did not keep its schedule is never held against the model: then nothing can be told."
     )
-    return f"<section><h2>Comparison</h2><p class='soft'>{note}</p>{table(head, rows)}</section>"
+    return f"<section><h2>Comparison</h2><p class='soft'>{note}</p>{table(head, rows)}{told}</section>"
