@@ -25,6 +25,9 @@ COMMANDS: dict[str, Entry] = {
     "validate": Entry(
         "twinnet.cli.validate_command", "validate", "Check the simulation against theory, and tell where it stands."
     ),
+    "analyze": Entry(
+        "twinnet.cli.analyze_command", "analyze", "Read captures: conversations, throughput, RTP, TCP, delay and loss."
+    ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
