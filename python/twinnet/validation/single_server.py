@@ -81,8 +81,8 @@ def measured_wait(sizes: Mapping[str, Any], load: float, quick: bool) -> MeanWai
         {"kind": "fifo", "limit_frames": frames},
         rate_bps=RATE_BPS,
         batches=BATCHES,
-        # Each load draws its own numbers: rows that share them would be wrong together.
-        seed=round(load * 1000),
+        # Each row draws its own numbers: those that share them would be wrong together.
+        seed=round(load * 1000) + (sizes["law"] == "exponential"),
     )
     means = [batch.mean_wait_s for batch in run.batches[1:]]
     return MeanWait(*batch_interval(means), lag_one_correlation(means))

@@ -113,7 +113,7 @@ impl<'a> Source<'a> {
     /// The size of the frame that is due; the next one is drawn.
     fn send(&mut self) -> u32 {
         self.left -= 1;
-        self.next = self.next + Duration::from_ps(self.config.gap_ps.next(&mut self.gaps));
+        self.next += Duration::from_ps(self.config.gap_ps.next(&mut self.gaps));
         u32::try_from(self.config.size_bytes.next(&mut self.sizes)).unwrap_or(u32::MAX)
     }
 }
