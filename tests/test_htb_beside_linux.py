@@ -68,5 +68,5 @@ def test_a_class_borrows_as_in_the_kernel_with_short_bursts_and_with_long_ones(b
         pytest.skip("this kernel has no HTB")
     assert kernel.returncode == 0, kernel.stderr
     first, second = kernel_like_rates(burst_bytes, 4.5)
-    # What tells the one from the other is 0.6 against 0.48; a busy machine that wakes the kernel late moves it a little.
+    # What tells the one from the other is 0.6 against 0.48; a busy machine that wakes the kernel late moves it some.
     assert first / (first + second) == pytest.approx(float(kernel.stdout), abs=0.04)
