@@ -17,7 +17,7 @@ _SKIPPED_S = 20
 _BATCH_S = 20
 """Fifteen of the saw-teeth that 0.1 % makes: 1/p segments at 39 a round trip take 1.3 s."""
 _MODEL_ERROR = 0.10
-"""The formula leaves out time-outs and recovery, and takes losses to be evenly spaced: its authors saw this much."""
+"""The formula leaves out time-outs and recovery, and takes losses to be evenly spaced."""
 
 
 def expected_window(loss: float) -> float:

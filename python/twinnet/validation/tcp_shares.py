@@ -132,7 +132,7 @@ FAIRNESS = Law(
     "fairness",
     "Two CUBIC flows become fair",
     "At the same loss the larger window is cut by more, and grows back no faster: both approach each other.",
-    "RFC 9438, 5.3 and 5.8; Jain, Chiu and Hawe 1984 for the index",
+    "RFC 9438, 5.6; Jain, Chiu and Hawe 1984 for the index",
     _measure_fairness,
 )
 RIVALS = Law(
