@@ -106,6 +106,29 @@ def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, 
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def port_experiment(experiment: str) -> str:
+    """Feed one port of a fabric with arrivals and sizes of known laws and tell what became of the frames.
+
+    Parameters
+    ----------
+    experiment
+        JSON: `seed`, `direction` and `queue` (as in docs/reference/lab-protocol.md), `sources` (each with `frames`,
+        `gap_ps`, `size_bytes` and optionally `start_ps` and `queue`; gaps and sizes are
+        `{"law": "constant", "value": n}` or `{"law": "exponential", "mean": x, "least": n, "most": n}`), `batches`,
+        and `records` where every frame is to be told of.
+
+    Returns
+    -------
+    str
+        JSON: `sources` (`offered`, `delivered`, `delivered_bytes`), `batches` (`offered`, `delivered`, `wait_ps`,
+        summed), `records` (`source`, `bytes`, `sent_ps`, `received_ps`) and `end_ps`.
+
+    Raises
+    ------
+    ValueError
+        When a value is out of range; it names the value and what is allowed.
+    """
+
 def parse_duration(text: str) -> int:
     """A duration such as `"5 ms"`, in picoseconds. Raises `ValueError` that tells what is allowed."""
 

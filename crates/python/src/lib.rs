@@ -3,6 +3,7 @@
 mod captures;
 mod flows;
 mod lab;
+mod theory;
 mod units;
 mod virtual_lab;
 
@@ -19,6 +20,8 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
+    #[pymodule_export]
+    use super::theory::port_experiment;
     #[pymodule_export]
     use super::units::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
     #[pymodule_export]
