@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check format bench docs wheel clean
+.PHONY: help demo test check format bench validate docs wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
 	@echo "make test    all tests"
 	@echo "make check   format, lint, types, tests"
 	@echo "make bench   benchmarks, beside the peers that are installed"
+	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
 	@echo "make docs    the documentation, into site/"
 	@echo "make wheel   a wheel, into dist/"
 
@@ -51,6 +52,9 @@ format: $(VENV)/.built
 bench: $(VENV)/.built
 	@cargo build --release --quiet -p twinnet-linux --example bare
 	@$(BIN)/python -m bench $(PARTS)
+
+validate: $(VENV)/.built
+	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
 
 docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -q -b html docs site

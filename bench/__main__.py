@@ -27,6 +27,7 @@ PARTS = (
     "idle",
     "simulation",
     "scale",
+    "analysis",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0

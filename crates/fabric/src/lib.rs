@@ -12,6 +12,7 @@ mod link;
 mod pool;
 pub mod queue;
 pub mod switch;
+pub mod theory;
 mod tree;
 
 pub use engine::{

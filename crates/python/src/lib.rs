@@ -1,7 +1,9 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod captures;
 mod flows;
 mod lab;
+mod theory;
 mod units;
 mod virtual_lab;
 
@@ -13,9 +15,13 @@ mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
+    use super::captures::{analyze_capture, match_captures_at};
+    #[pymodule_export]
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
+    #[pymodule_export]
+    use super::theory::port_experiment;
     #[pymodule_export]
     use super::units::{format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size};
     #[pymodule_export]

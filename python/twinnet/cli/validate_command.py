@@ -1,0 +1,57 @@
+"""``twinnet validate``: the simulation against theory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+
+__all__ = ["validate"]
+
+
+@click.command(short_help="Check the simulation against laws of queueing, of chance and of TCP.")
+@click.option("--quick", is_flag=True, help="Fewer settings and samples: seconds instead of minutes.")
+@click.option("--only", multiple=True, metavar="LAW", help="This law; may be given again. All when nothing is said.")
+@click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page, and its figures into the folder images beside FILE's.",
+)
+@json_option
+def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json: bool) -> int:
+    """Run experiments on the virtual clock for which theory has an answer, and print what was expected and what was
+    seen.
+
+    Needs no privileges. Exit status 1 when anything lies outside of its tolerance.
+    """
+    from twinnet.errors import did_you_mean
+    from twinnet.validation.laws import LAWS
+    from twinnet.validation.table import print_findings, records
+
+    known = {law.name: law for law in LAWS}
+    for name in only:
+        if name not in known:
+            raise click.UsageError(f"there is no law {name!r}: {did_you_mean(name, known)}")
+    if markdown is not None and only:
+        raise click.UsageError("a page has all laws: leave out --only or --markdown")
+    findings = [(law, list(law.measure(quick))) for law in LAWS if not only or law.name in only]
+    if markdown is not None:
+        from twinnet.validation.figures import draw_figures
+        from twinnet.validation.page import page
+
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        images = markdown.parent.parent / "images"
+        images.mkdir(parents=True, exist_ok=True)
+        draw_figures(images, quick)
+        markdown.write_text(page(findings, quick), encoding="utf-8")
+    if as_json:
+        print_json(records(findings))
+    else:
+        from rich.console import Console
+
+        print_findings(findings, Console(highlight=False, width=None if sys.stdout.isatty() else 160))
+    return 0 if all(row.passed for _, rows in findings for row in rows) else 1

@@ -1,0 +1,39 @@
+"""All laws in the order of the page. Adding a law is adding it here."""
+
+from __future__ import annotations
+
+from twinnet.validation import (
+    cubic_window,
+    datagram_delay,
+    deterministic_queue,
+    equal_sources,
+    finite_queue,
+    jitter,
+    loss,
+    loss_limited,
+    scheduler_shares,
+    single_server,
+    tcp_shares,
+    token_bucket,
+)
+from twinnet.validation.law import Law
+
+__all__ = ["LAWS"]
+
+LAWS: tuple[Law, ...] = (
+    datagram_delay.LAW,
+    deterministic_queue.LAW,
+    single_server.LAW,
+    finite_queue.LAW,
+    scheduler_shares.HTB,
+    scheduler_shares.DRR,
+    scheduler_shares.PRIORITY,
+    token_bucket.LAW,
+    loss.LAW,
+    jitter.LAW,
+    equal_sources.LAW,
+    cubic_window.LAW,
+    loss_limited.LAW,
+    tcp_shares.FAIRNESS,
+    tcp_shares.RIVALS,
+)

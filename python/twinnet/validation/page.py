@@ -1,0 +1,57 @@
+"""The page docs/explanation/validation.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinnet.validation.figures import CUBIC_FIGURE, WAIT_FIGURE
+from twinnet.validation.table import HEAD, Finding, cells
+
+__all__ = ["INTRODUCTION", "page"]
+
+INTRODUCTION = """\
+# True to theory
+
+Written by `twinnet validate --markdown docs/explanation/validation.md` (`make validate`): every number on this page
+comes from a run on the virtual clock, with the same engine, queue disciplines, impairments and TCP as any simulation.
+The seeds are fixed: the same version gives the same numbers on every machine.
+
+**How it is judged.** Where chance is at work, what was seen has a 99.9 % confidence interval in brackets, and what
+theory expects must lie in it: of some forty rows with 95 %, two true ones would be refused. Waits of frames that follow
+each other are correlated, so the interval comes from means of 30 batches, each many times as long as the queue's
+memory (at a load of 0.95 about 1/(1 - sqrt(load))^2 = 1560 service times, a fortieth of a batch); the table states how
+much neighbouring batches still have in common. With 30 batches a correlation below 0.6 is no sign of any at the same
+level. Where nothing is random, equality is asked for, to the picosecond, or the tolerance is argued for.
+
+**How the queueing laws are made.** One port of the fabric - queue discipline, serialiser, line - is fed with arrivals
+and sizes from named random streams (`crates/fabric/src/theory`). The formulas are in `python/twinnet/validation`, and
+know nothing of the engine. TCP and UDP run between model hosts, as in any lab.
+"""
+
+_FIGURES = {
+    "single-server": (WAIT_FIGURE, "Mean wait over load: formulas as lines, what was seen as points."),
+    "cubic-window": (CUBIC_FIGURE, "The window of one CUBIC flow, and RFC 9438's curve after each loss."),
+}
+
+
+def page(findings: Sequence[Finding], quick: bool = False) -> str:
+    """Return the page; one of the short form says so."""
+    parts = [INTRODUCTION]
+    if quick:
+        parts.append("This is the short form (`--quick`).\n")
+    every = [row for _, rows in findings for row in rows]
+    parts.append(f"**{sum(row.passed for row in every)} of {len(every)} rows hold.**\n")
+    for law, rows in findings:
+        parts.append(
+            f"## {law.title}\n\n{law.physics}\n\nSource: {law.source}. Alone: `twinnet validate --only {law.name}`.\n"
+        )
+        if law.name in _FIGURES:
+            name, caption = _FIGURES[law.name]
+            parts.append(f"![{caption}](../images/{name})\n")
+        lines = [_line(HEAD), _line(["---"] * len(HEAD)), *(_line(cells(row)) for row in rows)]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |"
