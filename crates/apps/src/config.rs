@@ -43,6 +43,16 @@ pub enum ConfigError {
         /// `both were` or `none was`.
         given: &'static str,
     },
+    /// Of several fields that exclude each other, several or none were given: give exactly one.
+    #[error("{kind}: exactly one of {fields} is needed; {given} given")]
+    OneOf {
+        /// The app's kind.
+        kind: &'static str,
+        /// The fields.
+        fields: String,
+        /// Those that were given, or `none was`.
+        given: String,
+    },
 }
 
 /// Shortest interval of counting: 1 ms.
@@ -104,6 +114,22 @@ pub(crate) fn check_exactly_one(
     }
     let given = if first_given { "both were" } else { "none was" };
     Err(ConfigError::ExactlyOne { kind, first, second, given })
+}
+
+/// Refuses none and several of fields that exclude each other.
+pub(crate) fn check_one_of(kind: &'static str, fields: &[(&'static str, bool)]) -> Result<(), ConfigError> {
+    let given: Vec<&str> = fields.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    if given.len() == 1 {
+        return Ok(());
+    }
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let given = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.join(" and ")) };
+    Err(ConfigError::OneOf { kind, fields: names.join(", "), given })
+}
+
+/// Refuses what is no code point of differentiated services.
+pub(crate) fn check_dscp(kind: &'static str, dscp: Option<u8>) -> Result<(), ConfigError> {
+    dscp.map_or(Ok(()), |dscp| check_range(kind, "dscp", dscp, 0, 63))
 }
 
 /// A traffic program to run. Unknown fields are refused.

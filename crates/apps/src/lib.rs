@@ -6,6 +6,7 @@
 
 mod config;
 mod datagram;
+mod distribution;
 mod errors;
 mod host;
 mod http;
@@ -16,9 +17,13 @@ mod intervals;
 mod listen;
 #[cfg(test)]
 mod loop_network;
+mod pacing;
 mod ping;
+mod process;
 mod report;
+mod random;
 mod sequence;
+mod sizes;
 mod stream_header;
 mod summary;
 mod tcp_info;
@@ -29,12 +34,16 @@ mod udp_source;
 
 pub use config::{AppConfig, ConfigError};
 pub use datagram::{Header as DatagramHeader, Stamp as DatagramStamp};
+pub use distribution::{Distribution, Shape};
 pub use host::{App, Chunk, Event, Host, HostError, SocketId};
 pub use http_client::HttpClientConfig;
 pub use http_server::HttpServerConfig;
 pub use intervals::IntervalsReport;
+pub use pacing::PacingReport;
 pub use ping::PingConfig;
+pub use process::OnOff;
 pub use report::{AppReport, FlowReport, Protocol, Role};
+pub use sizes::TraceEntry;
 pub use stream_header::StreamHeader;
 pub use summary::{Summary, SummaryReport};
 pub use tcp_info::{TcpInfo, TcpInfoReport};

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
+use crate::pacing::PacingReport;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
@@ -82,6 +83,9 @@ pub struct FlowReport {
     /// What was counted in each interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Option<IntervalsReport>>,
+    /// How well a source kept its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Option<PacingReport>>,
     /// The course of the sender's TCP, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_info: Option<TcpInfoReport>,
@@ -109,6 +113,7 @@ impl FlowReport {
             delay_ps: None,
             jitter_rfc3550_ps: None,
             intervals: None,
+            pacing: None,
             tcp_info: None,
         }
     }

@@ -1,4 +1,4 @@
-//! Sends datagrams, at a constant rate or as a Poisson process, whatever becomes of them.
+//! Sends datagrams, whatever becomes of them: at a constant rate, by random processes of gaps and sizes, or by a trace.
 //!
 //! Pacing is by absolute deadlines. Datagram `k` of a constant source is due at `start + floor(k * interval)` with the
 //! interval as an exact fraction, so errors never accumulate. A source that is called late sends all that is due at
@@ -13,18 +13,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_exactly_one, check_port, check_range, ConfigError};
+use crate::config::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
 use crate::datagram::{Header, Stamp, FULL_LENGTH, LEAST_LENGTH};
+use crate::distribution::{Distribution, Shape};
 use crate::errors::ErrorTally;
+use crate::pacing::Pacing;
+use crate::process::{check_gaps, GapProcess, OnOff};
+use crate::random::Stream;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::sizes::{check_sizes, Sizes, TraceEntry, MOST_PAYLOAD};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
 pub const MOST_PER_CALL: u32 = 64;
 /// How long datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
-/// The largest payload of UDP over IPv4.
-const MOST_PAYLOAD: u32 = 65_507;
 /// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
 const PARTS_PER_PACKET_RATE: f64 = 1e6;
 
@@ -48,20 +51,41 @@ pub struct UdpSourceConfig {
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
-    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay.
-    pub payload_bytes: u32,
-    /// Rate of UDP payload. Either this or `packets_per_second`.
+    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this, `size_bytes` or
+    /// `trace`.
+    #[serde(default)]
+    pub payload_bytes: Option<u32>,
+    /// The distribution of payloads, 16 to 65507.
+    #[serde(default)]
+    pub size_bytes: Option<Distribution>,
+    /// Rate of UDP payload, for datagrams of one size. Either this, `packets_per_second`, `gap_ps` or `trace`.
     #[serde(default)]
     pub rate_bps: Option<u64>,
-    /// Datagrams a second, in millionths at the finest. Either this or `rate_bps`.
+    /// Datagrams a second, in millionths at the finest.
     #[serde(default)]
     pub packets_per_second: Option<f64>,
-    /// When datagrams are due.
-    pub process: Process,
-    /// How long to send. Either this or `packets`.
+    /// The distribution of distances between datagrams.
+    #[serde(default)]
+    pub gap_ps: Option<Distribution>,
+    /// When datagrams are due at a rate; constant when nothing is said.
+    #[serde(default)]
+    pub process: Option<Process>,
+    /// Periods of talk and silence; with `gap_ps`, or with a rate.
+    #[serde(default)]
+    pub on_off: Option<OnOff>,
+    /// Distances and sizes, one entry for each datagram.
+    #[serde(default)]
+    pub trace: Option<Vec<TraceEntry>>,
+    /// Whether the trace begins anew after its end.
+    #[serde(default)]
+    pub repeat: Option<bool>,
+    /// Differentiated services code point of the datagrams, 0 to 63.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// How long to send. Either this or `packets`; a trace that is not repeated needs neither.
     #[serde(default)]
     pub duration_ps: Option<u64>,
-    /// How many datagrams to send. Either this or `duration_ps`.
+    /// How many datagrams to send.
     #[serde(default)]
     pub packets: Option<u64>,
 }
@@ -70,47 +94,144 @@ impl UdpSourceConfig {
     pub(crate) const KIND: &'static str = "udp_source";
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check_port(Self::KIND, self.port)?;
-        #[allow(clippy::cast_possible_truncation)]
-        check_range(Self::KIND, "payload_bytes", self.payload_bytes, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
-        check_exactly_one(
-            Self::KIND,
-            ("rate_bps", self.rate_bps.is_some()),
-            ("packets_per_second", self.packets_per_second.is_some()),
-        )?;
-        check_exactly_one(
-            Self::KIND,
-            ("duration_ps", self.duration_ps.is_some()),
-            ("packets", self.packets.is_some()),
-        )?;
+        let kind = Self::KIND;
+        check_port(kind, self.port)?;
+        check_one_of(kind, &[
+            ("payload_bytes", self.payload_bytes.is_some()),
+            ("size_bytes", self.size_bytes.is_some()),
+            ("trace", self.trace.is_some()),
+        ])?;
+        if self.gap_ps.is_some() || self.trace.is_some() {
+            check_one_of(kind, &[
+                ("rate_bps", self.rate_bps.is_some()),
+                ("packets_per_second", self.packets_per_second.is_some()),
+                ("gap_ps", self.gap_ps.is_some()),
+                ("trace", self.trace.is_some()),
+                ("process", self.process.is_some()),
+            ])?;
+        } else {
+            let rates =
+                (("rate_bps", self.rate_bps.is_some()), ("packets_per_second", self.packets_per_second.is_some()));
+            check_exactly_one(kind, rates.0, rates.1)?;
+        }
+        self.check_trace()?;
+        let endless = self.trace.is_none() || self.repeat == Some(true);
+        if endless || (self.duration_ps.is_some() && self.packets.is_some()) {
+            let ends = (("duration_ps", self.duration_ps.is_some()), ("packets", self.packets.is_some()));
+            check_exactly_one(kind, ends.0, ends.1)?;
+        }
+        if let Some(payload) = self.payload_bytes {
+            #[allow(clippy::cast_possible_truncation)]
+            check_range(kind, "payload_bytes", payload, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
+        }
+        self.size_bytes.as_ref().map_or(Ok(()), |size| check_sizes(kind, size))?;
+        self.gap_ps.as_ref().map_or(Ok(()), |gap| check_gaps(kind, gap))?;
+        self.on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
         if let Some(rate) = self.rate_bps {
-            check_range(Self::KIND, "rate_bps", rate, 1, 1_000_000_000_000)?;
+            check_range(kind, "rate_bps", rate, 1, 1_000_000_000_000)?;
+            if self.size_bytes.is_some() {
+                return Err(ConfigError::OutOfRange {
+                    kind,
+                    field: "size_bytes",
+                    given: "a distribution beside rate_bps".to_owned(),
+                    allowed: "payload_bytes with rate_bps; or size_bytes with packets_per_second or gap_ps".to_owned(),
+                });
+            }
         }
         if let Some(rate) = self.packets_per_second {
-            check_range(Self::KIND, "packets_per_second", rate, 0.001, 100_000_000.0)?;
+            check_range(kind, "packets_per_second", rate, 0.001, 100_000_000.0)?;
         }
+        check_dscp(kind, self.dscp)?;
         if let Some(duration) = self.duration_ps {
-            check_range(Self::KIND, "duration_ps", duration, 1, u64::MAX)?;
+            check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
         }
         if let Some(packets) = self.packets {
-            check_range(Self::KIND, "packets", packets, 1, u64::MAX)?;
+            check_range(kind, "packets", packets, 1, u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    fn check_trace(&self) -> Result<(), ConfigError> {
+        let kind = Self::KIND;
+        let Some(trace) = &self.trace else {
+            return if self.repeat.is_some() { check_one_of(kind, &[("trace", false)]) } else { Ok(()) };
+        };
+        if self.on_off.is_some() {
+            check_one_of(kind, &[("trace", true), ("on_off", true)])?;
+        }
+        check_range(kind, "trace (entries)", trace.len(), 1, MOST_TRACE)?;
+        for entry in trace {
+            check_range(kind, "trace (gap)", entry.0, 0, MOST_TRACE_GAP_PS)?;
+            #[allow(clippy::cast_possible_truncation)]
+            check_range(kind, "trace (size)", entry.1, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
+        }
+        // A trace that takes no time and is repeated for a duration would never come to its end.
+        if self.repeat == Some(true) {
+            check_range(kind, "trace (all gaps)", trace.iter().map(|entry| u128::from(entry.0)).sum(), 1, u128::MAX)?;
         }
         Ok(())
     }
 
     fn interval(&self) -> Interval {
-        match (self.rate_bps, self.packets_per_second) {
-            (Some(bps), _) => {
-                Interval { parts: u128::from(self.payload_bytes) * 8_000_000_000_000, per: u128::from(bps.max(1)) }
-            }
+        match (self.rate_bps, self.packets_per_second, self.gap_ps) {
+            (Some(bps), _, _) => Interval {
+                parts: u128::from(self.payload_bytes.unwrap_or_default()) * 8_000_000_000_000,
+                per: u128::from(bps.max(1)),
+            },
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, Some(rate)) => Interval {
+            (None, Some(rate), _) => Interval {
                 parts: 1_000_000_000_000 * PARTS_PER_PACKET_RATE as u128,
                 per: ((rate * PARTS_PER_PACKET_RATE).round() as u128).max(1),
             },
-            (None, None) => Interval { parts: u128::from(u64::MAX), per: 1 },
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            (None, None, Some(Distribution { shape: Shape::Constant { value }, .. })) => {
+                Interval { parts: value.round() as u128, per: 1 }
+            }
+            (None, None, _) => Interval { parts: u128::from(u64::MAX), per: 1 },
         }
     }
+
+    /// The schedule, whose random processes draw from streams of their own.
+    fn schedule(&self, gap_seed: u64, size_seed: u64) -> Schedule {
+        let interval = self.interval();
+        let sizes = match self.size_bytes {
+            Some(distribution) => Sizes::Drawn(distribution, Stream::new(size_seed)),
+            None => Sizes::Constant(self.payload_bytes.unwrap_or_default()),
+        };
+        if self.trace.is_some() {
+            return Schedule::Trace;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let mean = interval.parts as f64 / interval.per as f64;
+        let process = self.process.unwrap_or(Process::Constant);
+        let gap = match (self.gap_ps, process) {
+            (Some(gap), _) => gap,
+            (None, Process::Poisson) => {
+                Distribution { shape: Shape::Exponential { mean }, least: None, most: Some(f64::MAX) }
+            }
+            (None, Process::Constant) => Distribution::constant(mean),
+        };
+        if self.on_off.is_none() && matches!(gap.shape, Shape::Constant { .. }) {
+            return Schedule::Even(interval, sizes);
+        }
+        Schedule::Drawn(GapProcess::new(gap, self.on_off, gap_seed), sizes, self.on_off.is_some())
+    }
+}
+
+/// Entries of a trace, at most.
+const MOST_TRACE: usize = 1_000_000;
+/// The longest gap in a trace: 1 h.
+const MOST_TRACE_GAP_PS: u64 = 3_600_000_000_000_000;
+
+/// Where distances and sizes come from.
+#[derive(Clone, Debug)]
+enum Schedule {
+    /// Exact multiples of an interval.
+    Even(Interval, Sizes),
+    /// Drawn distances; whether the first datagram is due at once.
+    Drawn(GapProcess, Sizes, bool),
+    /// The configuration's trace.
+    Trace,
 }
 
 /// The mean distance between datagrams, `parts / per` picoseconds.
@@ -125,15 +246,6 @@ impl Interval {
         let exact = u128::from(count).saturating_mul(self.parts) / self.per;
         Duration::from_ps(u64::try_from(exact).unwrap_or(u64::MAX))
     }
-
-    /// A draw from the exponential distribution with this mean.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn exponential(self, random: u64) -> Duration {
-        const SCALE: f64 = 1.0 / (1_u64 << 53) as f64;
-        let uniform = ((random >> 11) + 1) as f64 * SCALE;
-        let mean = self.parts as f64 / self.per as f64;
-        Duration::from_ps((-uniform.ln() * mean).round() as u64)
-    }
 }
 
 /// How long after its time a source may send what was due in it.
@@ -143,6 +255,7 @@ const GRACE: Duration = Duration::from_ms(10);
 pub struct UdpSource {
     config: UdpSourceConfig,
     interval: Interval,
+    schedule: Schedule,
     socket: Option<SocketId>,
     from: Option<SocketAddr>,
     start: Option<Time>,
@@ -151,8 +264,10 @@ pub struct UdpSource {
     /// Datagrams that have been due so far.
     due_count: u64,
     sent: u64,
+    sent_bytes: u64,
     last_sent: Option<Time>,
     finished: bool,
+    pacing: Pacing,
     errors: ErrorTally,
 }
 
@@ -162,6 +277,7 @@ impl UdpSource {
     pub fn new(config: UdpSourceConfig) -> Self {
         Self {
             interval: config.interval(),
+            schedule: config.schedule(0, 0),
             config,
             socket: None,
             from: None,
@@ -169,28 +285,47 @@ impl UdpSource {
             due: None,
             due_count: 0,
             sent: 0,
+            sent_bytes: 0,
             last_sent: None,
             finished: false,
+            pacing: Pacing::default(),
             errors: ErrorTally::default(),
         }
     }
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        let (gap_seed, size_seed) = (host.random(), host.random());
+        self.schedule = self.config.schedule(gap_seed, size_seed);
         match host.udp_bind(0, self.config.to.is_ipv6()) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.from = host.addresses(socket).map(|(local, _)| local);
-                self.due = Some(match self.config.process {
-                    Process::Constant => now,
-                    Process::Poisson => now + self.interval.exponential(host.random()),
-                });
+                if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
+                    self.errors.add(error);
+                    self.end(host);
+                    return;
+                }
+                self.due = match &mut self.schedule {
+                    Schedule::Even(..) | Schedule::Drawn(_, _, true) => Some(now),
+                    Schedule::Drawn(process, _, false) => Some(now + process.distance()),
+                    Schedule::Trace => self.trace_entry().map(|entry| now + Duration::from_ps(entry.0)),
+                };
             }
             Err(error) => {
                 self.errors.add(error);
                 self.finished = true;
             }
         }
+    }
+
+    /// The trace's entry for the datagram that is due next; `None` after its end.
+    fn trace_entry(&self) -> Option<TraceEntry> {
+        let trace = self.config.trace.as_ref()?;
+        let length = trace.len() as u64;
+        let place = if self.config.repeat == Some(true) { self.due_count % length.max(1) } else { self.due_count };
+        usize::try_from(place).ok().and_then(|place| trace.get(place).copied())
     }
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
@@ -210,31 +345,45 @@ impl UdpSource {
             if due > now {
                 return;
             }
-            self.send_one(now, socket, host);
+            let size = match &mut self.schedule {
+                Schedule::Even(_, sizes) | Schedule::Drawn(_, sizes, _) => sizes.size(),
+                Schedule::Trace => self.trace_entry().map_or(0, |entry| entry.1),
+            };
+            let taken = self.send_one(now, size, socket, host);
+            self.pacing.add(due, now, size, taken);
             self.due_count += 1;
-            self.due = Some(match self.config.process {
-                Process::Constant => start + self.interval.times(self.due_count),
-                Process::Poisson => due + self.interval.exponential(host.random()),
-            });
+            self.due = match &mut self.schedule {
+                Schedule::Even(interval, _) => Some(start + interval.times(self.due_count)),
+                Schedule::Drawn(process, _, _) => Some(due + process.distance()),
+                Schedule::Trace => self.trace_entry().map(|entry| due + Duration::from_ps(entry.0)),
+            };
+            if self.due.is_none() {
+                self.end(host);
+                return;
+            }
         }
     }
 
-    /// Sends a datagram. One that the host refuses takes no sequence number: it was never in the network.
-    fn send_one(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
-        let sent = (self.config.payload_bytes as usize >= FULL_LENGTH).then_some(Stamp(now.as_ns()));
+    /// Sends a datagram; whether it was taken. One that the host refuses takes no sequence number: it was never in the network.
+    fn send_one(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> bool {
+        let sent = (size as usize >= FULL_LENGTH).then_some(Stamp(now.as_ns()));
         #[allow(clippy::cast_possible_truncation)]
         let header = Header { sequence: self.sent as u32, flow: self.config.flow, sent };
         let (bytes, length) = (header.emit(), header.length());
         #[allow(clippy::cast_possible_truncation)]
-        let chunk = Chunk::Padded(&bytes[..length], self.config.payload_bytes.saturating_sub(length as u32));
-        match host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk) {
+        let chunk = Chunk::Padded(&bytes[..length], size.saturating_sub(length as u32));
+        let outcome = host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk);
+        let taken = outcome.is_ok();
+        match outcome {
             Ok(()) => {
                 self.sent += 1;
+                self.sent_bytes += u64::from(size);
                 self.last_sent = Some(now);
             }
             Err(HostError::Full) => self.errors.add("a datagram was not sent: the host's send buffer was full"),
             Err(error) => self.errors.add(error),
         }
+        taken
     }
 
     /// The time is over and datagrams that were due are not sent: a source that went on would send at another time than it
@@ -244,6 +393,7 @@ impl UdpSource {
             "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",
             self.sent
         ));
+        self.pacing.give_up();
         self.end(host);
     }
 
@@ -296,7 +446,8 @@ impl App for UdpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
         row.packets = Some(self.sent);
-        row.bytes = self.sent * u64::from(self.config.payload_bytes);
+        row.bytes = self.sent_bytes;
+        row.pacing = Some(self.pacing.report());
         AppReport { flows: vec![row] }.into_json()
     }
 }
