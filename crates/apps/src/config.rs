@@ -8,12 +8,15 @@ use thiserror::Error;
 use crate::http_client::HttpClient;
 use crate::http_server::HttpServer;
 use crate::ping::Ping;
+use crate::rtp_sink::RtpSink;
+use crate::rtp_source::RtpSource;
 use crate::tcp_sink::TcpSink;
 use crate::tcp_source::TcpSource;
 use crate::udp_sink::UdpSink;
 use crate::udp_source::UdpSource;
 use crate::{
-    App, HttpClientConfig, HttpServerConfig, PingConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+    App, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig,
+    TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
 };
 
 /// Why a description of an app was refused: what was given and what is allowed.
@@ -136,10 +139,14 @@ pub(crate) fn check_dscp(kind: &'static str, dscp: Option<u8>) -> Result<(), Con
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AppConfig {
-    /// Sends datagrams at a constant rate or as a Poisson process.
+    /// Sends datagrams.
     UdpSource(UdpSourceConfig),
     /// Counts datagrams by sender and flow.
     UdpSink(UdpSinkConfig),
+    /// Streams video over RTP.
+    RtpSource(RtpSourceConfig),
+    /// Counts RTP streams.
+    RtpSink(RtpSinkConfig),
     /// Sends one TCP stream as fast as it goes.
     TcpSource(TcpSourceConfig),
     /// Counts TCP streams by connection.
@@ -159,6 +166,8 @@ impl AppConfig {
         match self {
             Self::UdpSource(_) => UdpSourceConfig::KIND,
             Self::UdpSink(_) => UdpSinkConfig::KIND,
+            Self::RtpSource(_) => RtpSourceConfig::KIND,
+            Self::RtpSink(_) => RtpSinkConfig::KIND,
             Self::TcpSource(_) => TcpSourceConfig::KIND,
             Self::TcpSink(_) => TcpSinkConfig::KIND,
             Self::HttpServer(_) => HttpServerConfig::KIND,
@@ -175,6 +184,8 @@ impl AppConfig {
         match self {
             Self::UdpSource(config) => config.validate(),
             Self::UdpSink(config) => config.validate(),
+            Self::RtpSource(config) => config.validate(),
+            Self::RtpSink(config) => config.validate(),
             Self::TcpSource(config) => config.validate(),
             Self::TcpSink(config) => config.validate(),
             Self::HttpServer(config) => config.validate(),
@@ -190,6 +201,8 @@ impl AppConfig {
         match self.clone() {
             Self::UdpSource(config) => Box::new(UdpSource::new(config)),
             Self::UdpSink(config) => Box::new(UdpSink::new(config)),
+            Self::RtpSource(config) => Box::new(RtpSource::new(config)),
+            Self::RtpSink(config) => Box::new(RtpSink::new(config)),
             Self::TcpSource(config) => Box::new(TcpSource::new(config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
@@ -219,6 +232,13 @@ mod tests {
             json!({"kind": "udp_source", "to": "fd00::4", "port": 5003, "flow": 1, "payload_bytes": 64, "packets_per_second": 10.5,
                    "process": "poisson", "packets": 10}),
             json!({"kind": "udp_sink", "port": 5003, "interval_ps": second}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "dscp": 46, "duration_ps": second,
+                   "gap_ps": {"distribution": "pareto", "shape": 1.5, "scale": 1e9, "least": null, "most": 1e12},
+                   "size_bytes": {"distribution": "normal", "mean": 500.0, "std": 100.0, "least": 64.0, "most": null}}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "trace": [[0, 100], [1000, 200]]}),
+            json!({"kind": "rtp_source", "to": "10.0.0.4", "port": 5004, "flow": 1, "frames_per_second": 60.0, "frames": 3,
+                   "frame_bytes": [1000], "paced": true}),
+            json!({"kind": "rtp_sink", "port": 5004, "interval_ps": second}),
             json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
             json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
             json!({"kind": "http_server", "port": 8080}),

@@ -96,19 +96,25 @@ impl UdpSourceConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let kind = Self::KIND;
         check_port(kind, self.port)?;
-        check_one_of(kind, &[
-            ("payload_bytes", self.payload_bytes.is_some()),
-            ("size_bytes", self.size_bytes.is_some()),
-            ("trace", self.trace.is_some()),
-        ])?;
-        if self.gap_ps.is_some() || self.trace.is_some() {
-            check_one_of(kind, &[
-                ("rate_bps", self.rate_bps.is_some()),
-                ("packets_per_second", self.packets_per_second.is_some()),
-                ("gap_ps", self.gap_ps.is_some()),
+        check_one_of(
+            kind,
+            &[
+                ("payload_bytes", self.payload_bytes.is_some()),
+                ("size_bytes", self.size_bytes.is_some()),
                 ("trace", self.trace.is_some()),
-                ("process", self.process.is_some()),
-            ])?;
+            ],
+        )?;
+        if self.gap_ps.is_some() || self.trace.is_some() {
+            check_one_of(
+                kind,
+                &[
+                    ("rate_bps", self.rate_bps.is_some()),
+                    ("packets_per_second", self.packets_per_second.is_some()),
+                    ("gap_ps", self.gap_ps.is_some()),
+                    ("trace", self.trace.is_some()),
+                    ("process", self.process.is_some()),
+                ],
+            )?;
         } else {
             let rates =
                 (("rate_bps", self.rate_bps.is_some()), ("packets_per_second", self.packets_per_second.is_some()));
@@ -560,6 +566,62 @@ mod tests {
             .fold(0.0, f64::max);
         // The critical value at the 0.1 % level is 1.95 / sqrt(n).
         assert!(distance < 1.95 / count.sqrt(), "distance {distance}");
+    }
+
+    fn due_times(source: &mut UdpSource, seed: u64) -> Vec<u64> {
+        let calls = run(source, &mut RecordingHost::new(seed), |_| Duration::ZERO);
+        calls.iter().flat_map(|(time, number)| std::iter::repeat_n(time.as_ps() - 5_000_000, *number)).collect()
+    }
+
+    #[test]
+    fn a_trace_is_played_to_the_picosecond_and_ends_or_begins_anew() {
+        let trace = json!({"trace": [[7, 100], [0, 50], [1_000_003, 8]]});
+        let mut once = source(json!({"process": null, "trace": trace["trace"]}));
+        assert_eq!(due_times(&mut once, 1), [7, 7, 1_000_010]);
+        assert_eq!((once.finished(), &once.report(Time::ZERO)["flows"][0]["bytes"]), (true, &json!(158)));
+        let mut twice = source(json!({"process": null, "trace": trace["trace"], "repeat": true, "packets": 5}));
+        assert_eq!(due_times(&mut twice, 1), [7, 7, 1_000_010, 1_000_017, 1_000_017]);
+    }
+
+    #[test]
+    fn the_process_of_sizes_does_not_shift_the_gaps() {
+        let gap = json!({"distribution": "gamma", "shape": 2.0, "scale": 1e9});
+        let size = json!({"distribution": "exponential", "mean": 400.0});
+        let mut even = source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500}));
+        let mut varied = source(json!({"process": null, "gap_ps": gap, "size_bytes": size, "packets": 500}));
+        let times = due_times(&mut even, 3);
+        assert_eq!(times, due_times(&mut varied, 3));
+        assert_ne!(
+            times,
+            due_times(&mut source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500})), 4)
+        );
+    }
+
+    #[test]
+    fn a_source_on_time_reports_no_gap_errors_and_the_rate_it_was_asked_for() {
+        let mut source = source(json!({"payload_bytes": 100, "packets_per_second": 1000, "packets": 100}));
+        due_times(&mut source, 1);
+        let told = &source.report(Time::ZERO)["flows"][0]["pacing"];
+        assert_eq!((&told["gap_error_ps"]["max"], &told["kept_up"]), (&json!(0), &json!(true)));
+        assert_eq!((&told["requested_rate_bps"], &told["achieved_rate_bps"]), (&json!(800_000.0), &json!(800_000.0)));
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_the_fields() {
+        let refusal = |fields: Value| {
+            let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "packets": 5});
+            object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
+            config.validate().unwrap_err().to_string()
+        };
+        let gap = json!({"distribution": "constant", "value": 1e9});
+        let told = refusal(json!({"payload_bytes": 100, "gap_ps": gap, "rate_bps": 5}));
+        assert!(told.ends_with("is needed; rate_bps and gap_ps were given"), "{told}");
+        assert!(refusal(json!({"gap_ps": gap})).contains("payload_bytes, size_bytes, trace is needed; none was given"));
+        assert!(refusal(json!({"payload_bytes": 100, "gap_ps": gap, "dscp": 64}))
+            .contains("dscp is 64; allowed is 0 to 63"));
+        assert!(refusal(json!({"trace": [[0, 100]], "repeat": true})).contains("trace (all gaps) is 0"));
+        assert!(refusal(json!({"trace": [[0, 7]]})).contains("trace (size) is 7; allowed is 8 to 65507"));
     }
 
     #[test]
