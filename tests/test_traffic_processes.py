@@ -160,7 +160,7 @@ def test_the_stream_of_the_studies_agrees_with_the_analysis_of_its_capture(tmp_p
     (row,) = analyze_capture(path).rtp_streams.to_dicts()
     assert report.rtp is not None and report.rtp.jitter is not None and report.gap is not None
     assert report.rtp.bandwidth is not None
-    assert (row["packets"], row["lost"], row["source"]) == (report.packets, report.lost, report.rtp.ssrc)
+    assert (row["packets"], row["lost"], row["ssrc"]) == (report.packets, report.lost, f"0x{report.rtp.ssrc:08X}")
     # The capture has stamps of whole nanoseconds.
     assert row["max_delta_ms"] == pytest.approx(report.gap.max / 1e9, abs=2e-6)
     assert row["mean_delta_ms"] == pytest.approx(report.gap.mean / 1e9, abs=2e-6)

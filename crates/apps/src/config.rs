@@ -140,7 +140,7 @@ pub(crate) fn check_dscp(kind: &'static str, dscp: Option<u8>) -> Result<(), Con
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AppConfig {
     /// Sends datagrams.
-    UdpSource(UdpSourceConfig),
+    UdpSource(Box<UdpSourceConfig>),
     /// Counts datagrams by sender and flow.
     UdpSink(UdpSinkConfig),
     /// Streams video over RTP.
@@ -199,7 +199,7 @@ impl AppConfig {
     #[must_use]
     pub fn build(&self) -> Box<dyn App> {
         match self.clone() {
-            Self::UdpSource(config) => Box::new(UdpSource::new(config)),
+            Self::UdpSource(config) => Box::new(UdpSource::new(*config)),
             Self::UdpSink(config) => Box::new(UdpSink::new(config)),
             Self::RtpSource(config) => Box::new(RtpSource::new(config)),
             Self::RtpSink(config) => Box::new(RtpSink::new(config)),
