@@ -12,6 +12,7 @@ import twinnet as tn
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 from twinnet import processes
 from twinnet.app_report import FlowReport, Samples
+from twinnet.cli import run as command_line
 from twinnet.errors import BadQuantity, BadValue
 from twinnet.measure.captures import analyze_capture
 from twinnet.processes import Distribution
@@ -189,3 +190,64 @@ def test_the_stream_of_the_studies_agrees_with_the_analysis_of_its_capture(tmp_p
 def test_impossible_processes_are_refused(settings: dict[str, Any], told: str) -> None:
     with pytest.raises((BadValue, BadQuantity), match=told):
         tn.apps.udp("h1", "h2", **({"packets": 10} | settings))
+
+
+STUDY = """\
+study: video
+title: Video, a call and bursts over one line
+question: What becomes of them?
+network:
+  hosts: {h1: , h2: }
+  links:
+    - {between: [h1, h2], rate: 4 Mbit, delay: 1 ms}
+traffic:
+  - {name: video, app: rtp, from: [h1], to: h2, port: 5004, duration: 3 s}
+  - {name: call, app: voice, from: [h1], to: h2, port: 5006, duration: 3 s, codec: G.729}
+  - {name: bursts, app: udp, from: [h1], to: h2, port: 5003, duration: 3 s, dscp: 10,
+     gap: {distribution: exponential, mean: 20 ms}, size: {distribution: uniform, low: 100 B, high: 900 B}}
+measurements:
+  throughput: {of: throughput, interval: 1 s, layer: link}
+  delay: {of: delay}
+  gap: {of: gap, only: [video]}
+  jitter: {of: jitter_rfc3550, only: [video]}
+  variation: {of: jitter_rfc4689, per: flow}
+repetitions: 4
+settle: 100 ms
+drain: 300 ms
+statements:
+  # A packet of 1370 bytes with its preamble and gap takes 2.788 ms at 4 Mbit/s: none arrives sooner after another.
+  - {id: serialised, text: No two arrive at once., check: min(gap) > 2.7 ms}
+  - {id: jitter, text: There is jitter., check: mean(jitter) > 0.5 ms}
+  - {id: variation, text: The call waits for the video., check: "mean(variation[flow=call]) > 0.5 ms"}
+  - {id: delay, text: Nothing waits for a second., check: max(delay) < 2 s}
+"""
+
+
+def test_a_study_has_video_calls_and_processes_and_measures_their_delays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(STUDY)
+    assert command_line(["run", str(study), "--clock", "virtual", "--out", str(tmp_path / "out"), "--no-report"]) == 0
+    told = "".join(capsys.readouterr())
+    assert "not supported" not in told and "undecided" not in told and "supported" in told, told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("app: udp, duration: 3 s", "either 'rate' or 'gap'"),
+        ("app: udp, duration: 3 s, gap: {distribution: exponential, mean: 5}", "gap's mean"),
+        ("app: udp, duration: 3 s, gap: {distribution: zipf}", "'zipf' is not known"),
+        ("app: rtp, duration: 3 s, using: programs", "no program makes rtp traffic"),
+        ("app: voice, duration: 3 s, codec: G.722", "G.729"),
+    ],
+)
+def test_mistakes_in_the_traffic_of_a_study_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    study = tmp_path / "study.yaml"
+    begin, end = STUDY.index("  - {name: video"), STUDY.index("measurements:")
+    study.write_text(STUDY[:begin] + f"  - {{name: video, {line}, from: [h1], to: h2, port: 5004}}\n" + STUDY[end:])
+    assert command_line(["run", str(study), "--clock", "virtual", "--out", str(tmp_path / "out"), "--no-report"]) == 2
+    assert told in "".join(capsys.readouterr())

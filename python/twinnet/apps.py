@@ -205,8 +205,8 @@ def voice(
 ) -> Flow:
     """Return one direction of a call: packets of `codec` (``G.711``, ``G.723.1``, ``G.729``) with RTP's header.
 
-    They are sent all the time or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46 (RFC 3246).
-    `settings` such as `duration` are those of :func:`udp`.
+    They are sent all the time or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46
+    (RFC 3246). `settings` such as `duration` are those of :func:`udp`.
     """
     given: dict[str, Any] = voice_settings(codec, silence_suppression) | {"dscp": 46, "port": port} | settings
     return udp(source, sink, **given)

@@ -13,7 +13,7 @@ from twinnet.study.specification import Measurement, StudySpecification
 __all__ = ["Tolerance", "Tolerances", "metric_name", "parse_tolerance"]
 
 _SHARE = re.compile(r"\s*(\d{1,4}(?:\.\d{1,6})?)\s*%\s*")
-_PROTOCOLS = ("udp", "tcp", "http", "icmp")
+_PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
 
 
 @dataclass(frozen=True, slots=True)
