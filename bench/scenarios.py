@@ -15,6 +15,7 @@ __all__ = [
     "fat_tree_delay_s",
     "fat_tree_hosts",
     "flows_of_two",
+    "line_share",
     "partner_of",
     "tree",
     "udp_dumbbell_delay_s",
@@ -54,9 +55,9 @@ class Scenario:
     seconds: float
 
 
-def dumbbell(traffic: str, seconds: float) -> Scenario:
+def dumbbell(traffic: str, seconds: float, stagger_ps: int = TCP_STAGGER_PS) -> Scenario:
     """Return ten hosts that send to ten others over two switches and one bottleneck of 100 Mbit/s and 5 ms, by ``udp``
-    or ``tcp``."""
+    or by ``tcp``, whose flows begin `stagger_ps` after each other."""
     net = tn.Network()
     left = net.switch("s1", fail_mode="secure", flows=dumbbell_flows(0))
     right = net.switch("s2", fail_mode="secure", flows=dumbbell_flows(1))
@@ -79,7 +80,7 @@ def dumbbell(traffic: str, seconds: float) -> Scenario:
             at_ps = round((number - 1) * PS_PER_SECOND / DUMBBELL_PACKETS_PER_SECOND / PAIRS)
         else:
             flow = tn.apps.tcp_bulk(sender.name, receiver.name, duration=lasting, congestion_control="cubic")
-            at_ps = (number - 1) * TCP_STAGGER_PS
+            at_ps = (number - 1) * stagger_ps
         plan.append(Planned(flow, at_ps))
     return Scenario(net, plan, seconds)
 
@@ -98,6 +99,12 @@ def udp_dumbbell_delay_s() -> float:
     """
     bits = 8 * (UDP_PAYLOAD + _HEADERS + _PREAMBLE_AND_FCS)
     return 2 * bits / 1e9 + bits / 1e8 + 0.005
+
+
+def line_share(goodput_bps: float, framing_bytes: int) -> float:
+    """Return `goodput_bps` as a share of what TCP can carry over the bottleneck when each segment of 1448 bytes is a
+    packet of 1500 and costs `framing_bytes` more on the wire."""
+    return goodput_bps / (100e6 * 1448 / (1500 + framing_bytes))
 
 
 def fat_tree_hosts(k: int) -> int:

@@ -22,7 +22,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.simulated", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="virtual time that passes")
     kinds = parser.add_subparsers(dest="kind", required=True)
-    kinds.add_parser("dumbbell").add_argument("--traffic", choices=("udp", "tcp"), default="udp")
+    bell = kinds.add_parser("dumbbell")
+    bell.add_argument("--traffic", choices=("udp", "tcp"), default="udp")
+    bell.add_argument("--stagger-ms", type=int, default=100, help="between the beginnings of TCP flows")
     fat = kinds.add_parser("fat_tree")
     fat.add_argument("--k", type=int, default=8, choices=(4, 8, 16))
     fat.add_argument("--delay", default="0 s", help="propagation delay of every link")
@@ -36,7 +38,7 @@ def main() -> int:
     bare_bytes = memory_bytes("VmRSS")
     begin_s = time.perf_counter()
     if wanted.kind == "dumbbell":
-        scenario = dumbbell(wanted.traffic, wanted.seconds)
+        scenario = dumbbell(wanted.traffic, wanted.seconds, wanted.stagger_ms * 10**9)
     elif wanted.kind == "fat_tree":
         scenario = fat_tree(wanted.k, wanted.seconds, wanted.delay)
     elif wanted.kind == "flows":

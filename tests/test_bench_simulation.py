@@ -20,6 +20,7 @@ from bench.scenarios import (
     edge_flows,
     fat_tree,
     fat_tree_hosts,
+    line_share,
     mixed,
     partner_of,
     tree,
@@ -70,6 +71,11 @@ def test_the_datagrams_of_the_dumbbell_fill_nine_tenths_of_it_and_do_not_meet() 
     assert min(gaps) > on_the_wire_ps
     assert on_the_wire_ps * 10 * 1055 / 1e12 == pytest.approx(0.9, rel=1e-3)
     assert udp_dumbbell_delay_s() == pytest.approx(0.005_101_184, rel=1e-9)
+
+
+def test_a_full_line_is_shared_in_whole_whatever_its_framing_costs() -> None:
+    assert line_share(100e6 * 1448 / 1538, 38) == pytest.approx(1)
+    assert line_share(100e6 * 1448 / 1502, 2) == pytest.approx(1)
 
 
 def test_the_fat_tree_has_the_links_and_the_hosts_of_its_size() -> None:

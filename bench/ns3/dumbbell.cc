@@ -1,6 +1,6 @@
 // Ten hosts send to ten others through two routers and one bottleneck: constant-rate UDP, or CUBIC.
 //
-// dumbbell --traffic=udp|tcp --seconds=100
+// dumbbell --traffic=udp|tcp --seconds=100 --stagger_ms=100
 
 #include "measured_run.h"
 
@@ -16,9 +16,9 @@ constexpr uint32_t kPairs = 10;
 constexpr uint16_t kPort = 5001;
 constexpr uint32_t kUdpPayload = 1000;
 constexpr double kPacketsPerSecond = 1055;
-constexpr double kTcpStagger = 0.1;
 
 std::vector<uint64_t> flowBytes(kPairs);
+double tcpStagger = 0.1;
 uint64_t delivered = 0;
 double delaySeconds = 0;
 
@@ -84,7 +84,7 @@ AddTcp(uint32_t flow, Ptr<Node> sender, Ptr<Node> receiver, Ipv4Address to, doub
     BulkSendHelper sources("ns3::TcpSocketFactory", InetSocketAddress(to, kPort));
     sources.SetAttribute("SendSize", UintegerValue(1448));
     auto source = sources.Install(sender);
-    source.Start(Seconds(flow * kTcpStagger));
+    source.Start(Seconds(flow * tcpStagger));
     source.Stop(Seconds(seconds));
 }
 
@@ -95,10 +95,13 @@ main(int argc, char* argv[])
 {
     std::string traffic = "udp";
     double seconds = 100;
+    uint32_t staggerMs = 100;
     CommandLine command(__FILE__);
     command.AddValue("traffic", "udp or tcp", traffic);
     command.AddValue("seconds", "virtual time that passes", seconds);
+    command.AddValue("stagger_ms", "between the beginnings of TCP flows", staggerMs);
     command.Parse(argc, argv);
+    tcpStagger = staggerMs / 1000.0;
     if (traffic != "udp" && traffic != "tcp")
     {
         std::cerr << "traffic is " << traffic << "; allowed are udp and tcp" << std::endl;

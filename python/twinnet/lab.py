@@ -110,6 +110,8 @@ class Lab:
         if self.clock == "virtual":
             begin_s = time.monotonic()
             self._connection = VirtualConnection(spec)
+            # It is built as it is described: asking for it would take a large network's memory several times.
+            self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self

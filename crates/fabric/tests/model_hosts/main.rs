@@ -8,5 +8,6 @@ mod malformed;
 mod neighbours;
 mod ping;
 mod scale;
+mod static_neighbours;
 mod tcp;
 mod udp;

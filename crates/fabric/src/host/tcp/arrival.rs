@@ -211,7 +211,14 @@ impl Connection {
         self.measure_receiver_round_trip(segment, now);
         self.acks.data_arrived(segment.payload_length(), self.window.offered(), self.round_trip.timeout(), now);
         if segment.payload_length() >= LEAST_TO_GROW {
-            self.window.grow(self.incoming.held());
+            if segment.payload_length() == self.acks.segment() {
+                self.window.measure(segment.payload_length());
+            }
+            // What has just come in does not count as held yet: the window opens to its full size, as is seen of Linux.
+            let held = self.incoming.held().saturating_sub(u64::from(segment.payload_length()));
+            if self.window.grow(held) {
+                self.acks.window_opens();
+            }
         }
         if inserted.filled {
             self.acks.at_once();

@@ -122,7 +122,8 @@ fn reordering_beyond_the_window_of_rack_is_learnt_from_duplicates() {
     pair.transfer(0, 10_000_000, false, Duration::from_secs(60)).unwrap();
     let info = pair.end(0).info();
     assert!(info.undone > 0, "{info:?}");
-    assert!(info.retransmitted - half.retransmitted <= half.retransmitted.max(10), "{half:?} then {info:?}");
+    // One in a hundred of about 6900 segments is late: 69 would be sent again by a sender that learns nothing.
+    assert!(info.retransmitted - half.retransmitted < 40, "{half:?} then {info:?}");
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Networks whose hosts know each other's hardware addresses beforehand.
 
-#[path = "model_hosts/lab.rs"]
-mod lab;
-
-use lab::{host, link, switch, udp_sink, udp_source, Lab};
+use crate::lab::{host, link, switch, udp_sink, udp_source, Lab};
 use serde_json::{json, Value};
 
 /// Two hosts behind one switch with links that take no time.
