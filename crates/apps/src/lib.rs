@@ -38,6 +38,7 @@ mod tcp_sink;
 mod tcp_source;
 mod udp_sink;
 mod udp_source;
+mod udp_source_config;
 
 pub use arrivals::SignedReport;
 pub use config::{AppConfig, ConfigError};
@@ -63,4 +64,4 @@ pub use tcp_info::{TcpInfo, TcpInfoReport};
 pub use tcp_sink::TcpSinkConfig;
 pub use tcp_source::TcpSourceConfig;
 pub use udp_sink::UdpSinkConfig;
-pub use udp_source::{Process, UdpSourceConfig};
+pub use udp_source_config::{Process, UdpSourceConfig};
