@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import twinnet as tn
 from test_lab_end_to_end import can_run_labs
 from twinnet.lab import Lab
+from twinnet.processes import exponential, uniform
 
 wall_clock = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 Start = Callable[[tn.Network], Lab]
@@ -145,3 +148,30 @@ def test_a_model_stands_beside_real_hosts() -> None:
     assert report.rtt is not None
     assert report.rtt.count == 3
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("to", ["h4", "v6"])
+def test_code_points_sizes_and_frames_arrive_as_they_were_sent(start: Start, to: str, tmp_path: Path) -> None:
+    path = tmp_path / "arrivals.pcapng"
+    with start(line()) as lab:
+        target = "h4" if to == "h4" else lab["h4"].ip6
+        bursts = tn.apps.udp_source(
+            "h1", target, gap=exponential("5 ms"), size=uniform("16 B", "4000 B"), dscp=10, packets=50
+        )
+        with lab.capture("s1-eth4", str(path)):
+            receiver = lab.start(tn.apps.udp_sink("h4"))
+            video = lab.start(tn.apps.rtp("h2", "h4", duration="500 ms", dscp=34))
+            sent = lab.start(bursts)
+            assert lab.wait([video, sent], until="10 s")
+            lab.run_until(f"{lab.now() + 0.3:.3f} s")
+        pacing, heard = sent.reports()[0].flows[0].pacing, receiver.reports()[0].flows[0]
+        seen = video.report()
+    assert (heard.packets, heard.lost) == (50, 0)
+    assert pacing is not None and pacing.gap_error is not None and pacing.gap_error.count == 49
+    assert seen.rtp is not None and (seen.lost, seen.rtp.frames_complete, seen.rtp.frames_damaged) == (0, 30, 0)
+    # Every packet, every fragment too, has its code point in the byte that follows the version (IPv6: across two).
+    classes = {10 << 2: b"\x45\x28", 34 << 2: b"\x45\x88"} if to == "h4" else {34 << 2: b"\x45\x88"}
+    content = path.read_bytes()
+    assert all(content.count(b"\x08\x00" + marks) >= 30 for marks in classes.values())
+    if to == "v6":
+        assert len(re.findall(rb"\x86\xdd\x62[\x80-\x8f]", content)) >= 50

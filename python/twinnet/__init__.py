@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import apps, errors, fidelity, lab, programs, qos, templates, units
+    from twinnet import apps, errors, fidelity, lab, processes, programs, qos, templates, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.fidelity import FidelityRecord, Thresholds
     from twinnet.lab import Lab, attach, labs
@@ -48,13 +48,14 @@ __all__ = [
     "lab",
     "labs",
     "load_network",
+    "processes",
     "programs",
     "qos",
     "templates",
     "units",
 ]
 
-_MODULES = ("apps", "errors", "fidelity", "lab", "programs", "qos", "templates", "units")
+_MODULES = ("apps", "errors", "fidelity", "lab", "processes", "programs", "qos", "templates", "units")
 _HOMES = {
     "FidelityRecord": "fidelity",
     "GilbertElliott": "link_settings",

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["AppReport", "FlowReport", "Intervals", "Summary", "TcpInfo"]
+__all__ = [
+    "AppReport",
+    "FlowReport",
+    "Intervals",
+    "Lengths",
+    "Pacing",
+    "Rtp",
+    "Samples",
+    "Spread",
+    "Summary",
+    "TcpInfo",
+]
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,169 @@ class TcpInfo:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The distribution of a value that has a sign, or of a rate.
+
+    Parameters
+    ----------
+    count, mean, min, max, std
+        What is said of it.
+    """
+
+    count: int
+    mean: float
+    min: float
+    max: float
+    std: float
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Spread | None:
+        """Return the spread in the form of the lab protocol, ``None`` when nothing was measured."""
+        return None if spec is None else cls(**{name: spec[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How often lengths occurred, in packets.
+
+    Parameters
+    ----------
+    count, mean, max
+        How many, and of which lengths.
+    histogram
+        Pairs: a length, and how many are no longer than it but longer than the one before. Up to 8 each has its own.
+    """
+
+    count: int
+    mean: float
+    max: int
+    histogram: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Lengths | None:
+        """Return the lengths in the form of the lab protocol, ``None`` where they have no meaning."""
+        if spec is None:
+            return None
+        pairs = tuple((int(length), int(number)) for length, number in spec["histogram"])
+        return cls(int(spec["count"]), float(spec["mean"]), int(spec["max"]), pairs)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Every packet of a flow in the order of arrival, duplicates included.
+
+    Parameters
+    ----------
+    sequence, arrived_ps, sent_ps, bytes
+        One entry for each packet; ``None`` where it does not tell when it was sent.
+    more
+        Packets that came after so many as were asked for.
+    """
+
+    sequence: tuple[int, ...]
+    arrived_ps: tuple[int, ...]
+    sent_ps: tuple[int | None, ...]
+    bytes: tuple[int, ...]
+    more: int
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Samples | None:
+        """Return the packets in the form of the lab protocol, ``None`` when they were not asked for."""
+        if spec is None:
+            return None
+        return cls(
+            tuple(spec["sequence"]),
+            tuple(spec["arrived_ps"]),
+            tuple(spec["sent_ps"]),
+            tuple(spec["bytes"]),
+            int(spec["more"]),
+        )
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How well a source kept its schedule.
+
+    Parameters
+    ----------
+    gap_error
+        Requested against achieved gaps, without sign.
+    lateness
+        How long after its time each datagram was handed to the host.
+    requested_packets_per_second, achieved_packets_per_second, requested_rate_bps, achieved_rate_bps
+        From the first datagram to the last; rates are of payload.
+    kept_up
+        Whether all that was due was taken by the host, at no less than 99.9 % of the requested rate.
+    """
+
+    gap_error: Summary | None
+    lateness: Summary | None
+    requested_packets_per_second: float | None
+    achieved_packets_per_second: float | None
+    requested_rate_bps: float | None
+    achieved_rate_bps: float | None
+    kept_up: bool
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Pacing | None:
+        """Return it in the form of the lab protocol, ``None`` when nothing was sent."""
+        if spec is None:
+            return None
+        return cls(
+            Summary.from_spec(spec.get("gap_error_ps")),
+            Summary.from_spec(spec.get("lateness_ps")),
+            spec["requested_packets_per_second"],
+            spec["achieved_packets_per_second"],
+            spec["requested_rate_bps"],
+            spec["achieved_rate_bps"],
+            bool(spec["kept_up"]),
+        )
+
+
+@dataclass(frozen=True)
+class Rtp:
+    """What RTP tells of a stream, as Wireshark shows it.
+
+    Parameters
+    ----------
+    ssrc, payload_type
+        Of its first packet.
+    expected
+        Packets from the first sequence number to the highest.
+    jitter
+        RFC 3550's jitter after each packet, in picoseconds.
+    bandwidth
+        Bits of IP in the second that ends with each packet.
+    frames_complete, frames_damaged, frames_lost
+        Frames of which all, some or no parts arrived; ``None`` for foreign streams.
+    """
+
+    ssrc: int
+    payload_type: int
+    expected: int
+    jitter: Spread | None
+    bandwidth: Spread | None
+    frames_complete: int | None = None
+    frames_damaged: int | None = None
+    frames_lost: int | None = None
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Rtp | None:
+        """Return it in the form of the lab protocol, ``None`` for other flows."""
+        if spec is None:
+            return None
+        frames: Mapping[str, Any] = spec.get("frames") or {}
+        return cls(
+            int(spec["ssrc"]),
+            int(spec["payload_type"]),
+            int(spec["expected"]),
+            Spread.from_spec(spec.get("jitter_ps")),
+            Spread.from_spec(spec.get("bandwidth_bps")),
+            *(frames.get(name) for name in ("complete", "damaged", "lost")),
+        )
+
+
+@dataclass(frozen=True)
 class FlowReport:
     """One flow as one of its ends saw it.
 
@@ -120,7 +294,7 @@ class FlowReport:
     flow
         Its number.
     protocol
-        ``udp``, ``tcp``, ``http`` or ``icmp``.
+        ``udp``, ``rtp``, ``tcp``, ``http`` or ``icmp``.
     role
         ``source``, ``sink``, ``client`` or ``server``.
     source, target
@@ -137,6 +311,20 @@ class FlowReport:
         Round-trip and one-way times.
     jitter_rfc3550_ps
         Smoothed interarrival jitter.
+    jitter_rfc4689
+        Absolute differences of the delays of packets received one after the other.
+    delay_variation_rfc3393
+        Differences of the delays of packets sent one after the other, with their sign.
+    gap
+        Distances between arrivals.
+    loss_bursts, reordering_extents
+        Losses in a row; how far late packets came after those that overtook them (RFC 4737).
+    samples
+        Every packet, where they were asked for.
+    pacing
+        How well a source kept its schedule.
+    rtp
+        What RTP tells.
     intervals
         Counts over time.
     tcp_info
@@ -161,6 +349,14 @@ class FlowReport:
     rtt: Summary | None = None
     delay: Summary | None = None
     jitter_rfc3550_ps: float | None = None
+    jitter_rfc4689: Summary | None = None
+    delay_variation_rfc3393: Spread | None = None
+    gap: Summary | None = None
+    loss_bursts: Lengths | None = None
+    reordering_extents: Lengths | None = None
+    samples: Samples | None = None
+    pacing: Pacing | None = None
+    rtp: Rtp | None = None
     intervals: Intervals | None = None
     tcp_info: TcpInfo | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
@@ -181,6 +377,14 @@ class FlowReport:
             errors=tuple(spec.get("errors") or ()),
             rtt=Summary.from_spec(spec.get("rtt_ps")),
             delay=Summary.from_spec(spec.get("delay_ps")),
+            jitter_rfc4689=Summary.from_spec(spec.get("jitter_rfc4689_ps")),
+            delay_variation_rfc3393=Spread.from_spec(spec.get("delay_variation_rfc3393_ps")),
+            gap=Summary.from_spec(spec.get("gap_ps")),
+            loss_bursts=Lengths.from_spec(spec.get("loss_bursts")),
+            reordering_extents=Lengths.from_spec(spec.get("reordering_extents")),
+            samples=Samples.from_spec(spec.get("samples")),
+            pacing=Pacing.from_spec(spec.get("pacing")),
+            rtp=Rtp.from_spec(spec.get("rtp")),
             intervals=Intervals(
                 int(counts["interval_ps"]),
                 int(counts.get("first", 0)),

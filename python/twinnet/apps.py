@@ -9,13 +9,15 @@ nothing happens before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from twinnet.errors import BadValue
+from twinnet.processes import Distribution, OnOff
 from twinnet.ranges import counting_interval_ps, line_rate_bps, run_time_ps, transfer_bytes
-from twinnet.units import size_bytes
+from twinnet.traffic_presets import preset_settings, voice_settings
+from twinnet.units import duration_ps, size_bytes
 
 __all__ = [
     "App",
@@ -23,18 +25,23 @@ __all__ = [
     "http_get",
     "http_server",
     "ping",
+    "preset",
+    "rtp",
+    "rtp_sink",
+    "rtp_source",
     "tcp_bulk",
     "tcp_sink",
     "tcp_source",
     "udp",
     "udp_sink",
     "udp_source",
+    "voice",
 ]
 
 _LEAST_TCP_BYTES = 12
 _MOST_COUNT = 10**15
 _FASTEST_PACKETS = 1e10
-_KINDS_THAT_RECEIVE = ("udp_sink", "tcp_sink", "http_server")
+_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server")
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,14 @@ def udp_source(
     *,
     rate: str | None = None,
     packets_per_second: float | None = None,
-    payload: str = "1472 B",
-    process: str = "constant",
+    gap: Distribution | Mapping[str, object] | None = None,
+    payload: str | None = None,
+    size: Distribution | Mapping[str, object] | None = None,
+    process: str | None = None,
+    on_off: OnOff | Mapping[str, Any] | None = None,
+    trace: Sequence[tuple[str, str]] | None = None,
+    repeat: bool = False,
+    dscp: int | None = None,
     duration: str | None = None,
     packets: int | None = None,
     port: int = 5003,
@@ -96,43 +109,80 @@ def udp_source(
     ----------
     host, to
         Where it runs; the receiving host's name or address.
-    rate
-        Of UDP payload, with unit. Or give `packets_per_second`.
-    payload
-        The UDP payload of each datagram.
+    rate, packets_per_second, gap
+        How often: a rate of UDP payload, with unit; datagrams a second; or a distribution of gaps.
+    payload, size
+        The UDP payload of each datagram (1472 B when nothing is said), or a distribution of payloads.
     process
-        ``constant`` gaps or ``poisson``.
+        With a rate: ``constant`` gaps or ``poisson``.
+    on_off
+        Periods of talk and of silence; each period of talk begins with a datagram.
+    trace, repeat
+        Instead of all of these: a gap and a payload for each datagram, and whether to begin anew after the last.
+    dscp
+        Differentiated services code point, 0 to 63.
     duration, packets
-        When it ends: one of both.
+        When it ends: one of both; a trace that is not repeated ends by itself.
     port
         The destination port.
     flow
         The flow's number in reports; chosen by the lab when nothing is said.
     """
-    if (rate is None) == (packets_per_second is None):
-        raise BadValue("a UDP source has a rate or packets_per_second, one of both", 'give for example rate="10 Mbit"')
+    if process not in (None, "constant", "poisson"):
+        raise BadValue(f"the process {process!r} is not known; allowed are 'constant' and 'poisson'")
+    fields = _target(to, port, flow) | _dscp(dscp)
+    if trace is not None:
+        others = (rate, packets_per_second, gap, payload, size, process, on_off)
+        if any(other is not None for other in others):
+            raise BadValue(
+                "a trace tells gaps and payloads itself", "leave rate, gap, payload, size, process, on_off out"
+            )
+        entries = [[duration_ps(wait, "gap"), size_bytes(length, "payload")] for wait, length in trace]
+        fields |= {"trace": entries} | ({"repeat": True} if repeat else {})
+        if duration is None and packets is None and not repeat:
+            return App(host, "udp_source", fields)
+    elif [rate, packets_per_second, gap].count(None) != 2:
+        raise BadValue(
+            "a UDP source has a rate, packets_per_second or gap, one of them", 'give for example rate="10 Mbit"'
+        )
     if (duration is None) == (packets is None):
         raise BadValue("a UDP source has a duration or a number of packets, one of both", 'give duration="10 s"')
-    if process not in ("constant", "poisson"):
-        raise BadValue(f"the process {process!r} is not known; allowed are 'constant' and 'poisson'")
-    size = size_bytes(payload, "payload")
-    if not 16 <= size <= 65_507:
-        raise BadValue(f"the payload is {payload!r}; allowed are 16 B to 65507 B")
-    fields = _target(to, port, flow) | {"payload_bytes": size, "process": process}
-    if rate is not None:
-        fields["rate_bps"] = line_rate_bps(rate)
-    else:
-        fields["packets_per_second"] = _positive(packets_per_second, "packets_per_second")
+    if trace is None:
+        fields |= _sizes(payload, size)
+        if rate is not None:
+            if size is not None:
+                raise BadValue("a rate needs one payload", "give packets_per_second or gap for sizes that vary")
+            fields["rate_bps"] = line_rate_bps(rate)
+        elif gap is not None:
+            if process is not None:
+                raise BadValue("a gap is a process itself", "leave process out")
+            fields["gap_ps"] = Distribution.of(gap, "gap").gap_spec()
+        else:
+            fields["packets_per_second"] = _positive(packets_per_second, "packets_per_second")
+        if gap is None:
+            fields["process"] = process or "constant"
+        if on_off is not None:
+            fields["on_off"] = OnOff.of(on_off).to_spec()
     fields |= {"duration_ps": run_time_ps(duration)} if duration is not None else {"packets": _count(packets)}
     return App(host, "udp_source", fields)
 
 
-def udp_sink(host: str, *, port: int = 5003, interval: str = "1 s") -> App:
-    """Return a receiver of UDP datagrams on `port` that counts per `interval`."""
-    return App(host, "udp_sink", {"port": _port(port), "interval_ps": counting_interval_ps(interval)})
+def udp_sink(host: str, *, port: int = 5003, interval: str = "1 s", record_packets: int | None = None) -> App:
+    """Return a receiver of UDP datagrams on `port` that counts per `interval`, and keeps the first `record_packets` of
+    each flow (at most 1,000,000)."""
+    fields = {"port": _port(port), "interval_ps": counting_interval_ps(interval)}
+    return App(host, "udp_sink", fields | _record(record_packets))
 
 
-def udp(source: str, sink: str, *, interval: str = "1 s", port: int = 5003, **settings: Any) -> Flow:
+def udp(
+    source: str,
+    sink: str,
+    *,
+    interval: str = "1 s",
+    port: int = 5003,
+    record_packets: int | None = None,
+    **settings: Any,
+) -> Flow:
     """Return a flow of UDP datagrams from host `source` to host `sink`; `settings` as for :func:`udp_source`.
 
     Examples
@@ -140,7 +190,116 @@ def udp(source: str, sink: str, *, interval: str = "1 s", port: int = 5003, **se
     >>> udp("h1", "h4", rate="512 Mbit", duration="80 s").sender.kind
     'udp_source'
     """
-    return Flow(udp_sink(sink, port=port, interval=interval), udp_source(source, sink, port=port, **settings))
+    receiver = udp_sink(sink, port=port, interval=interval, record_packets=record_packets)
+    return Flow(receiver, udp_source(source, sink, port=port, **settings))
+
+
+def voice(
+    source: str,
+    sink: str,
+    codec: str = "G.711",
+    *,
+    silence_suppression: bool = False,
+    port: int = 5006,
+    **settings: Any,
+) -> Flow:
+    """Return one direction of a call: packets of `codec` (``G.711``, ``G.723.1``, ``G.729``) with RTP's header.
+
+    They are sent all the time or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46
+    (RFC 3246). `settings` such as `duration` are those of :func:`udp`.
+    """
+    given: dict[str, Any] = voice_settings(codec, silence_suppression) | {"dscp": 46, "port": port} | settings
+    return udp(source, sink, **given)
+
+
+def preset(source: str, sink: str, name: str, **settings: Any) -> Flow:
+    """Return what a known application sends: ``dns``, ``telnet``, ``game-client`` or ``game-server``; `settings` as for
+    :func:`udp`. Sources are named in :mod:`twinnet.traffic_presets`."""
+    return udp(source, sink, **(preset_settings(name) | settings))
+
+
+def rtp_source(
+    host: str,
+    to: str,
+    *,
+    rate: str = "1026 kbit",
+    frames_per_second: float = 60,
+    group_frames: int = 60,
+    b_frames: int = 2,
+    variation: float = 0.3,
+    frame_sizes: Sequence[str] | None = None,
+    paced: bool = False,
+    dscp: int | None = None,
+    duration: str | None = None,
+    frames: int | None = None,
+    port: int = 5004,
+    flow: int | None = None,
+) -> App:
+    """Return a source of video over RTP: a transport stream (payload type 33) in payloads of 1316 bytes.
+
+    Without more said it is the stream of the multimedia studies: 50 s, 1026 kbit/s, 60 frames a second.
+
+    Parameters
+    ----------
+    rate
+        Mean rate of the coded video, before the transport stream.
+    frames_per_second
+        The frame rate.
+    group_frames, b_frames, variation
+        The coder's model: frames from one I frame to the next, B frames between two others, and the deviation of a
+        frame's size over the mean of its type.
+    frame_sizes
+        Instead of the model: the size of each frame, over and over.
+    paced
+        Whether the packets of a frame are spread over its interval; back to back otherwise.
+    dscp, port, flow
+        As for :func:`udp_source`.
+    duration, frames
+        When it ends: one of both; 50 s when nothing is said.
+    """
+    if duration is not None and frames is not None:
+        raise BadValue("an RTP source has a duration or a number of frames, not both", 'give duration="50 s"')
+    rating = _positive(frames_per_second, "frames_per_second")
+    fields = _target(to, port, flow) | _dscp(dscp) | {"frames_per_second": rating, "paced": bool(paced)}
+    if frame_sizes is not None:
+        fields["frame_bytes"] = [size_bytes(size, "frame size") for size in frame_sizes]
+    else:
+        model = {"rate_bps": line_rate_bps(rate), "group_frames": _count(group_frames, "group_frames")}
+        fields["model"] = model | {"b_frames": b_frames, "variation": float(variation)}
+    ends = (
+        {"frames": _count(frames, "frames")} if frames is not None else {"duration_ps": run_time_ps(duration or "50 s")}
+    )
+    return App(host, "rtp_source", fields | ends)
+
+
+def rtp_sink(
+    host: str,
+    *,
+    port: int = 5004,
+    interval: str = "1 s",
+    clock_hz: int | None = None,
+    record_packets: int | None = None,
+) -> App:
+    """Return a receiver of RTP on `port`, of our sources and of others; `clock_hz` is that of the payload (90 kHz when
+    nothing is said), the rest as for :func:`udp_sink`."""
+    fields: dict[str, Any] = {"port": _port(port), "interval_ps": counting_interval_ps(interval)}
+    if clock_hz is not None:
+        fields["clock_hz"] = _count(clock_hz, "clock_hz")
+    return App(host, "rtp_sink", fields | _record(record_packets))
+
+
+def rtp(
+    source: str,
+    sink: str,
+    *,
+    interval: str = "1 s",
+    port: int = 5004,
+    record_packets: int | None = None,
+    **settings: Any,
+) -> Flow:
+    """Return a stream of video over RTP from host `source` to host `sink`; `settings` as for :func:`rtp_source`."""
+    receiver = rtp_sink(sink, port=port, interval=interval, record_packets=record_packets)
+    return Flow(receiver, rtp_source(source, sink, port=port, **settings))
 
 
 def tcp_source(
@@ -241,6 +400,34 @@ def ping(
 
 def _target(to: str, port: int, flow: int | None) -> dict[str, Any]:
     return {"to": to, "port": _port(port), "flow": _flow(flow)}
+
+
+def _dscp(dscp: int | None) -> dict[str, Any]:
+    if dscp is None:
+        return {}
+    if isinstance(dscp, bool) or not isinstance(dscp, int) or not 0 <= dscp <= 63:
+        raise BadValue(f"the DSCP is {dscp!r}; allowed are whole numbers from 0 to 63")
+    return {"dscp": dscp}
+
+
+def _sizes(payload: str | None, size: Distribution | Mapping[str, object] | None) -> dict[str, Any]:
+    if size is not None:
+        if payload is not None:
+            raise BadValue("a UDP source has a payload or a distribution of sizes, not both", "leave one out")
+        return {"size_bytes": Distribution.of(size, "size").size_spec()}
+    payload = "1472 B" if payload is None else payload
+    found = size_bytes(payload, "payload")
+    if not 16 <= found <= 65_507:
+        raise BadValue(f"the payload is {payload!r}; allowed are 16 B to 65507 B")
+    return {"payload_bytes": found}
+
+
+def _record(packets: int | None) -> dict[str, Any]:
+    if packets is None:
+        return {}
+    if isinstance(packets, bool) or not isinstance(packets, int) or not 1 <= packets <= 1_000_000:
+        raise BadValue(f"record_packets is {packets!r}; allowed are whole numbers from 1 to 1000000")
+    return {"record_packets": packets}
 
 
 def _congestion_control(name: str | None) -> dict[str, Any]:

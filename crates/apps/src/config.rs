@@ -8,12 +8,15 @@ use thiserror::Error;
 use crate::http_client::HttpClient;
 use crate::http_server::HttpServer;
 use crate::ping::Ping;
+use crate::rtp_sink::RtpSink;
+use crate::rtp_source::RtpSource;
 use crate::tcp_sink::TcpSink;
 use crate::tcp_source::TcpSource;
 use crate::udp_sink::UdpSink;
 use crate::udp_source::UdpSource;
 use crate::{
-    App, HttpClientConfig, HttpServerConfig, PingConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+    App, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig,
+    TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
 };
 
 /// Why a description of an app was refused: what was given and what is allowed.
@@ -42,6 +45,16 @@ pub enum ConfigError {
         second: &'static str,
         /// `both were` or `none was`.
         given: &'static str,
+    },
+    /// Of several fields that exclude each other, several or none were given: give exactly one.
+    #[error("{kind}: exactly one of {fields} is needed; {given} given")]
+    OneOf {
+        /// The app's kind.
+        kind: &'static str,
+        /// The fields.
+        fields: String,
+        /// Those that were given, or `none was`.
+        given: String,
     },
 }
 
@@ -106,14 +119,34 @@ pub(crate) fn check_exactly_one(
     Err(ConfigError::ExactlyOne { kind, first, second, given })
 }
 
+/// Refuses none and several of fields that exclude each other.
+pub(crate) fn check_one_of(kind: &'static str, fields: &[(&'static str, bool)]) -> Result<(), ConfigError> {
+    let given: Vec<&str> = fields.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    if given.len() == 1 {
+        return Ok(());
+    }
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let given = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.join(" and ")) };
+    Err(ConfigError::OneOf { kind, fields: names.join(", "), given })
+}
+
+/// Refuses what is no code point of differentiated services.
+pub(crate) fn check_dscp(kind: &'static str, dscp: Option<u8>) -> Result<(), ConfigError> {
+    dscp.map_or(Ok(()), |dscp| check_range(kind, "dscp", dscp, 0, 63))
+}
+
 /// A traffic program to run. Unknown fields are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AppConfig {
-    /// Sends datagrams at a constant rate or as a Poisson process.
-    UdpSource(UdpSourceConfig),
+    /// Sends datagrams.
+    UdpSource(Box<UdpSourceConfig>),
     /// Counts datagrams by sender and flow.
     UdpSink(UdpSinkConfig),
+    /// Streams video over RTP.
+    RtpSource(RtpSourceConfig),
+    /// Counts RTP streams.
+    RtpSink(RtpSinkConfig),
     /// Sends one TCP stream as fast as it goes.
     TcpSource(TcpSourceConfig),
     /// Counts TCP streams by connection.
@@ -133,6 +166,8 @@ impl AppConfig {
         match self {
             Self::UdpSource(_) => UdpSourceConfig::KIND,
             Self::UdpSink(_) => UdpSinkConfig::KIND,
+            Self::RtpSource(_) => RtpSourceConfig::KIND,
+            Self::RtpSink(_) => RtpSinkConfig::KIND,
             Self::TcpSource(_) => TcpSourceConfig::KIND,
             Self::TcpSink(_) => TcpSinkConfig::KIND,
             Self::HttpServer(_) => HttpServerConfig::KIND,
@@ -149,6 +184,8 @@ impl AppConfig {
         match self {
             Self::UdpSource(config) => config.validate(),
             Self::UdpSink(config) => config.validate(),
+            Self::RtpSource(config) => config.validate(),
+            Self::RtpSink(config) => config.validate(),
             Self::TcpSource(config) => config.validate(),
             Self::TcpSink(config) => config.validate(),
             Self::HttpServer(config) => config.validate(),
@@ -162,8 +199,10 @@ impl AppConfig {
     #[must_use]
     pub fn build(&self) -> Box<dyn App> {
         match self.clone() {
-            Self::UdpSource(config) => Box::new(UdpSource::new(config)),
+            Self::UdpSource(config) => Box::new(UdpSource::new(*config)),
             Self::UdpSink(config) => Box::new(UdpSink::new(config)),
+            Self::RtpSource(config) => Box::new(RtpSource::new(config)),
+            Self::RtpSink(config) => Box::new(RtpSink::new(config)),
             Self::TcpSource(config) => Box::new(TcpSource::new(config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
@@ -193,6 +232,13 @@ mod tests {
             json!({"kind": "udp_source", "to": "fd00::4", "port": 5003, "flow": 1, "payload_bytes": 64, "packets_per_second": 10.5,
                    "process": "poisson", "packets": 10}),
             json!({"kind": "udp_sink", "port": 5003, "interval_ps": second}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "dscp": 46, "duration_ps": second,
+                   "gap_ps": {"distribution": "pareto", "shape": 1.5, "scale": 1e9, "least": null, "most": 1e12},
+                   "size_bytes": {"distribution": "normal", "mean": 500.0, "std": 100.0, "least": 64.0, "most": null}}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "trace": [[0, 100], [1000, 200]]}),
+            json!({"kind": "rtp_source", "to": "10.0.0.4", "port": 5004, "flow": 1, "frames_per_second": 60.0, "frames": 3,
+                   "frame_bytes": [1000], "paced": true}),
+            json!({"kind": "rtp_sink", "port": 5004, "interval_ps": second}),
             json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
             json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
             json!({"kind": "http_server", "port": 8080}),

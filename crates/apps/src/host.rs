@@ -131,6 +131,14 @@ pub trait Host {
     /// [`HostError::Full`], [`HostError::TooLong`], [`HostError::NoSuchSocket`], [`HostError::Unreachable`].
     fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError>;
 
+    /// Sets the differentiated services code point (0 to 63) of all that a UDP socket will send.
+    ///
+    /// # Errors
+    /// [`HostError::NoSuchSocket`]; [`HostError::Other`] when the host cannot.
+    fn set_dscp(&mut self, _socket: SocketId, _dscp: u8) -> Result<(), HostError> {
+        Err(HostError::Other("this host cannot set the DSCP of its datagrams: leave dscp out".to_owned()))
+    }
+
     /// Opens a socket for ICMP echo to and from any peer; datagrams are ICMP messages from their type byte on.
     ///
     /// # Errors

@@ -5,8 +5,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::arrivals::SignedReport;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
+use crate::length_histogram::LengthsReport;
+use crate::pacing::PacingReport;
+use crate::rtp_sink::RtpReport;
+use crate::samples::Samples;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
@@ -15,6 +20,8 @@ use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 pub enum Protocol {
     /// Datagrams.
     Udp,
+    /// RTP in datagrams.
+    Rtp,
     /// A stream.
     Tcp,
     /// Requests and responses.
@@ -79,9 +86,33 @@ pub struct FlowReport {
     /// Interarrival jitter as RFC 3550 smooths it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_rfc3550_ps: Option<f64>,
+    /// Absolute differences of the delays of packets received one after the other (RFC 4689).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_rfc4689_ps: Option<Option<SummaryReport>>,
+    /// Differences of the delays of packets sent one after the other, with their sign (RFC 3393).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_variation_rfc3393_ps: Option<Option<SignedReport>>,
+    /// Distances between arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_ps: Option<Option<SummaryReport>>,
+    /// Losses in a row, in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_bursts: Option<LengthsReport>,
+    /// Extents of reordering (RFC 4737), in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering_extents: Option<LengthsReport>,
+    /// Every packet, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// What RTP tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp: Option<RtpReport>,
     /// What was counted in each interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Option<IntervalsReport>>,
+    /// How well a source kept its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Option<PacingReport>>,
     /// The course of the sender's TCP, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_info: Option<TcpInfoReport>,
@@ -108,7 +139,15 @@ impl FlowReport {
             rtt_ps: None,
             delay_ps: None,
             jitter_rfc3550_ps: None,
+            jitter_rfc4689_ps: None,
+            delay_variation_rfc3393_ps: None,
+            gap_ps: None,
+            loss_bursts: None,
+            reordering_extents: None,
+            samples: None,
+            rtp: None,
             intervals: None,
+            pacing: None,
             tcp_info: None,
         }
     }

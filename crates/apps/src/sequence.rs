@@ -4,9 +4,15 @@
 //! latest [`WINDOW`] numbers have arrived is remembered. An arrival from before the window is taken for a first one, so
 //! it counts as reordered and no longer as lost: a duplicate that is more than a window late is told as that.
 
+use std::collections::VecDeque;
+
+use crate::length_histogram::{LengthHistogram, LengthsReport};
+
 /// Sequence numbers below the highest that are remembered.
 pub const WINDOW: u64 = 1 << 16;
 const WORDS: usize = (WINDOW / 64) as usize;
+/// Gaps in the numbers that are remembered, for the extents of reordering.
+const MOST_GAPS: usize = 1024;
 
 /// What an arrival was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +36,12 @@ pub struct SequenceAccount {
     /// Bit `n % WINDOW` tells whether number `n` arrived, for the window below `next`. Empty while all below `next` have: most flows
     /// never need the 8 KiB.
     seen: Vec<u64>,
+    /// Losses in a row among the numbers that have left the window, and those that the window's first numbers go on from.
+    bursts: LengthHistogram,
+    missing: u64,
+    /// Numbers that were passed over: first and last, and the arrival that did so.
+    gaps: VecDeque<(u64, u64, u64)>,
+    extents: LengthHistogram,
 }
 
 impl SequenceAccount {
@@ -37,8 +49,14 @@ impl SequenceAccount {
     pub fn enter(&mut self, sequence: u32) -> Arrival {
         let number = self.unwrap(sequence);
         if number >= self.next {
-            if self.seen.is_empty() && number > self.next {
-                self.seen = vec![u64::MAX; WORDS];
+            if number > self.next {
+                if self.seen.is_empty() {
+                    self.seen = vec![u64::MAX; WORDS];
+                }
+                if self.gaps.len() == MOST_GAPS {
+                    self.gaps.pop_front();
+                }
+                self.gaps.push_back((self.next, number - 1, self.received));
             }
             if !self.seen.is_empty() {
                 self.forget(number);
@@ -52,9 +70,47 @@ impl SequenceAccount {
             self.duplicates += 1;
             return Arrival::Duplicate;
         }
+        // RFC 4737, 4.2.2: the extent of packet i is i - j, with j the first arrival that has a higher number.
+        let after = self.gaps.partition_point(|(first, _, _)| *first <= number);
+        if let Some((_, last, passed_by)) = after.checked_sub(1).and_then(|place| self.gaps.get(place)) {
+            if number <= *last {
+                self.extents.add(self.received - passed_by);
+            }
+        }
         self.received += 1;
         self.reordered += 1;
         Arrival::Reordered
+    }
+
+    /// The number that `sequence` will be taken for.
+    #[must_use]
+    pub fn number_of(&self, sequence: u32) -> u64 {
+        self.unwrap(sequence)
+    }
+
+    /// Lengths of losses in a row, as far as is known now.
+    #[must_use]
+    pub fn loss_bursts(&self) -> LengthsReport {
+        let mut bursts = self.bursts.clone();
+        let mut missing = self.missing;
+        if !self.seen.is_empty() {
+            for number in self.next.saturating_sub(WINDOW)..self.next {
+                let (word, bit) = place_of(number);
+                if self.seen[word] & bit == 0 {
+                    missing += 1;
+                } else {
+                    bursts.add(std::mem::take(&mut missing));
+                }
+            }
+        }
+        bursts.add(missing);
+        bursts.report()
+    }
+
+    /// Extents of reordering (RFC 4737, 4.2.2), of those arrivals whose gap is among the latest that are remembered.
+    #[must_use]
+    pub fn reordering_extents(&self) -> LengthsReport {
+        self.extents.report()
     }
 
     /// Numbers below the highest that have not arrived.
@@ -91,14 +147,17 @@ impl SequenceAccount {
 
     /// Clears the bits of the numbers from `next` to `number`, whose places older numbers held.
     fn forget(&mut self, number: u64) {
-        if number - self.next >= WINDOW {
-            self.seen.fill(0);
-            return;
-        }
-        for place in self.next..=number {
+        for place in self.next..=number.min(self.next + WINDOW - 1) {
             let (word, bit) = place_of(place);
+            if self.seen[word] & bit == 0 {
+                self.missing += 1;
+            } else if self.missing > 0 {
+                self.bursts.add(std::mem::take(&mut self.missing));
+            }
             self.seen[word] &= !bit;
         }
+        // Of a jump past the window all that it passed over is missing.
+        self.missing += (number - self.next + 1).saturating_sub(WINDOW);
     }
 
     /// Marks a number as arrived; whether it was new.
@@ -164,6 +223,32 @@ mod tests {
         account.enter(5 + u32::try_from(WINDOW).unwrap() * 3);
         assert_eq!(account.enter(5), Arrival::Reordered);
         assert_eq!(account.lost(), 5 + WINDOW * 3 + 1 - 3);
+    }
+
+    #[test]
+    fn losses_in_a_row_are_counted_also_past_the_window() {
+        let mut account = SequenceAccount::default();
+        let lost = [3, 4, 5, 100, 70_000, 70_001, 140_000];
+        for number in (0..150_000).filter(|number| !lost.contains(number)) {
+            account.enter(number);
+        }
+        assert_eq!(account.loss_bursts().histogram, [(1, 2), (2, 1), (3, 1)]);
+        account.enter(400_000);
+        // 150,000 to 399,999 are missing: one burst.
+        let report = account.loss_bursts();
+        assert_eq!((report.count, report.max, account.lost()), (5, 250_000, 250_007));
+    }
+
+    #[test]
+    fn a_late_packet_has_the_extent_of_rfc_4737() {
+        // RFC 4737, 7: the example of packets arriving as 1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11, numbers from 1.
+        let mut account = SequenceAccount::default();
+        for number in [1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11] {
+            account.enter(number - 1);
+        }
+        let report = account.reordering_extents();
+        // 7 is the fourth arrival; 4, 5 and 6 are the eighth to tenth.
+        assert_eq!((report.histogram, account.reordered()), (vec![(4, 1), (5, 1), (6, 1)], 3));
     }
 
     proptest! {

@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
+use crate::arrivals::Arrivals;
 use crate::config::{check_interval, check_port, ConfigError};
 use crate::datagram::Header;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::samples::{check_samples, Samples};
 use crate::sequence::{Arrival, SequenceAccount};
-use crate::{listen, App, Event, Host, Summary};
+use crate::{listen, App, Event, Host};
 
 /// Flows that are kept; datagrams of more are told as an error.
 const MOST_FLOWS: usize = 4096;
@@ -26,6 +28,9 @@ pub struct UdpSinkConfig {
     pub port: u16,
     /// The interval of counting.
     pub interval_ps: u64,
+    /// Packets of each flow to keep and report, at most 1,000,000; none when nothing is said.
+    #[serde(default)]
+    pub record_packets: Option<u32>,
 }
 
 impl UdpSinkConfig {
@@ -33,6 +38,7 @@ impl UdpSinkConfig {
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_port(Self::KIND, self.port)?;
+        check_samples(Self::KIND, self.record_packets)?;
         check_interval(Self::KIND, self.interval_ps)
     }
 }
@@ -47,26 +53,9 @@ struct Flow {
     packets: u64,
     bytes: u64,
     sequences: SequenceAccount,
-    delays: Summary,
-    jitter: Jitter,
+    arrivals: Arrivals,
+    samples: Samples,
     intervals: IntervalCounter,
-}
-
-/// RFC 3550, 6.4.1: `J(i) = J(i-1) + (|D(i-1,i)| - J(i-1)) / 16`, in order of arrival.
-#[derive(Default)]
-struct Jitter {
-    transit_ps: Option<i128>,
-    smoothed_ps: f64,
-}
-
-impl Jitter {
-    #[allow(clippy::cast_precision_loss)]
-    fn add(&mut self, sent: Time, arrived: Time) {
-        let transit = i128::from(arrived.as_ps()) - i128::from(sent.as_ps());
-        if let Some(before) = self.transit_ps.replace(transit) {
-            self.smoothed_ps += ((transit - before).unsigned_abs() as f64 - self.smoothed_ps) / 16.0;
-        }
-    }
 }
 
 impl Flow {
@@ -79,30 +68,31 @@ impl Flow {
             packets: 0,
             bytes: 0,
             sequences: SequenceAccount::default(),
-            delays: Summary::default(),
-            jitter: Jitter::default(),
+            arrivals: Arrivals::default(),
+            samples: Samples::default(),
             intervals: IntervalCounter::of_packets(interval),
         }
     }
 
-    fn count(&mut self, header: Option<Header>, length: usize, arrived: Time) {
+    fn count(&mut self, header: Option<Header>, length: usize, arrived: Time, record: Option<u32>) {
         self.last = self.last.max(arrived);
         if let Some(header) = header {
+            let sent = header.sent.map(|sent| Time::from_ns(sent.0));
+            let number = self.sequences.number_of(header.sequence);
+            if let Some(most) = record {
+                self.samples.add(most, number, sent, arrived, length);
+            }
             if self.sequences.enter(header.sequence) == Arrival::Duplicate {
                 return;
             }
-            if let Some(sent) = header.sent {
-                let sent = Time::from_ns(sent.0);
-                self.delays.add(arrived.since(sent).as_ps());
-                self.jitter.add(sent, arrived);
-            }
+            self.arrivals.add(number, sent, arrived);
         }
         self.packets += 1;
         self.bytes += length as u64;
         self.intervals.add(arrived, length as u64);
     }
 
-    fn report(&self) -> FlowReport {
+    fn report(&self, record: bool) -> FlowReport {
         let mut row = FlowReport::new(self.number, Protocol::Udp, Role::Sink).with_intervals(&self.intervals);
         row.from = Some(self.from.to_string());
         row.start_ps = Some(self.first.as_ps());
@@ -113,8 +103,10 @@ impl Flow {
             row.lost = Some(self.sequences.lost());
             row.reordered = Some(self.sequences.reordered());
             row.duplicates = Some(self.sequences.duplicates());
-            row.delay_ps = Some(self.delays.report());
-            row.jitter_rfc3550_ps = Some(self.jitter.smoothed_ps);
+            row.samples = record.then(|| self.samples.clone());
+            row.loss_bursts = Some(self.sequences.loss_bursts());
+            row.reordering_extents = Some(self.sequences.reordering_extents());
+            self.arrivals.fill(&mut row);
         }
         row
     }
@@ -155,7 +147,7 @@ impl UdpSink {
             let Some(place) = known.or_else(|| self.admit(from, number, arrived)) else { return };
             self.latest = place;
         }
-        self.flows[self.latest].count(header, length, arrived);
+        self.flows[self.latest].count(header, length, arrived, self.config.record_packets);
     }
 
     fn admit(&mut self, from: SocketAddr, number: Option<u32>, now: Time) -> Option<usize> {
@@ -200,7 +192,8 @@ impl App for UdpSink {
 
     /// Errors that belong to no flow stand in a row without one.
     fn report(&self, _now: Time) -> Value {
-        let mut flows: Vec<FlowReport> = self.flows.iter().map(Flow::report).collect();
+        let mut flows: Vec<FlowReport> =
+            self.flows.iter().map(|flow| flow.report(self.config.record_packets.is_some())).collect();
         if !self.errors.lines().is_empty() {
             flows.push(FlowReport::new(None, Protocol::Udp, Role::Sink).with_errors(&self.errors));
         }
@@ -228,6 +221,21 @@ mod tests {
     fn source(flow: u32, packets: u64) -> AppConfig {
         app(json!({"kind": "udp_source", "to": "10.0.0.2", "port": 5003, "flow": flow, "payload_bytes": 1000,
                    "packets_per_second": 1000, "process": "constant", "packets": packets}))
+    }
+
+    #[test]
+    fn every_packet_is_told_on_request_up_to_the_number_asked_for() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let sink = network.start(
+            1,
+            &app(json!({"kind": "udp_sink", "port": 5003, "interval_ps": 100_000_000_000_u64, "record_packets": 3})),
+        );
+        network.start(0, &source(7, 5));
+        network.run_until(Time::ZERO + Duration::from_secs(1));
+        let told = &network.report(sink)["flows"][0]["samples"];
+        assert_eq!((&told["sequence"], &told["more"]), (&json!([0, 1, 2]), &json!(2)));
+        assert_eq!(told["arrived_ps"][2], 7_000_000_000_u64);
+        assert_eq!((&told["sent_ps"][2], &told["bytes"][2]), (&json!(2_000_000_000_u64), &json!(1000)));
     }
 
     #[test]
@@ -270,18 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn jitter_follows_the_formula_of_rfc_3550() {
-        let mut jitter = Jitter::default();
-        for (sent, arrived) in [(0, 100), (1000, 1116), (2000, 2100)] {
-            jitter.add(Time::from_ps(sent), Time::from_ps(arrived));
-        }
-        // |D| is 16 twice: 1, then 1 + 15/16.
-        assert!((jitter.smoothed_ps - 1.9375).abs() < 1e-12);
-    }
-
-    #[test]
     fn datagrams_too_short_for_a_header_are_counted_without_a_flow() {
-        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000 });
+        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
         sink.receive("10.0.0.1:9".parse().unwrap(), b"hello", 5, Time::ZERO);
         let row = &sink.report(Time::ZERO)["flows"][0];
         assert_eq!((row["flow"].is_null(), row["packets"].as_u64(), row["bytes"].as_u64()), (true, Some(1), Some(5)));
@@ -290,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_the_host_itself_dropped_is_told_as_an_error() {
-        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000 });
+        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
         let mut host = RecordingHost::new(1);
         sink.handle(Time::ZERO, Event::Overflowed { socket: SocketId(1), datagrams: 7 }, &mut host);
         let report = sink.report(Time::ZERO);

@@ -1,4 +1,4 @@
-//! Sends datagrams, at a constant rate or as a Poisson process, whatever becomes of them.
+//! Sends datagrams, whatever becomes of them: at a constant rate, by random processes of gaps and sizes, or by a trace.
 //!
 //! Pacing is by absolute deadlines. Datagram `k` of a constant source is due at `start + floor(k * interval)` with the
 //! interval as an exact fraction, so errors never accumulate. A source that is called late sends all that is due at
@@ -7,135 +7,23 @@
 //! When the interval is below [`GATHER`], up to that much time of datagrams may gather and leave in one burst: a host
 //! with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_exactly_one, check_port, check_range, ConfigError};
-use crate::datagram::{Header, Stamp, FULL_LENGTH, LEAST_LENGTH};
+use crate::datagram::{Header, Stamp, FULL_LENGTH};
 use crate::errors::ErrorTally;
+use crate::pacing::Pacing;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::sizes::TraceEntry;
+use crate::udp_source_config::{Interval, Schedule, UdpSourceConfig};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
 pub const MOST_PER_CALL: u32 = 64;
 /// How long datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
-/// The largest payload of UDP over IPv4.
-const MOST_PAYLOAD: u32 = 65_507;
-/// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
-const PARTS_PER_PACKET_RATE: f64 = 1e6;
-
-/// When datagrams are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Process {
-    /// At equal distances.
-    Constant,
-    /// At exponentially distributed distances.
-    Poisson,
-}
-
-/// What a UDP source is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UdpSourceConfig {
-    /// Where to send.
-    pub to: IpAddr,
-    /// The port there.
-    pub port: u16,
-    /// The flow's number.
-    pub flow: u32,
-    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay.
-    pub payload_bytes: u32,
-    /// Rate of UDP payload. Either this or `packets_per_second`.
-    #[serde(default)]
-    pub rate_bps: Option<u64>,
-    /// Datagrams a second, in millionths at the finest. Either this or `rate_bps`.
-    #[serde(default)]
-    pub packets_per_second: Option<f64>,
-    /// When datagrams are due.
-    pub process: Process,
-    /// How long to send. Either this or `packets`.
-    #[serde(default)]
-    pub duration_ps: Option<u64>,
-    /// How many datagrams to send. Either this or `duration_ps`.
-    #[serde(default)]
-    pub packets: Option<u64>,
-}
-
-impl UdpSourceConfig {
-    pub(crate) const KIND: &'static str = "udp_source";
-
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check_port(Self::KIND, self.port)?;
-        #[allow(clippy::cast_possible_truncation)]
-        check_range(Self::KIND, "payload_bytes", self.payload_bytes, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
-        check_exactly_one(
-            Self::KIND,
-            ("rate_bps", self.rate_bps.is_some()),
-            ("packets_per_second", self.packets_per_second.is_some()),
-        )?;
-        check_exactly_one(
-            Self::KIND,
-            ("duration_ps", self.duration_ps.is_some()),
-            ("packets", self.packets.is_some()),
-        )?;
-        if let Some(rate) = self.rate_bps {
-            check_range(Self::KIND, "rate_bps", rate, 1, 1_000_000_000_000)?;
-        }
-        if let Some(rate) = self.packets_per_second {
-            check_range(Self::KIND, "packets_per_second", rate, 0.001, 100_000_000.0)?;
-        }
-        if let Some(duration) = self.duration_ps {
-            check_range(Self::KIND, "duration_ps", duration, 1, u64::MAX)?;
-        }
-        if let Some(packets) = self.packets {
-            check_range(Self::KIND, "packets", packets, 1, u64::MAX)?;
-        }
-        Ok(())
-    }
-
-    fn interval(&self) -> Interval {
-        match (self.rate_bps, self.packets_per_second) {
-            (Some(bps), _) => {
-                Interval { parts: u128::from(self.payload_bytes) * 8_000_000_000_000, per: u128::from(bps.max(1)) }
-            }
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, Some(rate)) => Interval {
-                parts: 1_000_000_000_000 * PARTS_PER_PACKET_RATE as u128,
-                per: ((rate * PARTS_PER_PACKET_RATE).round() as u128).max(1),
-            },
-            (None, None) => Interval { parts: u128::from(u64::MAX), per: 1 },
-        }
-    }
-}
-
-/// The mean distance between datagrams, `parts / per` picoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    parts: u128,
-    per: u128,
-}
-
-impl Interval {
-    fn times(self, count: u64) -> Duration {
-        let exact = u128::from(count).saturating_mul(self.parts) / self.per;
-        Duration::from_ps(u64::try_from(exact).unwrap_or(u64::MAX))
-    }
-
-    /// A draw from the exponential distribution with this mean.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn exponential(self, random: u64) -> Duration {
-        const SCALE: f64 = 1.0 / (1_u64 << 53) as f64;
-        let uniform = ((random >> 11) + 1) as f64 * SCALE;
-        let mean = self.parts as f64 / self.per as f64;
-        Duration::from_ps((-uniform.ln() * mean).round() as u64)
-    }
-}
-
 /// How long after its time a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
@@ -143,6 +31,7 @@ const GRACE: Duration = Duration::from_ms(10);
 pub struct UdpSource {
     config: UdpSourceConfig,
     interval: Interval,
+    schedule: Schedule,
     socket: Option<SocketId>,
     from: Option<SocketAddr>,
     start: Option<Time>,
@@ -151,8 +40,10 @@ pub struct UdpSource {
     /// Datagrams that have been due so far.
     due_count: u64,
     sent: u64,
+    sent_bytes: u64,
     last_sent: Option<Time>,
     finished: bool,
+    pacing: Pacing,
     errors: ErrorTally,
 }
 
@@ -162,6 +53,7 @@ impl UdpSource {
     pub fn new(config: UdpSourceConfig) -> Self {
         Self {
             interval: config.interval(),
+            schedule: config.schedule(0, 0),
             config,
             socket: None,
             from: None,
@@ -169,28 +61,47 @@ impl UdpSource {
             due: None,
             due_count: 0,
             sent: 0,
+            sent_bytes: 0,
             last_sent: None,
             finished: false,
+            pacing: Pacing::default(),
             errors: ErrorTally::default(),
         }
     }
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        let (gap_seed, size_seed) = (host.random(), host.random());
+        self.schedule = self.config.schedule(gap_seed, size_seed);
         match host.udp_bind(0, self.config.to.is_ipv6()) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.from = host.addresses(socket).map(|(local, _)| local);
-                self.due = Some(match self.config.process {
-                    Process::Constant => now,
-                    Process::Poisson => now + self.interval.exponential(host.random()),
-                });
+                if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
+                    self.errors.add(error);
+                    self.end(host);
+                    return;
+                }
+                self.due = match &mut self.schedule {
+                    Schedule::Even(..) | Schedule::Drawn(_, _, true) => Some(now),
+                    Schedule::Drawn(process, _, false) => Some(now + process.distance()),
+                    Schedule::Trace => self.trace_entry().map(|entry| now + Duration::from_ps(entry.0)),
+                };
             }
             Err(error) => {
                 self.errors.add(error);
                 self.finished = true;
             }
         }
+    }
+
+    /// The trace's entry for the datagram that is due next; `None` after its end.
+    fn trace_entry(&self) -> Option<TraceEntry> {
+        let trace = self.config.trace.as_ref()?;
+        let length = trace.len() as u64;
+        let place = if self.config.repeat == Some(true) { self.due_count % length.max(1) } else { self.due_count };
+        usize::try_from(place).ok().and_then(|place| trace.get(place).copied())
     }
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
@@ -210,31 +121,45 @@ impl UdpSource {
             if due > now {
                 return;
             }
-            self.send_one(now, socket, host);
+            let size = match &mut self.schedule {
+                Schedule::Even(_, sizes) | Schedule::Drawn(_, sizes, _) => sizes.size(),
+                Schedule::Trace => self.trace_entry().map_or(0, |entry| entry.1),
+            };
+            let taken = self.send_one(now, size, socket, host);
+            self.pacing.add(due, now, size, taken);
             self.due_count += 1;
-            self.due = Some(match self.config.process {
-                Process::Constant => start + self.interval.times(self.due_count),
-                Process::Poisson => due + self.interval.exponential(host.random()),
-            });
+            self.due = match &mut self.schedule {
+                Schedule::Even(interval, _) => Some(start + interval.times(self.due_count)),
+                Schedule::Drawn(process, _, _) => Some(due + process.distance()),
+                Schedule::Trace => self.trace_entry().map(|entry| due + Duration::from_ps(entry.0)),
+            };
+            if self.due.is_none() {
+                self.end(host);
+                return;
+            }
         }
     }
 
-    /// Sends a datagram. One that the host refuses takes no sequence number: it was never in the network.
-    fn send_one(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
-        let sent = (self.config.payload_bytes as usize >= FULL_LENGTH).then_some(Stamp(now.as_ns()));
+    /// Sends a datagram; whether it was taken. One that the host refuses takes no sequence number: it was never in the network.
+    fn send_one(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> bool {
+        let sent = (size as usize >= FULL_LENGTH).then_some(Stamp(now.as_ns()));
         #[allow(clippy::cast_possible_truncation)]
         let header = Header { sequence: self.sent as u32, flow: self.config.flow, sent };
         let (bytes, length) = (header.emit(), header.length());
         #[allow(clippy::cast_possible_truncation)]
-        let chunk = Chunk::Padded(&bytes[..length], self.config.payload_bytes.saturating_sub(length as u32));
-        match host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk) {
+        let chunk = Chunk::Padded(&bytes[..length], size.saturating_sub(length as u32));
+        let outcome = host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk);
+        let taken = outcome.is_ok();
+        match outcome {
             Ok(()) => {
                 self.sent += 1;
+                self.sent_bytes += u64::from(size);
                 self.last_sent = Some(now);
             }
             Err(HostError::Full) => self.errors.add("a datagram was not sent: the host's send buffer was full"),
             Err(error) => self.errors.add(error),
         }
+        taken
     }
 
     /// The time is over and datagrams that were due are not sent: a source that went on would send at another time than it
@@ -244,6 +169,7 @@ impl UdpSource {
             "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",
             self.sent
         ));
+        self.pacing.give_up();
         self.end(host);
     }
 
@@ -296,7 +222,8 @@ impl App for UdpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
         row.packets = Some(self.sent);
-        row.bytes = self.sent * u64::from(self.config.payload_bytes);
+        row.bytes = self.sent_bytes;
+        row.pacing = Some(self.pacing.report());
         AppReport { flows: vec![row] }.into_json()
     }
 }
@@ -409,6 +336,62 @@ mod tests {
             .fold(0.0, f64::max);
         // The critical value at the 0.1 % level is 1.95 / sqrt(n).
         assert!(distance < 1.95 / count.sqrt(), "distance {distance}");
+    }
+
+    fn due_times(source: &mut UdpSource, seed: u64) -> Vec<u64> {
+        let calls = run(source, &mut RecordingHost::new(seed), |_| Duration::ZERO);
+        calls.iter().flat_map(|(time, number)| std::iter::repeat_n(time.as_ps() - 5_000_000, *number)).collect()
+    }
+
+    #[test]
+    fn a_trace_is_played_to_the_picosecond_and_ends_or_begins_anew() {
+        let trace = json!({"trace": [[7, 100], [0, 50], [1_000_003, 8]]});
+        let mut once = source(json!({"process": null, "trace": trace["trace"]}));
+        assert_eq!(due_times(&mut once, 1), [7, 7, 1_000_010]);
+        assert_eq!((once.finished(), &once.report(Time::ZERO)["flows"][0]["bytes"]), (true, &json!(158)));
+        let mut twice = source(json!({"process": null, "trace": trace["trace"], "repeat": true, "packets": 5}));
+        assert_eq!(due_times(&mut twice, 1), [7, 7, 1_000_010, 1_000_017, 1_000_017]);
+    }
+
+    #[test]
+    fn the_process_of_sizes_does_not_shift_the_gaps() {
+        let gap = json!({"distribution": "gamma", "shape": 2.0, "scale": 1e9});
+        let size = json!({"distribution": "exponential", "mean": 400.0});
+        let mut even = source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500}));
+        let mut varied = source(json!({"process": null, "gap_ps": gap, "size_bytes": size, "packets": 500}));
+        let times = due_times(&mut even, 3);
+        assert_eq!(times, due_times(&mut varied, 3));
+        assert_ne!(
+            times,
+            due_times(&mut source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500})), 4)
+        );
+    }
+
+    #[test]
+    fn a_source_on_time_reports_no_gap_errors_and_the_rate_it_was_asked_for() {
+        let mut source = source(json!({"payload_bytes": 100, "packets_per_second": 1000, "packets": 100}));
+        due_times(&mut source, 1);
+        let told = &source.report(Time::ZERO)["flows"][0]["pacing"];
+        assert_eq!((&told["gap_error_ps"]["max"], &told["kept_up"]), (&json!(0), &json!(true)));
+        assert_eq!((&told["requested_rate_bps"], &told["achieved_rate_bps"]), (&json!(800_000.0), &json!(800_000.0)));
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_the_fields() {
+        let refusal = |fields: Value| {
+            let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "packets": 5});
+            object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
+            config.validate().unwrap_err().to_string()
+        };
+        let gap = json!({"distribution": "constant", "value": 1e9});
+        let told = refusal(json!({"payload_bytes": 100, "gap_ps": gap, "rate_bps": 5}));
+        assert!(told.ends_with("is needed; rate_bps and gap_ps were given"), "{told}");
+        assert!(refusal(json!({"gap_ps": gap})).contains("payload_bytes, size_bytes, trace is needed; none was given"));
+        assert!(refusal(json!({"payload_bytes": 100, "gap_ps": gap, "dscp": 64}))
+            .contains("dscp is 64; allowed is 0 to 63"));
+        assert!(refusal(json!({"trace": [[0, 100]], "repeat": true})).contains("trace (all gaps) is 0"));
+        assert!(refusal(json!({"trace": [[0, 7]]})).contains("trace (size) is 7; allowed is 8 to 65507"));
     }
 
     #[test]

@@ -20,8 +20,8 @@ Vector = npt.NDArray[np.float64]
 ETHERNET_BYTES = 14
 WIRE_BYTES = 24
 SMALLEST_FRAME_BYTES = 60
-HEADER_BYTES = {"udp": 20 + 8, "tcp": 20 + 20 + 12, "http": 20 + 20 + 12, "icmp": 20 + 8}
-"""Bytes from the IP header to the payload."""
+HEADER_BYTES = {"udp": 20 + 8, "rtp": 20 + 8, "tcp": 20 + 20 + 12, "http": 20 + 20 + 12, "icmp": 20 + 8}
+"""Bytes from the IP header to the payload; that of RTP is the payload of UDP, with the header of RTP."""
 
 
 def payload_limit_bytes(protocol: str, mtu_bytes: int = 1500) -> int:

@@ -16,6 +16,15 @@ from twinnet.study.store import StoredRun
 __all__ = ["RunTables", "unit_of"]
 
 _PS_PER_SECOND = 1e12
+_DISTRIBUTIONS = {
+    "rtt": "rtt",
+    "delay": "delay",
+    "gap": "gap",
+    "jitter_rfc4689": "jitter_rfc4689",
+    "jitter_rfc3550": "rtp_jitter",
+}
+"""Columns of the table `flows` by measurement."""
+_NOTHING = {"rtt": "no round trip was measured"}
 
 
 def unit_of(measurement: Measurement) -> str:
@@ -76,8 +85,8 @@ class RunTables:
         rows = self._selected(aggregate)
         if measurement.of == "loss":
             return self._loss(rows)
-        if measurement.of == "rtt":
-            return self._rtt(rows, aggregate.function)
+        if measurement.of in _DISTRIBUTIONS:
+            return _of_distribution(rows, _DISTRIBUTIONS[measurement.of], aggregate.function)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
@@ -111,15 +120,17 @@ class RunTables:
             raise LookupError("no datagram was counted")
         return lost / (lost + arrived)
 
-    def _rtt(self, rows: pl.DataFrame, function: str) -> float:
-        seen = rows.filter(pl.col("rtt_count") > 0)
-        if seen.is_empty():
-            raise LookupError("no round trip was measured")
-        if function == "mean":
-            weighted = (seen["rtt_mean_ms"] * seen["rtt_count"]).sum()
-            return float(weighted) / float(seen["rtt_count"].sum()) / 1000
-        column = seen[f"rtt_{function}_ms"].to_numpy()
-        return float(column.min() if function == "min" else column.max()) / 1000
+
+def _of_distribution(rows: pl.DataFrame, name: str, function: str) -> float:
+    """The mean over all values, or the extreme, of a distribution that each row tells, in seconds."""
+    seen = rows.filter(pl.col(f"{name}_count") > 0)
+    if seen.is_empty():
+        raise LookupError(_NOTHING.get(name, f"no {name} was measured"))
+    if function == "mean":
+        weighted = (seen[f"{name}_mean_ms"] * seen[f"{name}_count"]).sum()
+        return float(weighted) / float(seen[f"{name}_count"].sum()) / 1000
+    column = seen[f"{name}_{function}_ms"].to_numpy()
+    return float(column.min() if function == "min" else column.max()) / 1000
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:

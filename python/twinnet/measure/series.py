@@ -101,7 +101,7 @@ def flow_bytes(
         for with_packets in (True, False):
             here = (protocols == protocol) & (counted == with_packets)
             if here.any():
-                number = packets[here] if with_packets and protocol in ("udp", "icmp") else None
+                number = packets[here] if with_packets and protocol in ("udp", "rtp", "icmp") else None
                 sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 

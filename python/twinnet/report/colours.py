@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 __all__ = ["colour_of", "dash_of"]
 
-_KNOWN = {"udp": "#D55E00", "tcp": "#0072B2", "http": "#009E73", "icmp": "#CC79A7"}
+_KNOWN = {"udp": "#D55E00", "tcp": "#0072B2", "http": "#009E73", "icmp": "#CC79A7", "rtp": "#56B4E9"}
 _OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 _DASHES = {"tcp": "solid", "udp": "dash", "http": "dot", "icmp": "dashdot", "virtual": "dash", "equal": "dot"}
 

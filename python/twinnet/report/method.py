@@ -22,6 +22,8 @@ _WHAT = {
     "tcp": "one TCP connection, as fast as it goes",
     "http": "HTTP/1.1 GET",
     "ping": "ICMP echo requests",
+    "rtp": "video over RTP",
+    "voice": "one direction of a call",
 }
 
 
@@ -87,6 +89,10 @@ def _measured(name: str, measurement: Measurement) -> str:
     what = {
         "loss": "datagrams that were sent and did not arrive, over those sent (RFC 7680)",
         "rtt": "round-trip time",
+        "delay": "one-way delay (RFC 7679)",
+        "gap": "time between arrivals",
+        "jitter_rfc4689": "absolute difference of the delays of packets received one after the other (RFC 4689)",
+        "jitter_rfc3550": "smoothed jitter after each packet of RTP (RFC 3550, as Wireshark shows it)",
         "transfer_time": "time from the beginning of a transfer to its end",
     }[measurement.of]
     return f"{name}{text}: {what}, per {measurement.per}."

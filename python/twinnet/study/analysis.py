@@ -23,7 +23,7 @@ from twinnet.study.verdict import StatementResult, evaluate_side, judge
 __all__ = ["Analysis", "Difference", "PhaseMean", "PublishedResult", "SeriesBand", "analyse"]
 
 _PS_PER_SECOND = 1e12
-_USUAL_ORDER = ("udp", "tcp", "http", "icmp")
+_USUAL_ORDER = ("udp", "rtp", "tcp", "http", "icmp")
 
 Levels = Mapping[str, str]
 

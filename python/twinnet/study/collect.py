@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Summary
+from twinnet.app_report import AppReport, FlowReport, Spread, Summary
 from twinnet.study.specification import Traffic
 from twinnet.study.tables import table
 
@@ -16,7 +16,7 @@ __all__ = ["PlannedFlow", "Tables", "collect"]
 
 _PS_PER_SECOND = 1e12
 _PS_PER_MS = 1e9
-_PROTOCOLS = {"udp": "udp", "tcp": "tcp", "http": "http", "ping": "icmp"}
+_PROTOCOLS = {"udp": "udp", "tcp": "tcp", "http": "http", "ping": "icmp", "rtp": "rtp", "voice": "udp"}
 _RECEIVING_ROLES = ("sink", "client")
 
 
@@ -140,15 +140,24 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
         "jitter_rfc3550_ms": None if report.jitter_rfc3550_ps is None else report.jitter_rfc3550_ps / _PS_PER_MS,
         "errors": "; ".join(report.errors) or None,
     }
-    for name, summary in (("rtt", report.rtt), ("delay", report.delay)):
+    distributions = {
+        "rtt": report.rtt,
+        "delay": report.delay,
+        "gap": report.gap,
+        "jitter_rfc4689": report.jitter_rfc4689,
+        "rtp_jitter": report.rtp.jitter if report.rtp else None,
+    }
+    for name, summary in distributions.items():
         row |= _distribution(name, summary)
+    if report.rtp is not None:
+        row |= {f"frames_{fate}": getattr(report.rtp, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
     return row
 
 
-def _distribution(name: str, summary: Summary | None) -> dict[str, Any]:
+def _distribution(name: str, summary: Summary | Spread | None) -> dict[str, Any]:
     if summary is None:
         return {}
-    values = {part: getattr(summary, part) for part in ("mean", "min", "max", "std", "p50", "p90", "p99")}
+    values = {part: getattr(summary, part, None) for part in ("mean", "min", "max", "std", "p50", "p90", "p99")}
     known = {f"{name}_{part}_ms": value / _PS_PER_MS for part, value in values.items() if value is not None}
     return {f"{name}_count": summary.count, **known}
 

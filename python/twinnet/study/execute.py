@@ -217,10 +217,21 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     port = _given(port=entry.port)
     control = _given(congestion_control=entry.congestion_control)
     payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
+    rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
+    marked = _given(dscp=entry.dscp)
     match entry.app:
         case "udp":
-            settings: dict[str, Any] = port | payload | {"rate": f"{entry.rate_bps} bit", "duration": duration}
-            return apps.udp(source, entry.to, interval=interval, process=entry.process, **settings)
+            settings: dict[str, Any] = port | payload | marked | _given(size=entry.size, on_off=entry.on_off)
+            if entry.gap is None:
+                settings |= {"rate": f"{entry.rate_bps} bit", "process": entry.process}
+            return apps.udp(source, entry.to, interval=interval, duration=duration, **_given(gap=entry.gap), **settings)
+        case "rtp":
+            video = _given(rate=rate, frames_per_second=entry.frames_per_second, paced=entry.paced)
+            return apps.rtp(source, entry.to, interval=interval, duration=duration, **port, **marked, **video)
+        case "voice":
+            suppressed = bool(entry.silence_suppression)
+            call: dict[str, Any] = port | marked | {"interval": interval, "duration": duration}
+            return apps.voice(source, entry.to, entry.codec or "G.711", silence_suppression=suppressed, **call)
         case "tcp":
             more = port | control | _given(duration=duration, size=size)
             return apps.tcp_bulk(source, entry.to, interval=interval, **more)

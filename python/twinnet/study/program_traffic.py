@@ -32,7 +32,7 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
     port = entry.port or 0
     duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
     match entry.app:
-        case "udp" if entry.process == "constant" and duration is not None:
+        case "udp" if entry.process == "constant" and entry.rate_bps is not None and duration is not None:
             payload = f"{entry.payload_bytes or 1470} B"
             settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
             return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from twinnet.errors import did_you_mean
+from twinnet.errors import UsageError, did_you_mean
+from twinnet.processes import Distribution, OnOff
 from twinnet.ranges import LONGEST_RUN_PS
 from twinnet.study.quantity import (
     parse_duration_ps,
@@ -112,7 +113,7 @@ class Traffic(_Strict):
     """One kind of traffic; every host in `from` is the source of one flow."""
 
     name: Name
-    app: Literal["udp", "tcp", "http", "ping"]
+    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice"]
     using: Literal["apps", "programs"] = "apps"
     text: str = ""
     sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
@@ -128,15 +129,27 @@ class Traffic(_Strict):
     connections: Count | None = None
     interval_ps: IntervalPs | None = Field(default=None, alias="interval")
     congestion_control: str | None = None
+    gap: dict[str, Scalar] | None = None
+    size: dict[str, Scalar] | None = None
+    on_off: dict[str, dict[str, Scalar]] | None = None
+    dscp: Annotated[int, Field(ge=0, le=63, strict=True)] | None = None
+    codec: Literal["G.711", "G.723.1", "G.729"] | None = None
+    silence_suppression: bool | None = None
+    frames_per_second: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
+    paced: bool | None = None
 
     _ALLOWED = {
-        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process"},
+        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"},
+        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced"},
+        "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes"},
     }
     _NEEDED = {
-        "udp": {"port", "duration_ps", "rate_bps"},
+        "udp": {"port", "duration_ps"},
+        "rtp": {"port", "duration_ps"},
+        "voice": {"port", "duration_ps"},
         "tcp": {"port"},
         "http": {"port", "bytes"},
         "ping": {"count"},
@@ -154,6 +167,10 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
+        if self.using == "programs" and self.app in ("rtp", "voice"):
+            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.app == "udp":
+            self._check_processes()
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
             raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.app == "tcp" and self.bytes is not None and self.bytes < _LEAST_TCP_BYTES:
@@ -163,6 +180,26 @@ class Traffic(_Strict):
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
             raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
         return self
+
+    def _check_processes(self) -> None:
+        """Refuse what no source could send; apps are asked, so that both say the same."""
+        if (self.rate_bps is None) == (self.gap is None):
+            raise ValueError("udp traffic needs either 'rate' or 'gap'")
+        if self.using == "programs" and (self.gap or self.size or self.on_off or self.dscp is not None):
+            raise ValueError("programs send constant rates; for 'gap', 'size', 'on_off' and 'dscp' write 'using: apps'")
+        if self.gap is not None and "process" in self.model_fields_set:
+            raise ValueError("'gap' is a process itself: leave 'process' out")
+        if self.size is not None and (self.rate_bps is not None or self.payload_bytes is not None):
+            raise ValueError("'size' takes the place of 'payload', beside 'gap' and not 'rate'")
+        try:
+            if self.gap is not None:
+                Distribution.of(self.gap, "gap").gap_spec()
+            if self.size is not None:
+                Distribution.of(self.size, "size").size_spec()
+            if self.on_off is not None:
+                OnOff.of(self.on_off).to_spec()
+        except UsageError as error:
+            raise ValueError(str(error)) from error
 
 
 def _key(field: str) -> str:
@@ -177,7 +214,8 @@ class Measurement(_Strict):
     of
         `throughput`: what receivers got, over the stated interval, at the stated layer. `port_throughput`: what a port
         sent. `loss`: the share of datagrams that did not arrive. `rtt`: round-trip times seen by ping or TCP.
-        `transfer_time`: how long a transfer took.
+        `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
+        `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
     layer
         `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
         and inter-frame gap.
@@ -185,7 +223,17 @@ class Measurement(_Strict):
         Names of traffic; all of it when nothing is said.
     """
 
-    of: Literal["throughput", "port_throughput", "loss", "rtt", "transfer_time"]
+    of: Literal[
+        "throughput",
+        "port_throughput",
+        "loss",
+        "rtt",
+        "transfer_time",
+        "delay",
+        "gap",
+        "jitter_rfc4689",
+        "jitter_rfc3550",
+    ]
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
     layer: Literal["payload", "link", "wire"] = "payload"

@@ -20,9 +20,13 @@ _KINDS: dict[str, Kind] = {
     "loss": "number",
     "rtt": "duration",
     "transfer_time": "duration",
+    "delay": "duration",
+    "gap": "duration",
+    "jitter_rfc4689": "duration",
+    "jitter_rfc3550": "duration",
 }
 _EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
-_PROTOCOLS = ("udp", "tcp", "http", "icmp")
+_PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
 
 
 @dataclass(frozen=True, slots=True)

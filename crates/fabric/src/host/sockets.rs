@@ -37,6 +37,8 @@ pub(super) struct Udp {
     pub(super) v6: bool,
     /// Bytes of the send buffer that are in use.
     pub(super) charged: u32,
+    /// Traffic class of what it sends.
+    pub(super) traffic_class: u8,
     /// Where the last datagram went, and the way there.
     pub(super) path: Option<(IpAddr, Path)>,
 }
@@ -181,7 +183,11 @@ mod tests {
     use super::*;
 
     fn udp(port: u16) -> Socket {
-        Socket { app: 0, closed: false, kind: Kind::Udp(Box::new(Udp { port, v6: false, charged: 0, path: None })) }
+        Socket {
+            app: 0,
+            closed: false,
+            kind: Kind::Udp(Box::new(Udp { port, v6: false, charged: 0, traffic_class: 0, path: None })),
+        }
     }
 
     #[test]

@@ -41,7 +41,11 @@ impl Stack {
             given => Some(given).filter(|port| self.sockets.udp(v6, *port).is_none()),
         }
         .ok_or(HostError::AddressInUse(any_address(v6, port)))?;
-        self.open(Socket { app, closed: false, kind: Kind::Udp(Box::new(Udp { port, v6, charged: 0, path: None })) })
+        self.open(Socket {
+            app,
+            closed: false,
+            kind: Kind::Udp(Box::new(Udp { port, v6, charged: 0, traffic_class: 0, path: None })),
+        })
     }
 
     /// Takes a socket in.
@@ -76,7 +80,7 @@ impl Stack {
         if udp.charged >= SEND_BUFFER {
             return Err(HostError::Full);
         }
-        let port = udp.port;
+        let (port, traffic_class) = (udp.port, udp.traffic_class);
         // Taken out and put back, so that the path can be used while the stack sends.
         let path = match udp.path.take() {
             Some((address, path)) if address == to.ip() && path.epoch == self.epoch && turn.now < path.until => path,
@@ -99,7 +103,7 @@ impl Stack {
         if let Some(Socket { kind: Kind::Udp(udp), .. }) = self.sockets.get(socket) {
             udp.charged += charge.bytes;
         }
-        self.ship(frame, &path, charge, turn);
+        self.ship_as(frame, &path, traffic_class, charge, turn);
         if let Some(Socket { kind: Kind::Udp(udp), .. }) = self.sockets.get(socket) {
             udp.path = Some((to.ip(), path));
         }

@@ -49,6 +49,17 @@ impl Host for HostView<'_, '_> {
         self.stack.udp_send(socket.0, to, datagram, self.turn)
     }
 
+    fn set_dscp(&mut self, socket: SocketId, dscp: u8) -> Result<(), HostError> {
+        match &mut self.mine(socket)?.kind {
+            Kind::Udp(udp) => {
+                // RFC 2474: the upper six bits of what was the type of service; the lower two are for ECN.
+                udp.traffic_class = dscp << 2;
+                Ok(())
+            }
+            _ => Err(HostError::NoSuchSocket),
+        }
+    }
+
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         self.stack.icmp_open(self.app, v6).map(SocketId)
     }

@@ -82,3 +82,25 @@ fn a_corrupted_datagram_is_never_handed_to_an_app() {
     assert!(unseen < corrupted / 25, "{unseen} of {corrupted}");
     assert!(received >= 2000 - corrupted && received <= 2000 - refused + 2, "{received}");
 }
+
+#[test]
+fn a_code_point_is_in_every_packet_and_in_every_fragment() {
+    for payload in [958, 4000] {
+        let mut lab = Lab::new(&over_a_switch(1));
+        lab.capture("h2-eth0");
+        lab.start("h2", 1, udp_sink());
+        let mut config = udp_source("10.0.0.2", 3, payload, 100.0);
+        config["dscp"] = json!(46);
+        lab.start("h1", 2, config);
+        lab.run_until_ms(1000);
+        assert_eq!(lab.flow("h2", 1)["packets"], json!(3));
+        let classes: Vec<u8> = lab
+            .outside
+            .captured
+            .iter()
+            .filter(|(_, _, frame, _)| frame.bytes[12..14] == [8, 0])
+            .map(|(_, _, frame, _)| frame.bytes[15])
+            .collect();
+        assert!(classes.len() >= 3 && classes.iter().all(|class| *class == 46 << 2), "{classes:?}");
+    }
+}

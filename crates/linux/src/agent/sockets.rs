@@ -359,6 +359,15 @@ impl Host for HostView<'_> {
         Ok(())
     }
 
+    fn set_dscp(&mut self, socket: SocketId, dscp: u8) -> Result<(), HostError> {
+        let entry = self.mine(socket)?;
+        let v6 = matches!(entry.addresses, Some((SocketAddr::V6(_), _)));
+        // RFC 2474: the upper six bits of what was the type of service; the lower two are for ECN.
+        let class = c_int::from(dscp) << 2;
+        let (level, name) = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+        system::set_option(entry.fd.as_fd(), level, name, class).map_err(|error| system::host_error(&error, None))
+    }
+
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
         let fd = self.open(v6, libc::SOCK_RAW, protocol)?;

@@ -1,0 +1,241 @@
+//! What a UDP source is to do: described, checked, and made into a schedule.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use twinnet_units::Duration;
+
+use crate::config::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
+use crate::datagram::LEAST_LENGTH;
+use crate::distribution::{Distribution, Shape};
+use crate::process::{check_gaps, GapProcess, OnOff};
+use crate::random::Stream;
+use crate::sizes::{check_sizes, Sizes, TraceEntry, MOST_PAYLOAD};
+
+/// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
+const PARTS_PER_PACKET_RATE: f64 = 1e6;
+
+/// When datagrams are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Process {
+    /// At equal distances.
+    Constant,
+    /// At exponentially distributed distances.
+    Poisson,
+}
+
+/// What a UDP source is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpSourceConfig {
+    /// Where to send.
+    pub to: IpAddr,
+    /// The port there.
+    pub port: u16,
+    /// The flow's number.
+    pub flow: u32,
+    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this, `size_bytes` or
+    /// `trace`.
+    #[serde(default)]
+    pub payload_bytes: Option<u32>,
+    /// The distribution of payloads, 16 to 65507.
+    #[serde(default)]
+    pub size_bytes: Option<Distribution>,
+    /// Rate of UDP payload, for datagrams of one size. Either this, `packets_per_second`, `gap_ps` or `trace`.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// Datagrams a second, in millionths at the finest.
+    #[serde(default)]
+    pub packets_per_second: Option<f64>,
+    /// The distribution of distances between datagrams.
+    #[serde(default)]
+    pub gap_ps: Option<Distribution>,
+    /// When datagrams are due at a rate; constant when nothing is said.
+    #[serde(default)]
+    pub process: Option<Process>,
+    /// Periods of talk and silence; with `gap_ps`, or with a rate.
+    #[serde(default)]
+    pub on_off: Option<OnOff>,
+    /// Distances and sizes, one entry for each datagram.
+    #[serde(default)]
+    pub trace: Option<Vec<TraceEntry>>,
+    /// Whether the trace begins anew after its end.
+    #[serde(default)]
+    pub repeat: Option<bool>,
+    /// Differentiated services code point of the datagrams, 0 to 63.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// How long to send. Either this or `packets`; a trace that is not repeated needs neither.
+    #[serde(default)]
+    pub duration_ps: Option<u64>,
+    /// How many datagrams to send.
+    #[serde(default)]
+    pub packets: Option<u64>,
+}
+
+impl UdpSourceConfig {
+    pub(crate) const KIND: &'static str = "udp_source";
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        let kind = Self::KIND;
+        check_port(kind, self.port)?;
+        check_one_of(
+            kind,
+            &[
+                ("payload_bytes", self.payload_bytes.is_some()),
+                ("size_bytes", self.size_bytes.is_some()),
+                ("trace", self.trace.is_some()),
+            ],
+        )?;
+        if self.gap_ps.is_some() || self.trace.is_some() {
+            check_one_of(
+                kind,
+                &[
+                    ("rate_bps", self.rate_bps.is_some()),
+                    ("packets_per_second", self.packets_per_second.is_some()),
+                    ("gap_ps", self.gap_ps.is_some()),
+                    ("trace", self.trace.is_some()),
+                    ("process", self.process.is_some()),
+                ],
+            )?;
+        } else {
+            let rates =
+                (("rate_bps", self.rate_bps.is_some()), ("packets_per_second", self.packets_per_second.is_some()));
+            check_exactly_one(kind, rates.0, rates.1)?;
+        }
+        self.check_trace()?;
+        let endless = self.trace.is_none() || self.repeat == Some(true);
+        if endless || (self.duration_ps.is_some() && self.packets.is_some()) {
+            let ends = (("duration_ps", self.duration_ps.is_some()), ("packets", self.packets.is_some()));
+            check_exactly_one(kind, ends.0, ends.1)?;
+        }
+        if let Some(payload) = self.payload_bytes {
+            #[allow(clippy::cast_possible_truncation)]
+            check_range(kind, "payload_bytes", payload, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
+        }
+        self.size_bytes.as_ref().map_or(Ok(()), |size| check_sizes(kind, size))?;
+        self.gap_ps.as_ref().map_or(Ok(()), |gap| check_gaps(kind, gap))?;
+        self.on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
+        if let Some(rate) = self.rate_bps {
+            check_range(kind, "rate_bps", rate, 1, 1_000_000_000_000)?;
+            if self.size_bytes.is_some() {
+                return Err(ConfigError::OutOfRange {
+                    kind,
+                    field: "size_bytes",
+                    given: "a distribution beside rate_bps".to_owned(),
+                    allowed: "payload_bytes with rate_bps; or size_bytes with packets_per_second or gap_ps".to_owned(),
+                });
+            }
+        }
+        if let Some(rate) = self.packets_per_second {
+            check_range(kind, "packets_per_second", rate, 0.001, 100_000_000.0)?;
+        }
+        check_dscp(kind, self.dscp)?;
+        if let Some(duration) = self.duration_ps {
+            check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
+        }
+        if let Some(packets) = self.packets {
+            check_range(kind, "packets", packets, 1, u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    fn check_trace(&self) -> Result<(), ConfigError> {
+        let kind = Self::KIND;
+        let Some(trace) = &self.trace else {
+            return if self.repeat.is_some() { check_one_of(kind, &[("trace", false)]) } else { Ok(()) };
+        };
+        if self.on_off.is_some() {
+            check_one_of(kind, &[("trace", true), ("on_off", true)])?;
+        }
+        check_range(kind, "trace (entries)", trace.len(), 1, MOST_TRACE)?;
+        for entry in trace {
+            check_range(kind, "trace (gap)", entry.0, 0, MOST_TRACE_GAP_PS)?;
+            #[allow(clippy::cast_possible_truncation)]
+            check_range(kind, "trace (size)", entry.1, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
+        }
+        // A trace that takes no time and is repeated for a duration would never come to its end.
+        if self.repeat == Some(true) {
+            check_range(kind, "trace (all gaps)", trace.iter().map(|entry| u128::from(entry.0)).sum(), 1, u128::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// The mean distance between datagrams.
+    pub(crate) fn interval(&self) -> Interval {
+        match (self.rate_bps, self.packets_per_second, self.gap_ps) {
+            (Some(bps), _, _) => Interval {
+                parts: u128::from(self.payload_bytes.unwrap_or_default()) * 8_000_000_000_000,
+                per: u128::from(bps.max(1)),
+            },
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            (None, Some(rate), _) => Interval {
+                parts: 1_000_000_000_000 * PARTS_PER_PACKET_RATE as u128,
+                per: ((rate * PARTS_PER_PACKET_RATE).round() as u128).max(1),
+            },
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            (None, None, Some(Distribution { shape: Shape::Constant { value }, .. })) => {
+                Interval { parts: value.round() as u128, per: 1 }
+            }
+            (None, None, _) => Interval { parts: u128::from(u64::MAX), per: 1 },
+        }
+    }
+
+    /// The schedule, whose random processes draw from streams of their own.
+    pub(crate) fn schedule(&self, gap_seed: u64, size_seed: u64) -> Schedule {
+        let interval = self.interval();
+        let sizes = match self.size_bytes {
+            Some(distribution) => Sizes::Drawn(distribution, Stream::new(size_seed)),
+            None => Sizes::Constant(self.payload_bytes.unwrap_or_default()),
+        };
+        if self.trace.is_some() {
+            return Schedule::Trace;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let mean = interval.parts as f64 / interval.per as f64;
+        let process = self.process.unwrap_or(Process::Constant);
+        let gap = match (self.gap_ps, process) {
+            (Some(gap), _) => gap,
+            (None, Process::Poisson) => {
+                Distribution { shape: Shape::Exponential { mean }, least: None, most: Some(f64::MAX) }
+            }
+            (None, Process::Constant) => Distribution::constant(mean),
+        };
+        if self.on_off.is_none() && matches!(gap.shape, Shape::Constant { .. }) {
+            return Schedule::Even(interval, sizes);
+        }
+        Schedule::Drawn(GapProcess::new(gap, self.on_off, gap_seed), sizes, self.on_off.is_some())
+    }
+}
+
+/// Entries of a trace, at most.
+const MOST_TRACE: usize = 1_000_000;
+/// The longest gap in a trace: 1 h.
+const MOST_TRACE_GAP_PS: u64 = 3_600_000_000_000_000;
+
+/// Where distances and sizes come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Schedule {
+    /// Exact multiples of an interval.
+    Even(Interval, Sizes),
+    /// Drawn distances; whether the first datagram is due at once.
+    Drawn(GapProcess, Sizes, bool),
+    /// The configuration's trace.
+    Trace,
+}
+
+/// The mean distance between datagrams, `parts / per` picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    parts: u128,
+    per: u128,
+}
+
+impl Interval {
+    /// So many of them, rounded down to a picosecond.
+    pub(crate) fn times(self, count: u64) -> Duration {
+        let exact = u128::from(count).saturating_mul(self.parts) / self.per;
+        Duration::from_ps(u64::try_from(exact).unwrap_or(u64::MAX))
+    }
+}
