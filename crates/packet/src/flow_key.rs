@@ -111,6 +111,12 @@ impl Field {
         Self::at(HEADER_WORDS as u8 + (number & 3) * 2, 0, 128)
     }
 
+    /// Whether it is one of the registers, which no frame has.
+    #[must_use]
+    pub const fn is_register(self) -> bool {
+        self.word as usize >= HEADER_WORDS
+    }
+
     /// Bits that the field has.
     #[must_use]
     pub const fn bits(self) -> u32 {

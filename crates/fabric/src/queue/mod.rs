@@ -1,6 +1,7 @@
 //! Queue disciplines: what a port does with frames it cannot send yet. One file each.
 
 mod bucket;
+pub(crate) use bucket::TokenBucket;
 mod class;
 mod config;
 mod drr;
