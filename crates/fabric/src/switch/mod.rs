@@ -15,6 +15,7 @@ mod action;
 mod cache;
 mod carry_out;
 mod classifier;
+pub mod control;
 mod decision;
 mod event;
 mod execute;

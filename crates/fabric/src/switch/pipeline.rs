@@ -78,6 +78,11 @@ impl Pipeline {
         self.entries.len() == self.free.len()
     }
 
+    /// Flows in all tables.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
     /// Flows in `table`.
     pub(super) fn flows_in(&self, table: usize) -> usize {
         self.tables.get(table).map_or(0, Classifier::len)
