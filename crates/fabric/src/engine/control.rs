@@ -62,6 +62,14 @@ impl Fabric {
         }
     }
 
+    /// As [`Fabric::add_agent`], unless the switch has one.
+    pub fn ensure_agent(&mut self, node: NodeId, versions: &[u8]) {
+        let has_one = matches!(self.nodes.get(node.0 as usize), Some(Node::Switch(switch)) if switch.agent.is_some());
+        if !has_one {
+            self.add_agent(node, versions);
+        }
+    }
+
     /// A controller (or a tool) was connected to a switch, under a number of the caller's choice that the switch does not have yet.
     pub fn controller_opened(&mut self, node: NodeId, connection: u64, peer: Peer) {
         let now = self.now;

@@ -32,7 +32,6 @@ use crate::engine::PortCounters;
 use buffers::Buffers;
 use connection::Connection;
 
-
 /// Silence after which a controller is probed, and after which, unanswered, it counts as gone.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes that may wait for a controller before frames for it are dropped.

@@ -134,7 +134,12 @@ fn tcp_fields(port: u16) -> Vec<FieldMatch> {
     ]
 }
 
-fn group(command: v13::GroupModCommand, kind: v13::GroupType, id: u32, buckets: Vec<(u16, u32, Vec<Action>)>) -> Message {
+fn group(
+    command: v13::GroupModCommand,
+    kind: v13::GroupType,
+    id: u32,
+    buckets: Vec<(u16, u32, Vec<Action>)>,
+) -> Message {
     let buckets = buckets.into_iter().map(|(weight, watch_port, actions)| Bucket {
         weight,
         watch_port,
@@ -301,7 +306,9 @@ fn a_fast_failover_group_takes_the_next_live_bucket_at_once() {
     let states: Vec<_> = heard
         .iter()
         .filter_map(|message| match message {
-            Message::PortStatus(status) => Some((status.port.port_no, status.port.state.contains(v13::PortState::LINK_DOWN))),
+            Message::PortStatus(status) => {
+                Some((status.port.port_no, status.port.state.contains(v13::PortState::LINK_DOWN)))
+            }
             _ => None,
         })
         .collect();
@@ -313,7 +320,10 @@ fn groups_that_cannot_be_are_refused_with_the_code_that_says_why() {
     let mut bench = Bench::new(4);
     let failed = |code| Some(ErrorKind::GroupModFailed(code));
     let two = vec![(0, ANY, vec![]), (0, ANY, vec![])];
-    assert_eq!(bench.refusal(&group(ADD_GROUP, v13::GroupType::Indirect, 1, two)), failed(GroupModFailed::InvalidGroup));
+    assert_eq!(
+        bench.refusal(&group(ADD_GROUP, v13::GroupType::Indirect, 1, two)),
+        failed(GroupModFailed::InvalidGroup)
+    );
     assert_eq!(bench.refusal(&group(ADD_GROUP, v13::GroupType::All, 1, vec![])), None);
     assert_eq!(bench.refusal(&group(ADD_GROUP, v13::GroupType::All, 1, vec![])), failed(GroupModFailed::GroupExists));
     let chained = vec![(0, ANY, vec![Action::Group(1)])];
@@ -358,7 +368,12 @@ fn a_remarked_frame_meets_the_flows_of_its_new_class() {
     bench.say(&meter(v13::MeterBand { rate: 1, burst_size: 1, effect: MeterEffect::DscpRemark(1) }));
     let set = Action::SetField(FieldValue { field: Oxm::IpDscp, value: 10 });
     let ip = || vec![FieldMatch::exact(Oxm::EthType, 0x0800)];
-    bench.say(&Message::FlowMod(flow(0, 1, ip(), vec![Instruction::ApplyActions(vec![set]), Instruction::GotoTable(1)])));
+    bench.say(&Message::FlowMod(flow(
+        0,
+        1,
+        ip(),
+        vec![Instruction::ApplyActions(vec![set]), Instruction::GotoTable(1)],
+    )));
     bench.say(&Message::FlowMod(flow(1, 1, ip(), vec![Instruction::Meter(1), Instruction::GotoTable(2)])));
     for (dscp, port) in [(10, 2), (12, 3)] {
         let fields = vec![FieldMatch::exact(Oxm::EthType, 0x0800), FieldMatch::exact(Oxm::IpDscp, dscp)];
@@ -471,12 +486,14 @@ fn the_features_of_the_tables_can_be_written_back_as_they_were_read() {
     let ask = |body, more| Message::MultipartRequest(v13::Multipart { more, body });
     let heard = bench.ask(&ask(v13::RequestBody::TableFeatures(vec![]), false));
     let mut parts = heard.into_iter().filter_map(|message| match message {
-        Message::MultipartReply(v13::Multipart { more, body: v13::ReplyBody::TableFeatures(rows) }) => Some((more, rows)),
+        Message::MultipartReply(v13::Multipart { more, body: v13::ReplyBody::TableFeatures(rows) }) => {
+            Some((more, rows))
+        }
         _ => None,
     });
     let (_, mut first) = parts.next().unwrap();
     first[0].name = twinnet_openflow::Text::new("vlan").unwrap();
-    assert_eq!(bench.refusal(&ask(v13::RequestBody::TableFeatures(first)), false)), None);
+    assert_eq!(bench.refusal(&ask(v13::RequestBody::TableFeatures(first), false)), None);
     assert_eq!(bench.agent.table_names[&0], "vlan");
 }
 
