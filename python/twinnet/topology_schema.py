@@ -17,6 +17,7 @@ from twinnet.link_settings import direction_spec
 from twinnet.units import duration_ps, rate_bps, size_bytes
 
 __all__ = [
+    "ControllerModel",
     "DurationText",
     "FlowText",
     "HostModel",
@@ -251,6 +252,16 @@ class SwitchModel(_Strict):
     fail_mode: Literal["standalone", "secure"] = "standalone"
     flows: list[FlowText] = []
     delay: DurationText = "0 s"
+    controllers: list[str] = []
+    listen: str | None = None
+    protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+
+
+class ControllerModel(_Strict):
+    """The controller of the switches that name none."""
+
+    connect: str = "tcp:127.0.0.1:6653"
+    run: str | list[str] | None = None
 
 
 class DirectionModel(_Strict):
@@ -313,6 +324,7 @@ class NetworkModel(_Strict):
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
+    controller: ControllerModel | None = None
     links: list[LinkModel] = []
     schedule: list[ChangeModel] = []
 

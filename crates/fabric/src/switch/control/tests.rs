@@ -68,9 +68,12 @@ impl Bench {
         let mut heard = Vec::new();
         for (to, bytes, _) in self.agent.take_output() {
             if to == number {
-                framer.push(&bytes);
-                while let Some(message) = framer.next_message().unwrap() {
-                    heard.push(Message::decode(message).unwrap().1);
+                let mut rest = &bytes[..];
+                while !rest.is_empty() {
+                    rest = &rest[framer.push(rest)..];
+                    while let Some(message) = framer.next_message().unwrap() {
+                        heard.push(Message::decode(message).unwrap().1);
+                    }
                 }
             }
         }
@@ -500,6 +503,7 @@ fn the_features_of_the_tables_can_be_written_back_as_they_were_read() {
 #[test]
 fn a_controller_of_version_1_0_gets_what_misses_and_its_emergencies_are_refused() {
     let mut bench = Bench::new(1);
+    bench.switch.pipeline.settings.miss_send_len = 20;
     bench.send(3, &frames::tcp(1, 2, 80));
     bench.agent.tell(&mut bench.switch);
     let (_, bytes, _) = bench.agent.take_output().remove(0);
