@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from twinnet.errors import BadValue, TimeLimit
 
 HERE = Path(__file__).parent
 needs_os_ken = pytest.mark.skipif(
@@ -92,7 +93,7 @@ def test_a_lab_without_its_controller_goes_on_by_its_fail_mode_and_says_so() -> 
     port = free_port()
     with three_hosts(controllers=[f"tcp:127.0.0.1:{port}"]).emulate() as lab:
         assert "0% packet loss" in lab["h1"].run("ping -c 1 h2").stdout
-        with pytest.raises(tn.TimeLimit, match="s1"):
+        with pytest.raises(TimeLimit, match="s1"):
             lab.wait_for_controllers("100 ms")
         (state,) = lab.switch("s1").controller_state
         assert state["version"] is None
@@ -113,7 +114,7 @@ def test_a_stranger_that_talks_nonsense_is_let_go() -> None:
 
 def test_a_mistake_in_a_target_is_told_where_it_is_made() -> None:
     net = tn.Network()
-    with pytest.raises(tn.BadValue, match="names no controller"):
+    with pytest.raises(BadValue, match="names no controller"):
         net.switch("s1", controllers=["127.0.0.1:6653"])
-    with pytest.raises(tn.BadValue, match="OpenFlow10 and OpenFlow13"):
+    with pytest.raises(BadValue, match="OpenFlow10 and OpenFlow13"):
         net.switch("s1", protocols=["OpenFlow14"])

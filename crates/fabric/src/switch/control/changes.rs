@@ -254,7 +254,7 @@ impl Context<'_> {
     }
 
     pub(super) const fn is_table(table: u8) -> bool {
-        table <= TABLES
+        table < TABLES
     }
 }
 

@@ -37,7 +37,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes that may wait for a controller before frames for it are dropped.
 const CROWDED_BYTES: usize = 1 << 20;
 /// Tables of the pipeline.
-pub(super) const TABLES: u8 = table_number::MAX;
+pub(super) const TABLES: u8 = table_number::MAX + 1;
 
 /// What is known of a port's line.
 #[derive(Clone, Debug, Default)]
@@ -145,6 +145,13 @@ impl Agent {
                         any = true;
                         connection.messages += 1;
                         self.handle(switch, &mut connection, &message, lines, (now, &mut *out));
+                        // What it brought about is told before the next one is answered, a barrier perhaps.
+                        if !switch.events.is_empty() {
+                            self.connections.insert(number, connection);
+                            self.tell(switch);
+                            let Some(back) = self.connections.remove(&number) else { return };
+                            connection = back;
+                        }
                     }
                     Err(FramingError::Version { xid, .. }) => {
                         any = true;

@@ -160,7 +160,7 @@ fn a_controller_learns_what_the_switch_is() {
     let mut bench = Bench::new(4);
     let heard = bench.ask(&Message::FeaturesRequest);
     let Message::FeaturesReply(features) = &heard[0] else { panic!("{heard:?}") };
-    assert_eq!((features.datapath_id, features.n_tables), (9, 254));
+    assert_eq!((features.datapath_id, features.n_tables), (9, 255));
 }
 
 #[test]

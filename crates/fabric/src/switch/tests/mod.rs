@@ -1,5 +1,6 @@
 //! The switch as a whole: what goes in, what comes out.
 
+mod cached;
 mod flows;
 mod forwarding;
 pub(in crate::switch) mod frames;
