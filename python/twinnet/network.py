@@ -405,7 +405,7 @@ class Network:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
         nodes = [node.to_spec() for node in self._nodes.values()]
         for node in nodes:
-            if self._controller is not None and node["kind"] == "switch" and not node["controllers"]:
+            if self._controller is not None and node["kind"] == "switch" and "controllers" not in node:
                 node["controllers"] = [self._controller[0]]
         return {
             "seed": self.seed,

@@ -164,7 +164,7 @@ class Switch(Node):
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
-        return {
+        spec: dict[str, Any] = {
             "kind": "switch",
             "name": self.name,
             "dpid": self.dpid,
@@ -172,10 +172,14 @@ class Switch(Node):
             "delay_ps": self.delay_ps,
             "ports": [port.to_spec() for port in self.ports],
             "flows": list(self.flows),
-            "controllers": list(self.controllers),
-            "listen": self.listen,
-            "protocols": list(self.protocols),
         }
+        if self.controllers:
+            spec["controllers"] = list(self.controllers)
+        if self.listen is not None:
+            spec["listen"] = self.listen
+        if self.protocols != PROTOCOLS:
+            spec["protocols"] = list(self.protocols)
+        return spec
 
 
 @dataclass(eq=False)

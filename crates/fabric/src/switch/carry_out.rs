@@ -161,7 +161,7 @@ impl Switch {
                     bytes: Vec::new(),
                 };
                 let frame = sender.frame.as_ref().filter(|_| !silent).cloned();
-                self.to_controllers(&event, frame, frames);
+                self.tell_controllers(&event, frame, frames);
             }
             step => {
                 let rest = &journey.decision.steps[journey.next.min(journey.end())..journey.end()];
@@ -184,7 +184,7 @@ impl Switch {
     }
 
     /// Puts the frames of a train aside for the controllers, each by itself, as the bytes that a wire would carry.
-    fn to_controllers(&mut self, event: &PacketInEvent, frame: Option<Box<Frame>>, frames: u64) {
+    fn tell_controllers(&mut self, event: &PacketInEvent, frame: Option<Box<Frame>>, frames: u64) {
         let mut told = 0;
         if let Some(mut rest) = frame {
             loop {

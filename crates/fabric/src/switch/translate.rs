@@ -181,7 +181,7 @@ impl Walk<'_> {
             Miss::Controller => {
                 self.action_set.clear();
                 let max_len = self.pipeline.settings.miss_send_len;
-                self.to_controllers(max_len, PacketInReason::NoMatch, true);
+                self.tell_controllers(max_len, PacketInReason::NoMatch, true);
             }
             _ => {
                 // OpenFlow 1.3, 5.4: without a table-miss flow the packet is dropped, its action set with it.
@@ -191,7 +191,7 @@ impl Walk<'_> {
         }
     }
 
-    fn to_controllers(&mut self, max_len: u16, reason: PacketInReason, missed: bool) {
+    fn tell_controllers(&mut self, max_len: u16, reason: PacketInReason, missed: bool) {
         let lookup = u16::try_from(self.decision.lookups.len().saturating_sub(1)).unwrap_or(u16::MAX);
         let metadata = self.key.get(Field::METADATA) as u64;
         let tunnel = self.key.get(Field::TUNNEL_ID) as u64;
@@ -203,7 +203,7 @@ impl Walk<'_> {
         self.push(Step::Drop(SwitchDrop::TimeToLive));
         if self.pipeline.settings.tell_invalid_ttl {
             let max_len = self.pipeline.settings.miss_send_len;
-            self.to_controllers(max_len, PacketInReason::InvalidTtl, false);
+            self.tell_controllers(max_len, PacketInReason::InvalidTtl, false);
         }
     }
 
@@ -352,7 +352,7 @@ impl Walk<'_> {
             Action::Local => self.push(Step::Drop(SwitchDrop::Local)),
             Action::Controller(max_len) => {
                 let reason = if self.table_miss { PacketInReason::NoMatch } else { PacketInReason::Action };
-                self.to_controllers(*max_len, reason, false);
+                self.tell_controllers(*max_len, reason, false);
             }
             Action::Enqueue { port, queue } => self.output(*port, *queue),
             Action::SetQueue(queue) => self.queue = *queue,

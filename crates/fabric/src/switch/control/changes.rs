@@ -154,7 +154,7 @@ impl Context<'_> {
         };
         let mut buckets = Vec::with_capacity(change.buckets.len());
         for bucket in &change.buckets {
-            let leads_back = bucket.actions.iter().any(|action| *action == v13::Action::Group(id));
+            let leads_back = bucket.actions.contains(&v13::Action::Group(id));
             if leads_back {
                 return refuse(GroupModFailed::Loop);
             }
