@@ -17,8 +17,19 @@ from bench.figure import Figure, markdown, print_figures
 from bench.machine import describe, missing
 from bench.quiet import Quiet
 
-PARTS = ("command_line", "start_stop", "throughput", "small_frames", "line_rate", "back_pressure", "idle")
-PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare")
+PARTS = (
+    "command_line",
+    "start_stop",
+    "throughput",
+    "small_frames",
+    "line_rate",
+    "back_pressure",
+    "idle",
+    "simulation",
+    "scale",
+    "analysis",
+)
+PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0
 QUICK_PATIENCE_S = 3.0
 """How long a part may wait for a quiet machine."""

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.ns3_peer import ns3_missing, ns3_version
+
 __all__ = ["BARE", "descendants", "describe", "kernel_memory_bytes", "missing", "process_memory_bytes"]
 
 BARE = Path(__file__).resolve().parent.parent / "target" / "release" / "examples" / "bare"
@@ -35,6 +37,8 @@ def missing(peer: str) -> str | None:
     """Return why `peer` cannot be measured, with the remedy; ``None`` when it can."""
     if peer == "bare":
         return None if BARE.exists() else "the yardstick program is not built: run make bench"
+    if peer == "ns-3":
+        return ns3_missing()
     absent = [name for name in _PROGRAMS[peer] if shutil.which(name, path=_search_path()) is None]
     if absent:
         return f"{peer} is not measured: {', '.join(absent)} not found; install {_PACKAGES.get(peer, peer)}"
@@ -61,6 +65,7 @@ def describe() -> dict[str, str]:
         "open vswitch": _first_line(["ovs-vswitchd", "--version"]),
         "mininet": _first_line(["mn", "--version"]),
         "iperf3": _first_line(["iperf3", "--version"]),
+        "ns-3": ns3_version() or "not installed",
     }
 
 

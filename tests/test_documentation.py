@@ -184,7 +184,7 @@ class Scratch:
 def needs_lab(block: Block) -> bool:
     if block.language == "python":
         return bool(re.search(r"\.emulate\(|attach\(|tn\.labs\(", block.text))
-    return bool(re.search(r"twinnet (lab|run|exec|flows)\b", block.text))
+    return bool(re.search(r"twinnet (lab|run|twin|exec|flows)\b(?!.*--clock virtual)", block.text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

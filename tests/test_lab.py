@@ -9,6 +9,7 @@ import pytest
 import twinnet as tn
 from fake_lab import FakeLab
 from twinnet import errors
+from twinnet.app_report import FlowReport
 from twinnet.fidelity import Limit, Thresholds
 from twinnet.job import command_argv
 from twinnet.lab import PIPE
@@ -223,3 +224,26 @@ def test_a_network_that_is_not_started_has_no_lab() -> None:
         lab.now()
     with pytest.raises(errors.BadValue, match="'tun'"):
         tn.Network().emulate(interface="tun")
+
+
+def test_the_state_of_a_senders_tcp_is_read_from_its_report() -> None:
+    series = {
+        "interval_ps": 10**10,
+        "at_ps": [10**10, 2 * 10**10],
+        "cwnd_segments": [10, 20],
+        "ssthresh_segments": [None, 14],
+    }
+    flow = {
+        "flow": 1,
+        "protocol": "tcp",
+        "role": "source",
+        "tcp_info": series | {"srtt_ps": [0, 5], "retransmits": [0, 3]},
+    }
+    info = FlowReport.from_spec(flow).tcp_info
+    assert info is not None
+    assert (info.at_s, info.congestion_windows, info.slow_start_thresholds) == ((0.01, 0.02), (10, 20), (None, 14))
+    assert (info.smoothed_rtts_ps, info.retransmits) == ((0, 5), (0, 3))
+    assert FlowReport.from_spec({"flow": 1}).tcp_info is None
+    bulk = tn.apps.tcp_bulk("h1", "h2", duration="1 s", info_interval="10 ms")
+    assert bulk.sender.fields["info_interval_ps"] == 10**10
+    assert "info_interval_ps" not in tn.apps.tcp_bulk("h1", "h2", duration="1 s").sender.fields

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 import twinnet as tn
-from twinnet import errors
+from twinnet import addressing, errors
 from twinnet.network import Network
 
 
@@ -188,3 +190,30 @@ def test_a_lab_is_made_for_either_clock_and_none_is_started() -> None:
     assert (net.emulate().clock, net.simulate().clock) == ("wall", "virtual")
     with pytest.raises(errors.BadValue, match="the seed is -1"):
         net.simulate(seed=-1)
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.1/8", "1.1.1.1/0", "223.255.255.255/32", "10.0.0.1/08", "240.0.0.1/8", "fd00::1/64"]
+)
+def test_an_address_has_the_form_that_the_standard_library_gives_it(text: str) -> None:
+    assert addressing.interface_address(text) == str(ipaddress.ip_interface(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.256/8", "10.0.0.01/8", "10.0.0.1/33", "0.0.0.0/8", "127.0.0.1/8", "10.0.0.1/8\n"]
+)
+def test_an_address_that_no_interface_can_have_is_refused(text: str) -> None:
+    with pytest.raises(errors.BadAddress):
+        addressing.interface_address(text)
+
+
+@pytest.mark.parametrize("number", [1, 65_535, 65_536, (1 << 24) - 2])
+def test_a_hosts_ipv6_address_is_in_its_usual_form(number: int) -> None:
+    address = addressing.host_ip6(number)
+    assert str(ipaddress.ip_interface(address)) == address
+
+
+@pytest.mark.parametrize("given", [["10.0.0.1"], 5, None])
+def test_a_next_hop_that_is_no_text_is_refused(given: object) -> None:
+    with pytest.raises(errors.BadAddress, match="not an IP address"):
+        addressing.next_hop(given, "10.0.0.0/8")

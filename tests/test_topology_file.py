@@ -103,7 +103,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         ("- a\n- b\n", "lab.yaml:1:1: "),
         ("just text\n", "lab.yaml:1:1: "),
         ("a: &a [x]\nb: [*a, *a]\n", "1:4: the anchor &a is not allowed"),
-        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n", "schedule[0].at: the duration 5 has"),
+        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n", "schedule[0].at: the time 5 has"),
         (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, h2], set: {up: false}}]\n", "h1 and h2 are not linked"),
         (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, s1], set: {rat: 1}}]\n", "did you mean 'rate'"),
     ],

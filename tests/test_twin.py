@@ -22,6 +22,7 @@ from twinnet.study.tolerance import Tolerance, parse_tolerance
 from twinnet.study.twin import Twin, TwinResult, study_on
 from twinnet.yaml_source import parse_yaml
 
+NEAR = "{tolerance: {throughput: 3 % or 100 kbit, egress: 3 %}}"
 Shares = Callable[[str, str, float], float]
 
 
@@ -64,17 +65,17 @@ def test_both_clocks_have_the_same_levels_and_seeds() -> None:
 
 
 def test_equal_clocks_agree_and_the_table_says_so(tmp_path: Path) -> None:
-    twin = made(tmp_path, tiny(twin='{default: "3 % or 100 kbit"}'))
+    twin = made(tmp_path, tiny(twin=NEAR))
     verdicts = {one.verdict for one in twin.results if one.unit == "bit/s"}
     assert verdicts == {"agrees"}
     table = pl.read_parquet(tmp_path / "twin.parquet")
     assert table.height == len(twin.results)
     assert set(table["wall_runs"]) == {4}
-    assert set(table["tolerance_stated"]) == {False}
+    assert set(table.filter(pl.col("unit") == "bit/s")["tolerance_stated"]) == {True}
 
 
 def test_a_difference_is_told_with_where_it_begins_and_what_fidelity_measured_there(tmp_path: Path) -> None:
-    twin = made(tmp_path, tiny(twin='{default: "3 % or 100 kbit"}'), tcp_is_slower_on_the_wall_after_a_second)
+    twin = made(tmp_path, tiny(twin=NEAR), tcp_is_slower_on_the_wall_after_a_second)
     early, late = of(twin, "throughput", "tcp", queues="separate")
     assert (early.phase, late.phase) == ((0.0, 2.0), (2.0, 3.0))
     assert (early.verdict, late.verdict) == ("differs", "differs")
@@ -129,6 +130,9 @@ def test_a_metric_has_its_own_tolerance_or_its_measurements_or_the_default(tmp_p
         ("{tolerance: {throughput_sctp: 2 %}}", "twin.tolerance.throughput_sctp: there is no such metric"),
         ("{tolerance: {throughput: 2 furlongs}}", "twin.tolerance.throughput: "),
         ("{tolerance: {throughput: mean(throughput)}}", "holds a measured quantity"),
+        ("{tolerance: {throughput: 5}}", "'5' is a number; this metric is a rate, such as 100 kbit"),
+        ("{tolerance: {http_time: 5 kbit}}", "'5 kbit' is a rate; this metric is a duration, such as 5 ms"),
+        ("{default: 5 ms}", "'5 ms' is not a share"),
         ("{default: 0 %}", "twin.default: '0 %' allows no difference at all"),
         ("{defualt: 2 %}", "did you mean 'default'?"),
     ],
@@ -142,9 +146,9 @@ def test_a_tolerance_that_cannot_be_meant_is_refused_at_its_place(block: str, me
 
 def test_a_tolerance_is_a_share_an_amount_or_the_larger_of_both() -> None:
     names = Names({"link_rate": parse_quantity("100 Mbit")}, ())
-    assert parse_tolerance("2 %", names, True).allowed(100.0, -50.0) == pytest.approx(2.0)
-    assert parse_tolerance("5 ms", names, True).allowed(1.0, 2.0) == pytest.approx(0.005)
-    both = parse_tolerance("2 % or 0.01 * link_rate", names, True)
+    assert parse_tolerance("2 %", names, "rate").allowed(100.0, -50.0) == pytest.approx(2.0)
+    assert parse_tolerance("5 ms", names, "duration").allowed(1.0, 2.0) == pytest.approx(0.005)
+    both = parse_tolerance("2 % or 0.01 * link_rate", names, "rate")
     assert both.allowed(1e6, 0.0) == pytest.approx(1e6)
     assert both.allowed(1e9, 0.0) == pytest.approx(2e7)
 

@@ -1,7 +1,8 @@
 """What only Rust can do for the package. Private: its names may change without notice."""
 
+from collections.abc import Sequence
 from os import PathLike
-from typing import final
+from typing import Any, final
 
 version: str
 """Version of the extension; equal to the package's."""
@@ -63,6 +64,43 @@ def doctor() -> str:
     -------
     str
         JSON: an array of `{"ability": text, "ok": bool, "found": text, "follows": text, "remedy": text}`.
+    """
+
+def analyze_capture(
+    path: str | PathLike[str],
+    *,
+    rtp_ports: Sequence[int],
+    find_rtp: bool,
+    clock_rates: Sequence[tuple[int, int]],
+    interval_ns: int,
+    every_packet: bool,
+    most_conversations: int,
+) -> dict[str, Any]:
+    """Read a capture, without the interpreter's lock.
+
+    Returns
+    -------
+    dict
+        `notes`, a list of texts; and tables by their name, each `{column: (kind, values)}` where `kind` is `"i"` or
+        `"f"` with eight little-endian bytes for each value, or `"s"` with a list of texts.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        It is no capture that can be looked into.
+    """
+
+def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, every_packet: bool) -> dict[str, Any]:
+    """Match captures packet by packet; `segments`, `packets` and `notes` as of `analyze_capture`.
+
+    Raises
+    ------
+    OSError
+        A file cannot be opened.
+    ValueError
+        One is no capture; `args` are its index and a text.
     """
 
 def check_flow(line: str) -> None:

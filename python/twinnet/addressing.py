@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 
 from twinnet.errors import BadAddress, BadName, InterfaceNameTooLong
 
@@ -28,6 +29,8 @@ __all__ = [
 INTERFACE_NAME_LIMIT_BYTES = 15
 _HOST_LIMIT = (1 << 24) - 2
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_OCTET = r"(0|[1-9][0-9]{0,2})"
+_IPV4_INTERFACE = re.compile(rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}/(0|[1-9][0-9]?)\Z", re.ASCII)
 _MAC = re.compile(r"([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\Z")
 
 
@@ -71,7 +74,8 @@ def host_ip(number: int) -> str:
 
 def host_ip6(number: int) -> str:
     """Return the IPv6 address with prefix of host `number`."""
-    return f"{ipaddress.IPv6Address((0xFD00 << 112) + number)}/64"
+    low = f"{number >> 16:x}:{number & 0xFFFF:x}" if number >> 16 else f"{number:x}"
+    return f"fd00::{low}/64"
 
 
 def host_mac(number: int, interface: int) -> str:
@@ -88,7 +92,7 @@ def _mac(first: int, number: int, interface: int) -> str:
     if interface > 255:
         raise BadAddress(f"interface {interface} has no predictable MAC: a host has at most 256 interfaces")
     value = first << 40 | interface << 24 | number
-    return ":".join(f"{value >> shift & 255:02x}" for shift in range(40, -8, -8))
+    return value.to_bytes(6, "big").hex(":")
 
 
 def checked_mac(mac: object) -> str:
@@ -110,6 +114,8 @@ def interface_address(text: object, version: int | None = None) -> str:
     example = "fd00::1/64" if version == 6 else "10.0.0.1/8"
     if not isinstance(text, str):
         raise BadAddress(f"{text!r} is not an IP address with its prefix length", f"write for example {example}")
+    if version != 6 and _is_plain_ipv4(text):
+        return text
     try:
         address = ipaddress.ip_interface(text)
     except ValueError:
@@ -125,6 +131,16 @@ def interface_address(text: object, version: int | None = None) -> str:
     return str(address)
 
 
+def _is_plain_ipv4(text: str) -> bool:
+    """Whether `text` is a usable IPv4 address with prefix length in its usual form: nearly every one is, and the long
+    way takes most of the time in which a large network is built."""
+    found = _IPV4_INTERFACE.match(text)
+    if found is None:
+        return False
+    octets = [int(octet) for octet in found.groups()]
+    return max(octets[:4]) <= 255 and octets[4] <= 32 and 0 < octets[0] < 224 and octets[0] != 127
+
+
 def _with_default_prefix(
     address: ipaddress.IPv4Interface | ipaddress.IPv6Interface, text: str
 ) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
@@ -138,21 +154,32 @@ def network_prefix(text: object) -> str:
     """Return the destination `text` (``default`` or a prefix such as 10.2.0.0/16) in its usual form."""
     if text == "default":
         return "0.0.0.0/0"
+    if not isinstance(text, str):
+        raise BadAddress(f"the destination {text!r} is not a prefix", 'write for example "10.2.0.0/16" or "default"')
+    return _network_prefix(text)
+
+
+# A gateway and its prefix stand in the description of every host behind it.
+@lru_cache(maxsize=1024)
+def _network_prefix(text: str) -> str:
     try:
-        if isinstance(text, str):
-            return str(ipaddress.ip_network(text))
+        return str(ipaddress.ip_network(text))
     except ValueError as error:
         raise BadAddress(
             f"the destination {text!r} is not a prefix: {error}", "write for example 10.2.0.0/16"
         ) from None
-    raise BadAddress(f"the destination {text!r} is not a prefix", 'write for example "10.2.0.0/16" or "default"')
 
 
 def next_hop(text: object, destination: str) -> str:
     """Return the address `text` of a next hop towards `destination` in its usual form."""
+    if not isinstance(text, str):
+        raise BadAddress(f"the next hop {text!r} is not an IP address", "write for example 10.0.0.254")
+    return _next_hop(text, destination)
+
+
+@lru_cache(maxsize=1024)
+def _next_hop(text: str, destination: str) -> str:
     try:
-        if not isinstance(text, str):
-            raise ValueError
         address = ipaddress.ip_address(text)
     except ValueError:
         raise BadAddress(f"the next hop {text!r} is not an IP address", "write for example 10.0.0.254") from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["AppReport", "FlowReport", "Intervals", "Summary"]
+__all__ = ["AppReport", "FlowReport", "Intervals", "Summary", "TcpInfo"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,47 @@ class Intervals:
 
 
 @dataclass(frozen=True)
+class TcpInfo:
+    """The course of a sender's TCP: one entry of each series for each sample.
+
+    Parameters
+    ----------
+    interval_ps
+        The interval that was asked for.
+    at_ps
+        When each sample was taken, on the lab's clock.
+    congestion_windows
+        In segments.
+    slow_start_thresholds
+        In segments; ``None`` before there is one.
+    smoothed_rtts_ps
+        Smoothed round-trip times; 0 before the first was measured.
+    retransmits
+        Segments retransmitted since the connection began.
+    """
+
+    interval_ps: int
+    at_ps: tuple[int, ...]
+    congestion_windows: tuple[int, ...]
+    slow_start_thresholds: tuple[int | None, ...]
+    smoothed_rtts_ps: tuple[int, ...]
+    retransmits: tuple[int, ...]
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> TcpInfo | None:
+        """Return the series in the form of the lab protocol, ``None`` when none was asked for."""
+        if spec is None:
+            return None
+        names = ("at_ps", "cwnd_segments", "ssthresh_segments", "srtt_ps", "retransmits")
+        return cls(int(spec["interval_ps"]), *(tuple(spec[name]) for name in names))
+
+    @property
+    def at_s(self) -> tuple[float, ...]:
+        """When each sample was taken, in seconds of the lab's clock."""
+        return tuple(at / 1e12 for at in self.at_ps)
+
+
+@dataclass(frozen=True)
 class FlowReport:
     """One flow as one of its ends saw it.
 
@@ -98,6 +139,8 @@ class FlowReport:
         Smoothed interarrival jitter.
     intervals
         Counts over time.
+    tcp_info
+        The sender's TCP over time, where that was asked for.
     raw
         The report as it came.
     """
@@ -119,6 +162,7 @@ class FlowReport:
     delay: Summary | None = None
     jitter_rfc3550_ps: float | None = None
     intervals: Intervals | None = None
+    tcp_info: TcpInfo | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @classmethod
@@ -145,6 +189,7 @@ class FlowReport:
             )
             if counts
             else None,
+            tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
             raw=dict(spec),
             **{name: spec.get(name) for name in plain},
         )

@@ -153,9 +153,11 @@ def tcp_source(
     interval: str = "1 s",
     flow: int | None = None,
     congestion_control: str | None = None,
+    info_interval: str | None = None,
 ) -> App:
     """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by its host's
-    congestion control or the one that is named (``"cubic"``)."""
+    congestion control or the one that is named (``"cubic"``). With an `info_interval` (1 ms to 1 h) its report has the
+    congestion window, threshold, round trip and retransmissions of the connection over time."""
     if (duration is None) == (size is None):
         raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
     fields = (
@@ -163,6 +165,8 @@ def tcp_source(
         | {"interval_ps": counting_interval_ps(interval)}
         | _congestion_control(congestion_control)
     )
+    if info_interval is not None:
+        fields["info_interval_ps"] = counting_interval_ps(info_interval, "info_interval")
     if duration is not None:
         return App(host, "tcp_source", fields | {"duration_ps": run_time_ps(duration)})
     return App(host, "tcp_source", fields | {"bytes": transfer_bytes(size, least=_LEAST_TCP_BYTES)})

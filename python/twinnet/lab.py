@@ -51,6 +51,8 @@ class Lab:
         ``wall`` or ``virtual``.
     seed
         The seed of all randomness in the place of the network's.
+    static_neighbours
+        Whether model hosts know each other's hardware addresses beforehand.
     options
         Further options of the lab process, handed on as they are; on the wall clock only.
 
@@ -70,6 +72,7 @@ class Lab:
         interface: str = "auto",
         clock: Literal["wall", "virtual"] = "wall",
         seed: int | None = None,
+        static_neighbours: bool = False,
         **options: Any,
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
@@ -85,6 +88,7 @@ class Lab:
         self._name = name
         self.clock: Literal["wall", "virtual"] = clock
         self._seed = seed
+        self._static_neighbours = static_neighbours
         self._options = {"interface": interface, **options}
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
@@ -104,11 +108,15 @@ class Lab:
         spec = self._network.to_spec()
         if self._seed is not None:
             spec["seed"] = self._seed
+        if self._static_neighbours:
+            spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
             if any(node.get("controllers") or node.get("listen") for node in spec["nodes"]):
                 raise NotAvailable("controllers cannot drive a lab on the virtual clock yet", "use net.emulate()")
             self._connection = VirtualConnection(spec)
+            # It is built as it is described: asking for it would take a large network's memory several times.
+            self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
@@ -378,7 +386,8 @@ class Lab:
         found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
         if apps is None:
             return found
-        return sorted(found, key=lambda report: list(apps).index(report.app))
+        place = {number: index for index, number in enumerate(apps)}
+        return sorted(found, key=lambda report: place[report.app])
 
     def capture(self, interface: str, path: str, limit: str | None = None, snap: str | None = None) -> Capture:
         """Write the frames of `interface` to the pcapng file `path` until the capture is stopped.

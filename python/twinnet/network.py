@@ -430,7 +430,7 @@ class Network:
 
         return Lab(self, name=name, interface=interface, **options)
 
-    def simulate(self, seed: int | None = None) -> Lab:
+    def simulate(self, seed: int | None = None, static_neighbours: bool = False) -> Lab:
         """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with
         ``with``. The same network, seed, traffic and version give the same events on every machine.
 
@@ -438,11 +438,15 @@ class Network:
         ----------
         seed
             The seed of all randomness; the network's own when nothing is said.
+        static_neighbours
+            Whether hosts know each other's hardware addresses beforehand and need not ask by ARP or neighbour
+            discovery, which flood a network of switches: for large networks, and where only the traffic matters.
         """
         from twinnet.lab import Lab
 
         chosen = self.seed if seed is None else _checked_seed(seed)
-        return Lab(self, clock="virtual", seed=chosen)
+        known = _flag(static_neighbours, "static_neighbours")
+        return Lab(self, clock="virtual", seed=chosen, static_neighbours=known)
 
     def _free_name(self, name: object) -> None:
         checked = addressing.checked_name(name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Host", "Link", "Node", "Port", "Router", "Switch"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Port:
     """One interface of a node; it exists because a link ends at it.
 
@@ -182,7 +182,7 @@ class Switch(Node):
         return spec
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Link:
     """Two ports joined; each direction has settings of its own.
 

@@ -14,14 +14,15 @@ from twinnet import addressing, link_settings, qos, templates
 from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
-from twinnet.units import duration_ps, rate_bps, size_bytes
+from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
 
 __all__ = [
     "ControllerModel",
-    "DurationText",
+    "DelayText",
     "FlowText",
     "HostModel",
     "LinkModel",
+    "MomentText",
     "NetworkModel",
     "ProbabilityValue",
     "QueueModel",
@@ -47,11 +48,15 @@ def _text(pattern: str, example: str) -> WithJsonSchema:
 
 
 _DURATION = _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms")
-DurationText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
+DelayText = Annotated[str, _checked(way_ps, "delay"), _DURATION]
 """Text such as ``5 ms``."""
-RateText = Annotated[str, _checked(rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")]
+MomentText = Annotated[str, _checked(moment_ps, "time"), _DURATION]
+"""Text such as ``2 s``, after the start."""
+RateText = Annotated[
+    str, _checked(line_rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")
+]
 """Text such as ``10 Mbit``."""
-SizeText = Annotated[str, _checked(size_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
+SizeText = Annotated[str, _checked(stored_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
@@ -251,7 +256,7 @@ class SwitchModel(_Strict):
     dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
     fail_mode: Literal["standalone", "secure"] = "standalone"
     flows: list[FlowText] = []
-    delay: DurationText = "0 s"
+    delay: DelayText = "0 s"
     controllers: list[str] = []
     listen: str | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
@@ -298,7 +303,7 @@ class LinkModel(DirectionModel, _Built):
 class ChangeModel(_Strict):
     """A change of a link after the start."""
 
-    at: DurationText
+    at: MomentText
     link: Annotated[list[str], Field(min_length=2, max_length=2)]
     direction: Literal["both", "ab", "ba"] = "both"
     set: dict[str, Any]

@@ -71,7 +71,12 @@ pub(crate) fn check_port(kind: &'static str, port: u16) -> Result<(), ConfigErro
 
 /// Refuses an interval of counting that would need unreasonable memory or never end.
 pub(crate) fn check_interval(kind: &'static str, interval_ps: u64) -> Result<(), ConfigError> {
-    check_range(kind, "interval_ps", interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
+    check_interval_of(kind, "interval_ps", interval_ps)
+}
+
+/// As [`check_interval`], for an interval of another name.
+pub(crate) fn check_interval_of(kind: &'static str, field: &'static str, interval_ps: u64) -> Result<(), ConfigError> {
+    check_range(kind, field, interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
 }
 
 /// Refuses what cannot be the name of a congestion control: the kernel's names have at most 15 bytes.

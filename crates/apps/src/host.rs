@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 use twinnet_units::{Duration, Time};
 
+use crate::TcpInfo;
+
 /// A socket of one host, valid until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
@@ -182,6 +184,11 @@ pub trait Host {
 
     /// The local and the peer's address of a connection.
     fn addresses(&self, socket: SocketId) -> Option<(SocketAddr, SocketAddr)>;
+
+    /// The state of a connection's TCP; `None` when there is no such connection or the host cannot tell.
+    fn tcp_info(&mut self, _socket: SocketId) -> Option<TcpInfo> {
+        None
+    }
 
     /// Closes a socket of any kind; unknown ones are ignored.
     fn close(&mut self, socket: SocketId);

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::{App, AppConfig, Chunk, Event, Host, HostError, SocketId};
+use crate::{App, AppConfig, Chunk, Event, Host, HostError, SocketId, TcpInfo};
 
 /// Bytes of one direction of a stream that may be on the way or unread.
 const WINDOW: usize = 64 * 1024;
@@ -384,6 +384,16 @@ impl Host for View<'_> {
         let delay = self.wire.delay;
         self.wire.after(self.now + delay, Delivery::Connect { from: socket, to });
         Ok(SocketId(socket))
+    }
+
+    fn tcp_info(&mut self, socket: SocketId) -> Option<TcpInfo> {
+        self.wire.stream(socket.0)?;
+        Some(TcpInfo {
+            congestion_window: u32::try_from(WINDOW / self.wire.segment).unwrap(),
+            slow_start_threshold: None,
+            smoothed_round_trip: Duration::from_ps(2 * self.wire.delay.as_ps()),
+            retransmitted: 0,
+        })
     }
 
     fn tcp_send(&mut self, socket: SocketId, chunk: Chunk<'_>) -> Result<u64, HostError> {

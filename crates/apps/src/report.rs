@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
-use crate::{IntervalsReport, Summary, SummaryReport};
+use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +82,9 @@ pub struct FlowReport {
     /// What was counted in each interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Option<IntervalsReport>>,
+    /// The course of the sender's TCP, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_info: Option<TcpInfoReport>,
 }
 
 impl FlowReport {
@@ -106,6 +109,7 @@ impl FlowReport {
             delay_ps: None,
             jitter_rfc3550_ps: None,
             intervals: None,
+            tcp_info: None,
         }
     }
 

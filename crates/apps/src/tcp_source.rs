@@ -10,12 +10,14 @@ use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
 use crate::config::{
-    check_congestion_control, check_exactly_one, check_interval, check_port, check_range, ConfigError,
+    check_congestion_control, check_exactly_one, check_interval, check_interval_of, check_port, check_range,
+    ConfigError,
 };
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::stream_header::{StreamHeader, LENGTH};
+use crate::tcp_info::TcpInfoSeries;
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// How long a peer may take to receive what is left and end its half.
@@ -44,6 +46,9 @@ pub struct TcpSourceConfig {
     /// The congestion control; the host's own where it is not given.
     #[serde(default)]
     pub congestion_control: Option<String>,
+    /// The interval at which the state of the connection's TCP is sampled; not at all where it is not given.
+    #[serde(default)]
+    pub info_interval_ps: Option<u64>,
 }
 
 impl TcpSourceConfig {
@@ -59,6 +64,9 @@ impl TcpSourceConfig {
             check_range(Self::KIND, "bytes", bytes, LENGTH as u64, u64::MAX)?;
         }
         check_congestion_control(Self::KIND, self.congestion_control.as_deref())?;
+        if let Some(interval) = self.info_interval_ps {
+            check_interval_of(Self::KIND, "info_interval_ps", interval)?;
+        }
         check_interval(Self::KIND, self.interval_ps)
     }
 }
@@ -82,6 +90,7 @@ pub struct TcpSource {
     end: Option<Time>,
     taken: u64,
     intervals: IntervalCounter,
+    info: Option<TcpInfoSeries>,
     errors: ErrorTally,
 }
 
@@ -91,6 +100,7 @@ impl TcpSource {
     pub fn new(config: TcpSourceConfig) -> Self {
         Self {
             intervals: IntervalCounter::of_bytes(Duration::from_ps(config.interval_ps)),
+            info: config.info_interval_ps.map(|interval| TcpInfoSeries::new(Duration::from_ps(interval))),
             config,
             state: State::Idle,
             from: None,
@@ -168,6 +178,9 @@ impl TcpSource {
     }
 
     fn finish(&mut self, now: Time) {
+        if let Some(info) = &mut self.info {
+            info.end();
+        }
         self.end.get_or_insert(now);
         self.state = State::Done;
     }
@@ -194,14 +207,27 @@ impl TcpSource {
         self.finish(now);
     }
 
+    fn sample(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
+        if let Some(info) = &mut self.info {
+            info.sample(now, host.tcp_info(socket));
+        }
+    }
+
     fn timer(&mut self, now: Time, host: &mut dyn Host) {
+        if let State::Sending(socket) | State::Lingering(socket, _) = self.state {
+            if self.info.as_ref().and_then(TcpInfoSeries::due).is_some_and(|due| now >= due) {
+                self.sample(now, socket, host);
+            }
+        }
         match self.state {
             State::Connecting(socket) if self.time_limit().is_some_and(|limit| now >= limit) => {
                 self.errors.add("no connection was made within the flow's duration");
                 host.close(socket);
                 self.finish(now);
             }
-            State::Sending(socket) => self.send(now, socket, host),
+            State::Sending(socket) if self.time_limit().is_some_and(|limit| now >= limit) => {
+                self.end_half(now, socket, host);
+            }
             State::Lingering(socket, until) if now >= until => {
                 self.errors.add(format!("the peer did not end the connection within {LINGER}"));
                 host.close(socket);
@@ -220,6 +246,7 @@ impl App for TcpSource {
             (Event::Connected { socket }, State::Connecting(mine)) if socket == mine => {
                 self.from = host.addresses(socket).map(|(local, _)| local);
                 self.state = State::Sending(socket);
+                self.sample(now, socket, host);
                 self.send(now, socket, host);
             }
             (Event::Writable { socket }, State::Sending(mine)) if socket == mine => self.send(now, socket, host),
@@ -246,11 +273,13 @@ impl App for TcpSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        match self.state {
+        let end = match self.state {
             State::Connecting(_) | State::Sending(_) => self.time_limit(),
             State::Lingering(_, until) => Some(until),
             State::Idle | State::Done => None,
-        }
+        };
+        let sample = self.info.as_ref().and_then(TcpInfoSeries::due);
+        end.into_iter().chain(sample).min()
     }
 
     fn finished(&self) -> bool {
@@ -266,6 +295,8 @@ impl App for TcpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.bytes = self.taken;
+        row.tcp_info = self.info.as_ref().map(TcpInfoSeries::report);
+        row.errors.extend(self.info.as_ref().and_then(TcpInfoSeries::error).map(str::to_owned));
         AppReport { flows: vec![row] }.into_json()
     }
 }
@@ -330,6 +361,29 @@ mod tests {
         // A window of 64 KiB each round trip of 20 ms for 3 s, the handshake's excepted.
         assert_eq!(sent["bytes"], 149 * 65_536);
         assert!(sent["intervals"].get("packets").is_none());
+    }
+
+    #[test]
+    fn the_state_of_tcp_is_sampled_from_the_connection_to_its_end() {
+        let mut network = LoopNetwork::new(Duration::from_ms(10));
+        network.start(1, &sink());
+        let source = network.start(
+            0,
+            &app(json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 5002, "flow": 9, "interval_ps": SECOND,
+                        "duration_ps": SECOND, "info_interval_ps": SECOND / 10})),
+        );
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        let report = network.report(source);
+        let info = &report["flows"][0]["tcp_info"];
+        // Connected after 20 ms, then at the multiples of 100 ms until the duration and a round trip are over.
+        let at: Vec<u64> =
+            info["at_ps"].as_array().unwrap().iter().map(|at| at.as_u64().unwrap() * 100 / SECOND).collect();
+        assert_eq!(at, [2, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+        // This network's window is 64 KiB, whatever happens.
+        assert_eq!(info["cwnd_segments"], json!(vec![45; 11]));
+        assert_eq!(info["ssthresh_segments"][0], Value::Null);
+        assert_eq!(report["flows"][0]["errors"], json!([]));
+        assert_eq!(report["flows"][0]["end_ps"], SECOND);
     }
 
     #[test]

@@ -397,3 +397,21 @@ fn a_capture_sees_a_frame_leave_and_arrive_one_propagation_delay_apart() {
     let seen: Vec<_> = bench.hosts.captured.iter().map(|(port, way, at, _)| (*port, *way, at.as_ns())).collect();
     assert_eq!(seen, [(a, Way::Out, 990_400), (b, Way::In, 7_990_400)]);
 }
+
+#[test]
+fn a_bit_that_is_flipped_in_an_elided_payload_is_there_to_be_found() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let impair = twinnet_fabric::impair::ImpairConfig { corrupt: 1.0, ..Default::default() };
+    bench.join(a, b, &DirectionConfig { impair, ..Default::default() });
+    for _ in 0..20 {
+        bench.send(Time::ZERO, a, Frame { elided: 1000, ..frame(1, 2, 60) });
+    }
+    bench.finish(Time::from_ns(1));
+    for (_, _, arrived) in &bench.hosts.arrived {
+        let flipped: u32 =
+            arrived.bytes.iter().zip(frame(1, 2, 1060).bytes).map(|(found, sent)| (found ^ sent).count_ones()).sum();
+        assert_eq!((flipped, arrived.length()), (1, 1060));
+    }
+    assert_eq!(bench.hosts.arrived.len(), 20);
+}

@@ -125,6 +125,34 @@ fn a_stream_has_as_many_bytes_at_both_ends() {
 }
 
 #[test]
+fn the_state_of_tcp_is_sampled_where_it_is_asked_for() {
+    let Some(lab) = Lab::new() else { return };
+    lab.start("h2", json!({"kind": "tcp_sink", "port": 5002, "interval_ps": SECOND}));
+    let source = |info: Value| {
+        lab.start(
+            "h1",
+            json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002, "flow": 4, "interval_ps": SECOND,
+                               "duration_ps": SECOND / 2, "info_interval_ps": info}),
+        )
+    };
+    let (sampled, plain) = (source(json!(SECOND / 100)), source(Value::Null));
+    lab.wait(&[sampled, plain]);
+    assert!(lab.row(plain).get("tcp_info").is_none());
+    let info = lab.row(sampled)["tcp_info"].clone();
+    let numbers = |key: &str| -> Vec<u64> { info[key].as_array().unwrap().iter().filter_map(Value::as_u64).collect() };
+    let at = numbers("at_ps");
+    // Fifty are due; a busy machine leaves some out, never two in the same hundredth.
+    assert!((5..=60).contains(&at.len()), "{} samples", at.len());
+    assert!(at.windows(2).all(|pair| pair[1] * 100 / SECOND > pair[0] * 100 / SECOND));
+    let (windows, round_trips) = (numbers("cwnd_segments"), numbers("srtt_ps"));
+    assert_eq!((windows.len(), round_trips.len(), numbers("retransmits").len()), (at.len(), at.len(), at.len()));
+    assert_eq!(windows[0], 10, "the initial window of RFC 6928");
+    assert!(windows.iter().max() > Some(&10), "{windows:?}");
+    // A round trip was measured by the handshake already, and no pair of interfaces has one of a second.
+    assert!(round_trips.iter().all(|&round_trip| round_trip > 0 && round_trip < SECOND), "{round_trips:?}");
+}
+
+#[test]
 fn bytes_are_fetched_by_http() {
     let Some(lab) = Lab::new() else { return };
     let server = lab.start("h2", json!({"kind": "http_server", "port": 8080}));

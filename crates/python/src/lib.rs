@@ -1,5 +1,6 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod captures;
 mod flows;
 mod lab;
 mod units;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::captures::{analyze_capture, match_captures_at};
     #[pymodule_export]
     use super::flows::check_flow;
     #[pymodule_export]

@@ -24,8 +24,7 @@ impl VirtualLab {
     #[new]
     fn new(py: Python<'_>, network: &str) -> PyResult<Self> {
         py.detach(|| {
-            let described = read(network)?;
-            let spec = NetworkSpec::from_json(&described).map_err(core_error)?;
+            let spec = NetworkSpec::from_text(network).map_err(core_error)?;
             let open = |path: &str| Ok(Box::new(std::fs::File::create(path)?) as Box<dyn Write + Send>);
             let lab = twinnet_fabric::lab::VirtualLab::new(spec, Box::new(open)).map_err(core_error)?;
             Ok(Self(Mutex::new(lab)))

@@ -22,6 +22,9 @@ COMMANDS: dict[str, Entry] = {
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
+    "analyze": Entry(
+        "twinnet.cli.analyze_command", "analyze", "Read captures: conversations, throughput, RTP, TCP, delay and loss."
+    ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from twinnet.study.twin_table import twin_frame
 __all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
 
 _MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
+_MOST_APART = 6
 _HEAD = ("", "metric", "levels", "time", "wall", "virtual", "difference [interval]", "allowed", "KS (p)")
 
 
@@ -64,7 +66,7 @@ def _cells(one: TwinResult) -> list[str]:
     known = [sum(side) / len(side) for side in (one.wall, one.virtual) if side]
     scale = common_scale(known, one.unit)
     means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in (one.wall, one.virtual)]
-    allowed = "" if math.isnan(one.allowed) else f"{worded_value(one.allowed, one.unit, scale)} ({one.tolerance.text})"
+    allowed = "" if math.isnan(one.allowed) else worded_value(one.allowed, one.unit, scale)
     test = f"{one.test.statistic:.2f} ({worded_p(one.test.p_value)})" if one.test else ""
     return [
         f"{one.measurement}, {one.label}",
@@ -113,11 +115,18 @@ def print_twin(twin: Twin, console: Console) -> None:
         rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one)))
     console.print()
     console.print(rows)
-    for one in twin.results:
-        said = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
-        if said:
-            where = f"{one.measurement}, {one.label}, {worded_levels(one.levels)}, {worded_phase(one.phase)}"
-            console.print(Text(f"{where}: {said}.", style="dim"))
+    whys = Counter(f"{one.verdict}: {one.why}" for one in twin.results if one.why)
+    if whys:
+        console.print()
+    for why, count in whys.most_common():
+        console.print(Text(f"{count} {why}."))
+    # What differs before what cannot be told.
+    apart = [one for one in sorted(twin.results, key=lambda one: one.verdict != "differs") if apart_sentence(one)]
+    for one in apart[:_MOST_APART]:
+        where = f"{one.measurement}, {one.label}, {worded_levels(one.levels)}, {worded_phase(one.phase)}"
+        console.print(Text(f"{where}: {apart_sentence(one)}.", style="dim"))
+    if len(apart) > _MOST_APART:
+        console.print(Text(f"{len(apart) - _MOST_APART} more are apart in time; the page and --json tell where."))
 
 
 def twin_record(twin: Twin) -> dict[str, Any]:
@@ -186,8 +195,10 @@ def _table(twin: Twin) -> str:
     for one in twin.results:
         verdict = f"<span class='verdict {words[one.verdict]}'>{_MARKS[one.verdict][0]} {one.verdict}</span>"
         why = escape("; ".join(part for part in (one.why, apart_sentence(one)) if part))
-        rows.append([verdict, *map(escape, _cells(one)), why])
-    head = ["Verdict", *(title.capitalize() if title.islower() else title for title in _HEAD[1:]), "Why, and where"]
+        stated = one.tolerance.text if one.tolerance.stated else f"{one.tolerance.text} (default)"
+        rows.append([verdict, *map(escape, _cells(one)), escape(stated), why])
+    titles = (title.capitalize() if title.islower() else title for title in _HEAD[1:])
+    head = ["Verdict", *titles, "Tolerance", "Why, and where"]
     note = (
         "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval "
         "(Welch). They agree when the whole interval lies within what is allowed, and differ when it lies wholly "

@@ -275,10 +275,10 @@ class TwinSettings(_Strict):
     tolerance
         By measurement (`throughput`), or by measurement and protocol, flow or port (`throughput_udp`).
     default
-        For what is not named.
+        For what is not named; a share.
     """
 
-    tolerance: dict[str, str] = {}
+    tolerance: dict[str, Scalar] = {}
     default: str = "5 %"
 
 

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 from twinnet.errors import did_you_mean
 from twinnet.study.predicate import Names, parse_side
+from twinnet.study.quantity import Kind, parse_quantity
 from twinnet.study.specification import Measurement, StudySpecification
 
 __all__ = ["Tolerance", "Tolerances", "metric_name", "parse_tolerance"]
 
 _SHARE = re.compile(r"\s*(\d{1,4}(?:\.\d{1,6})?)\s*%\s*")
+_KINDS: dict[str, Kind] = {
+    "throughput": "rate",
+    "port_throughput": "rate",
+    "loss": "number",
+    "rtt": "duration",
+    "transfer_time": "duration",
+}
+_EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
 _PROTOCOLS = ("udp", "tcp", "http", "icmp")
 
 
@@ -47,8 +56,17 @@ def metric_name(measurement: str, label: str) -> str:
     return f"{measurement}_{label}"
 
 
-def parse_tolerance(text: str, names: Names, stated: bool) -> Tolerance:
+def parse_tolerance(text: str, names: Names, kind: Kind | None, stated: bool = True) -> Tolerance:
     """Read a tolerance: ``2 %``, ``0.01 * link_rate``, ``5 ms``, or both with ``or``: ``5 % or 1 Mbit``.
+
+    Parameters
+    ----------
+    text, names
+        The text, and the parameters that it may name.
+    kind
+        What an amount measures; `None` where only a share is allowed.
+    stated
+        Whether the study states it for one metric.
 
     Raises
     ------
@@ -61,6 +79,9 @@ def parse_tolerance(text: str, names: Names, stated: bool) -> Tolerance:
         if found is not None:
             share = max(share, float(found.group(1)) / 100)
             continue
+        if kind is None:
+            raise ValueError(f"{part!r} is not a share; the default is one, such as '5 %', for metrics of any unit")
+        _check_kind(part, kind)
         side = parse_side(part, names)
         if any(term.aggregate is not None for term in side):
             raise ValueError(f"{part!r} holds a measured quantity; a tolerance is made of numbers and parameters")
@@ -68,6 +89,16 @@ def parse_tolerance(text: str, names: Names, stated: bool) -> Tolerance:
     if share <= 0 and amount <= 0:
         raise ValueError(f"{text!r} allows no difference at all; write for example '2 %' or '5 % or 100 kbit'")
     return Tolerance(text, share, amount, stated)
+
+
+def _check_kind(part: str, kind: Kind) -> None:
+    """Refuse a plain quantity of another kind; what is computed from parameters is taken as it is."""
+    try:
+        given = parse_quantity(part)
+    except ValueError:
+        return
+    if given.kind not in (kind, "word"):
+        raise ValueError(f"{part!r} is a {given.kind}; this metric is a {kind}, such as {_EXAMPLES[kind]}")
 
 
 class Tolerances:
@@ -81,18 +112,18 @@ class Tolerances:
 
     def __init__(self, specification: StudySpecification, names: Names) -> None:
         settings = specification.twin
-        self.default = self._read("default", settings.default, names, False)
+        self.default = self._read("default", settings.default, names, None, False)
         known = _metric_names(specification.measurements, [entry.name for entry in specification.traffic])
         self.stated: dict[str, Tolerance] = {}
         for metric, text in settings.tolerance.items():
             if metric not in known:
                 raise ValueError(f"tolerance.{metric}", f"there is no such metric; {did_you_mean(metric, known)}")
-            self.stated[metric] = self._read(f"tolerance.{metric}", text, names, True)
+            self.stated[metric] = self._read(f"tolerance.{metric}", str(text), names, known[metric], True)
 
     @staticmethod
-    def _read(key: str, text: str, names: Names, stated: bool) -> Tolerance:
+    def _read(key: str, text: str, names: Names, kind: Kind | None, stated: bool) -> Tolerance:
         try:
-            return parse_tolerance(text, names, stated)
+            return parse_tolerance(text, names, kind, stated)
         except ValueError as error:
             raise ValueError(key, str(error)) from None
 
@@ -102,9 +133,11 @@ class Tolerances:
         return own or self.stated.get(measurement) or self.default
 
 
-def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -> set[str]:
-    known = set(measurements)
+def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -> dict[str, Kind]:
+    """Every metric that a tolerance can be stated for, with what it measures."""
+    known: dict[str, Kind] = {}
     for name, measurement in measurements.items():
         labels = measurement.ports or (traffic if measurement.per == "flow" else _PROTOCOLS)
-        known |= {metric_name(name, label) for label in labels}
+        kind = _KINDS[measurement.of]
+        known |= {name: kind, **{metric_name(name, label): kind for label in labels}}
     return known

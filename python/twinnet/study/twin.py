@@ -26,6 +26,7 @@ __all__ = ["Agreement", "Twin", "TwinResult", "study_on"]
 Agreement = Literal["agrees", "differs", "cannot tell"]
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
+_OVERLOADED_SENDER = "could not keep up"
 _WORST = ("valid", "doubtful", "invalid")
 
 
@@ -158,7 +159,7 @@ class Twin:
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
         unit = unit_of(self.study.specification.measurements[name])
-        emulation = max((run.run.verdict for run in wall_runs), key=_WORST.index, default="missing")
+        emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
         difference = (
             welch_interval(wall, virtual, level)
             if wall and virtual
@@ -200,6 +201,13 @@ class Twin:
         inside = (starts[:count] >= phase[0] - slack_s) & (starts[:count] + interval_s <= phase[1] + slack_s)
         chosen: list[list[Vector]] = [[row[:count][inside] for row in rows] for rows in (of_wall, of_virtual)]
         return starts[:count][inside], chosen[0], chosen[1]
+
+
+def _emulation(run: RunTables) -> str:
+    """The fidelity verdict of a wall clock's run; doubtful at best when its senders could not keep up, for then the
+    machine, and no model, decided what was sent."""
+    slow = run.flows["errors"].drop_nulls().str.contains(_OVERLOADED_SENDER, literal=True).any()
+    return "doubtful" if slow and run.run.verdict == "valid" else run.run.verdict
 
 
 def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> list[float]:

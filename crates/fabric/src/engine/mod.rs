@@ -448,6 +448,10 @@ impl Fabric {
             return;
         }
         if let Feed::Queue(queue) = &mut line.feed {
+            if line.busy_until <= now && line.rest.is_none() && queue.lets_pass(&frame) {
+                self.send(port, frame, world);
+                return;
+            }
             queue.enqueue(frame, now, &mut CountDrops(&mut line.counters));
             self.something_waits(port, world);
         }
@@ -486,33 +490,41 @@ impl Fabric {
                     pulled => pulled,
                 },
             };
-            let Some(mut frame) = next else {
+            let Some(frame) = next else {
                 self.wait_for_queue(port);
                 return false;
             };
-            let Some(rate) = line.config.rate_bps else {
-                budget.spend(&frame);
-                self.depart(port, frame, now, world);
-                continue;
-            };
-            let at_once = line.frames_at_once(&frame, rate);
-            if let Some(front) = frame.split_front(at_once) {
-                line.rest = Some(std::mem::replace(&mut frame, front));
+            budget.spend(&frame);
+            if !self.send(port, frame, world) {
+                return false;
             }
-            let wire_bytes = frame.wire_bytes(line.config.framing);
-            let gap_bytes = line.config.framing.gap_bytes();
-            line.busy_until = now + rate.serialise(wire_bytes);
-            let last_bit = now + rate.serialise(wire_bytes - gap_bytes);
-            let busy_until = line.busy_until;
-            self.depart(port, frame, last_bit, world);
-            let Some(line) = self.directions[port as usize].as_mut() else { return false };
-            if line.has_waiting(|| waits(&self.nodes, &self.ports, port)) {
-                line.departure_at = Some(busy_until);
-                self.events.push(busy_until, Class::Departure, port);
-            }
-            return false;
         }
         true
+    }
+
+    /// The serialiser of `port` is idle and begins `frame`. Returns whether it is idle still, having no line rate.
+    fn send(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) -> bool {
+        let now = self.now;
+        let Some(line) = self.directions[port as usize].as_mut() else { return false };
+        let Some(rate) = line.config.rate_bps else {
+            self.depart(port, frame, now, world);
+            return true;
+        };
+        let at_once = line.frames_at_once(&frame, rate);
+        if let Some(front) = frame.split_front(at_once) {
+            line.rest = Some(std::mem::replace(&mut frame, front));
+        }
+        let wire_bytes = frame.wire_bytes(line.config.framing);
+        let busy_until = now + rate.serialise(wire_bytes);
+        line.busy_until = busy_until;
+        let last_bit = now + rate.serialise(wire_bytes - line.config.framing.gap_bytes());
+        self.depart(port, frame, last_bit, world);
+        let Some(line) = self.directions[port as usize].as_mut() else { return false };
+        if line.has_waiting(|| waits(&self.nodes, &self.ports, port)) {
+            line.departure_at = Some(busy_until);
+            self.events.push(busy_until, Class::Departure, port);
+        }
+        false
     }
 
     /// A queue that gave nothing may give something later without a further frame: remembers when.
@@ -740,7 +752,10 @@ fn longest(frame: &Frame) -> u64 {
 #[allow(clippy::cast_possible_truncation)]
 fn flip_bit(frame: &mut Frame, random: u64) {
     let bit = random % (frame.length().max(1) * 8);
-    // A bit in the elided part changes nothing that is stored: only the count tells.
+    // A byte that was elided, a zero, is stored from now on with those before it: its receiver must find that it is wrong.
+    let missing = ((bit / 8 + 1).saturating_sub(frame.bytes.len() as u64) as u32).min(frame.elided);
+    frame.bytes.resize(frame.bytes.len() + missing as usize, 0);
+    frame.elided -= missing;
     if let Some(byte) = frame.bytes.get_mut((bit / 8) as usize) {
         *byte ^= 1 << (bit % 8);
     }

@@ -16,7 +16,7 @@ use super::stack::{Stack, Turn};
 const MOST_REMEMBERED: usize = 4096;
 
 /// The ways to destinations that were forwarded to lately. Never iterated.
-pub(super) type ForwardCache = FxHashMap<IpAddr, Path>;
+pub(super) type ForwardCache = FxHashMap<IpAddr, Box<Path>>;
 
 impl Stack {
     /// Sends a packet on that is for another host.
@@ -47,7 +47,7 @@ impl Stack {
             let pieces = fragments::cut_v4(&frame, path.mtu);
             turn.pool.recycle(frame);
             for piece in pieces {
-                self.transmit(piece, &path, Charge::NONE, turn);
+                self.transmit(Box::new(piece), &path, Charge::NONE, turn);
             }
         } else {
             self.transmit(frame, &path, Charge::NONE, turn);
@@ -56,7 +56,7 @@ impl Stack {
     }
 
     /// The way on for `packet`, taken out of the cache when it is there.
-    fn path_onward(&mut self, packet: &Packet, turn: &mut Turn<'_>) -> Option<Path> {
+    fn path_onward(&mut self, packet: &Packet, turn: &mut Turn<'_>) -> Option<Box<Path>> {
         let remembered = self.forward_cache.as_mut().and_then(|cache| cache.remove(&packet.destination));
         if let Some(path) = remembered.filter(|path| self.holds(path, turn.now)) {
             return Some(path);
@@ -66,10 +66,10 @@ impl Stack {
             IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
         };
         let path = self.path(Some(source), packet.destination, packet.protocol, None, turn.now).ok()?;
-        (path.interface != LOOPBACK).then_some(path)
+        (path.interface != LOOPBACK).then(|| Box::new(path))
     }
 
-    fn keep_path_onward(&mut self, packet: &Packet, path: Path) {
+    fn keep_path_onward(&mut self, packet: &Packet, path: Box<Path>) {
         let cache = self.forward_cache.get_or_insert_default();
         if cache.len() >= MOST_REMEMBERED {
             cache.clear();

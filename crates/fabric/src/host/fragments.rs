@@ -236,7 +236,7 @@ fn slice(frame: &Frame, header: usize, from: usize, to: usize) -> (&[u8], u32) {
 
 /// Cuts an IPv4 packet into pieces of at most `mtu` bytes, which may themselves be fragments of a longer one. None when the MTU has no
 /// room for eight bytes of payload.
-pub(super) fn cut_v4(frame: &Frame, mtu: u32) -> Vec<Box<Frame>> {
+pub(super) fn cut_v4(frame: &Frame, mtu: u32) -> Vec<Frame> {
     let Some(&first) = frame.bytes.get(L3) else { return Vec::new() };
     let header = L3 + usize::from(first & 0x0f) * 4;
     let room = (mtu as usize + L3).saturating_sub(header) / 8 * 8;
@@ -262,14 +262,14 @@ pub(super) fn cut_v4(frame: &Frame, mtu: u32) -> Vec<Box<Frame>> {
         ip[10..12].fill(0);
         let sum = checksum::checksum(ip);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
-        pieces.push(Box::new(piece));
+        pieces.push(piece);
         from = to;
     }
     pieces
 }
 
 /// Cuts an IPv6 packet without extension headers into pieces of at most `mtu` bytes.
-pub(super) fn cut_v6(frame: &Frame, mtu: u32, identification: u32) -> Vec<Box<Frame>> {
+pub(super) fn cut_v6(frame: &Frame, mtu: u32, identification: u32) -> Vec<Frame> {
     /// Next header: fragment header.
     const FRAGMENT: u8 = 44;
     let room = (mtu as usize).saturating_sub(V6_HEADERS - L3 + 8) / 8 * 8;
@@ -290,7 +290,7 @@ pub(super) fn cut_v6(frame: &Frame, mtu: u32, identification: u32) -> Vec<Box<Fr
         piece.bytes.extend_from_slice(&place.to_be_bytes());
         piece.bytes.extend_from_slice(&identification.to_be_bytes());
         piece.bytes.extend_from_slice(stored);
-        pieces.push(Box::new(piece));
+        pieces.push(piece);
         from = to;
     }
     pieces

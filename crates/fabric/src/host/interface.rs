@@ -9,8 +9,8 @@ use crate::lab::network::Prefix;
 
 /// Frames that wait at an interface; more are dropped (Linux's `txqueuelen` of an Ethernet device).
 pub(super) const QUEUE_FRAMES: usize = 1000;
-/// Largest packet on the loopback, as Linux has it.
-pub(super) const LOOPBACK_MTU: u32 = 65_536;
+/// Largest packet on the loopback: the longest that IPv4 can say (Linux has 65,536 there, and sends no longer ones either).
+pub(super) const LOOPBACK_MTU: u32 = 65_535;
 /// The loopback's number among the interfaces.
 pub(super) const LOOPBACK: u16 = u16::MAX;
 

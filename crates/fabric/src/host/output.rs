@@ -53,7 +53,7 @@ impl Stack {
             self.credit(charge);
         }
         for (place, piece) in pieces.into_iter().enumerate() {
-            self.transmit(piece, path, if place == last { charge } else { Charge::NONE }, turn);
+            self.transmit(Box::new(piece), path, if place == last { charge } else { Charge::NONE }, turn);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The kernel parameters that a model host understands.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -73,15 +74,20 @@ impl Parameters {
     ///
     /// # Errors
     /// For a parameter that a model does not know, or a value that it cannot have.
-    pub(super) fn of(described: &HostSpec) -> Result<Self, LabError> {
-        let mut parameters = Self {
-            forwarding_v4: described.forwarding,
-            forwarding_v6: described.forwarding,
-            hop_limit: 64,
-            tcp: TcpConfig::default(),
-        };
+    pub(super) fn of(described: &HostSpec) -> Result<Arc<Self>, LabError> {
+        /// Most hosts have the same, and there may be very many.
+        static PLAIN: OnceLock<Arc<Parameters>> = OnceLock::new();
+        let plain = PLAIN.get_or_init(|| {
+            let tcp = TcpConfig::default();
+            Arc::new(Self { forwarding_v4: false, forwarding_v6: false, hop_limit: 64, tcp })
+        });
+        if described.sysctls.is_empty() && !described.forwarding {
+            return Ok(Arc::clone(plain));
+        }
+        let mut parameters = Self::clone(plain);
+        (parameters.forwarding_v4, parameters.forwarding_v6) = (described.forwarding, described.forwarding);
         parameters.set_all(&described.name, &described.sysctls)?;
-        Ok(parameters)
+        Ok(Arc::new(parameters))
     }
 
     fn set_all(&mut self, host: &str, given: &BTreeMap<String, Value>) -> Result<(), LabError> {
@@ -111,7 +117,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parameters(given: &[(&str, Value)]) -> Result<Parameters, LabError> {
+    fn parameters(given: &[(&str, Value)]) -> Result<Arc<Parameters>, LabError> {
         let described = HostSpec {
             name: "h1".to_owned(),
             model: true,

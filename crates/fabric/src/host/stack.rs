@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use rand::Rng as _;
 use twinnet_apps::HostError;
@@ -99,16 +100,16 @@ pub(super) struct Stack {
     pub(super) routes: Routes,
     pub(super) neighbours: Neighbours,
     pub(super) neighbour_alarm: Alarm,
-    pub(super) static_neighbours: Option<std::sync::Arc<StaticNeighbours>>,
+    pub(super) static_neighbours: Option<Arc<StaticNeighbours>>,
     /// Changes whenever a path that was worked out may not hold any longer.
     pub(super) epoch: u32,
-    pub(super) parameters: Box<Parameters>,
+    pub(super) parameters: Arc<Parameters>,
     pub(super) sockets: Sockets,
-    pub(super) tcp: TcpTable,
+    pub(super) tcp: Option<Box<TcpTable>>,
     pub(super) timers: Timers,
     /// What apps must be told.
     pub(super) events: VecDeque<Told>,
-    looped: Loop,
+    looped: Option<Box<Loop>>,
     pub(super) reassembly: Option<Box<Reassembly>>,
     pub(super) error_limits: Option<Box<ErrorLimits>>,
     pub(super) path_mtus: Option<Box<PathMtus>>,
@@ -126,7 +127,7 @@ impl Stack {
         interfaces: Box<[Interface]>,
         addresses: Box<[IpAddr]>,
         routes: Routes,
-        parameters: Parameters,
+        parameters: Arc<Parameters>,
         mut random: Rng,
     ) -> Self {
         #[allow(clippy::cast_possible_truncation)]
@@ -140,12 +141,12 @@ impl Stack {
             neighbour_alarm: Alarm::default(),
             static_neighbours: None,
             epoch: 0,
-            parameters: Box::new(parameters),
+            parameters,
             sockets: Sockets::default(),
-            tcp: TcpTable::default(),
+            tcp: None,
             timers: Timers::default(),
             events: VecDeque::new(),
-            looped: Loop::default(),
+            looped: None,
             reassembly: None,
             error_limits: None,
             path_mtus: None,
@@ -316,19 +317,21 @@ impl Stack {
         self.credit(charge);
         let rate = Rate::from_bps(LOOPBACK_BPS);
         let busy = rate.map_or(Duration::ZERO, |rate| rate.serialise(frame.length()));
-        self.looped.free_at = self.looped.free_at.max(now) + busy;
-        let at = self.looped.free_at + LOOPBACK_DELAY;
-        self.looped.frames.push_back((at, frame));
-        self.looped.alarm.set(Some(at), Owner::Loopback, &mut self.timers);
+        let looped = self.looped.get_or_insert_default();
+        looped.free_at = looped.free_at.max(now) + busy;
+        let at = looped.free_at + LOOPBACK_DELAY;
+        looped.frames.push_back((at, frame));
+        looped.alarm.set(Some(at), Owner::Loopback, &mut self.timers);
     }
 
     /// The loopback's timer: a frame that has come around, if one is due.
     pub(super) fn looped_frame(&mut self, rung: Time, now: Time) -> Option<Box<Frame>> {
-        self.looped.alarm.rings(rung);
-        let due = self.looped.frames.front().is_some_and(|(at, _)| *at <= now);
-        let frame = if due { self.looped.frames.pop_front().map(|(_, frame)| frame) } else { None };
-        let next = self.looped.frames.front().map(|(at, _)| *at);
-        self.looped.alarm.set(next, Owner::Loopback, &mut self.timers);
+        let looped = self.looped.as_mut()?;
+        looped.alarm.rings(rung);
+        let due = looped.frames.front().is_some_and(|(at, _)| *at <= now);
+        let frame = if due { looped.frames.pop_front().map(|(_, frame)| frame) } else { None };
+        let next = looped.frames.front().map(|(at, _)| *at);
+        looped.alarm.set(next, Owner::Loopback, &mut self.timers);
         frame
     }
 

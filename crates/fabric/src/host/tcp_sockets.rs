@@ -70,7 +70,7 @@ pub(super) struct TcpTable {
 impl Stack {
     /// Listens on `port`.
     pub(super) fn tcp_listen(&mut self, app: u32, port: u16, v6: bool) -> Result<u32, HostError> {
-        let is_free = |stack: &Self, port: u16| !stack.tcp.listeners.contains_key(&(v6, port));
+        let is_free = |stack: &Self, port: u16| stack.listener_on(v6, port).is_none();
         let port = match port {
             0 => self.free_port(is_free),
             given => Some(given).filter(|port| is_free(self, *port)),
@@ -78,7 +78,7 @@ impl Stack {
         .ok_or(HostError::AddressInUse(any_address(v6, port)))?;
         let listener = Listener { port, v6, algorithm: None, half_open: 0 };
         let number = self.open(Socket { app, closed: false, kind: Kind::Listener(Box::new(listener)) })?;
-        self.tcp.listeners.insert((v6, port), number);
+        self.tcp.get_or_insert_default().listeners.insert((v6, port), number);
         Ok(number)
     }
 
@@ -88,8 +88,8 @@ impl Stack {
         let source = path.source;
         let port = self
             .free_port(|stack, port| {
-                !stack.tcp.connections.contains_key(&(SocketAddr::new(source, port), to))
-                    && !stack.tcp.listeners.contains_key(&(to.is_ipv6(), port))
+                stack.connection_between(SocketAddr::new(source, port), to).is_none()
+                    && stack.listener_on(to.is_ipv6(), port).is_none()
             })
             .ok_or(HostError::AddressInUse(any_address(to.is_ipv6(), 0)))?;
         let local = SocketAddr::new(source, port);
@@ -126,8 +126,18 @@ impl Stack {
             identification,
         };
         let number = self.open(Socket { app, closed: false, kind: Kind::Tcp(Box::new(tcp)) })?;
-        self.tcp.connections.insert(addresses, number);
+        self.tcp.get_or_insert_default().connections.insert(addresses, number);
         Ok(number)
+    }
+
+    /// Number of the connection between our address `local` and `peer`.
+    fn connection_between(&self, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
+        self.tcp.as_ref()?.connections.get(&(local, peer)).copied()
+    }
+
+    /// Number of the listener on `port`.
+    fn listener_on(&self, v6: bool, port: u16) -> Option<u32> {
+        self.tcp.as_ref()?.listeners.get(&(v6, port)).copied()
     }
 
     /// The connection `number`.
@@ -142,19 +152,19 @@ impl Stack {
     pub(super) fn mark_unserved(&mut self, number: u32) {
         if let Some(tcp) = self.tcp(number) {
             if !std::mem::replace(&mut tcp.unserved, true) {
-                self.tcp.unserved.push_back(number);
+                self.tcp.get_or_insert_default().unserved.push_back(number);
             }
         }
     }
 
     /// The next connection that was marked.
     pub(super) fn next_unserved(&mut self) -> Option<u32> {
-        self.tcp.unserved.pop_front()
+        self.tcp.as_mut()?.unserved.pop_front()
     }
 
     /// Whether any is marked.
     pub(super) fn has_unserved(&self) -> bool {
-        !self.tcp.unserved.is_empty()
+        self.tcp.as_ref().is_some_and(|table| !table.unserved.is_empty())
     }
 
     /// Sends what the connection wants to send, notes what its app must be told, and keeps its timer.
@@ -275,8 +285,8 @@ impl Stack {
 
     /// A connection has come to its end: its addresses are free, and its socket too when the app has closed it.
     fn forget_connection(&mut self, number: u32, addresses: (SocketAddr, SocketAddr)) {
-        if self.tcp.connections.get(&addresses) == Some(&number) {
-            self.tcp.connections.remove(&addresses);
+        if self.connection_between(addresses.0, addresses.1) == Some(number) {
+            self.tcp.get_or_insert_default().connections.remove(&addresses);
         }
         if self.sockets.get(number).is_some_and(|socket| socket.closed) {
             if let Some(place) = self.sockets.place_of(number) {
@@ -303,7 +313,7 @@ impl Stack {
     pub(super) fn listener_close(&mut self, number: u32, now: Time) {
         let Some(place) = self.sockets.place_of(number) else { return };
         let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.remove(place) else { return };
-        self.tcp.listeners.remove(&(listener.v6, listener.port));
+        self.tcp.get_or_insert_default().listeners.remove(&(listener.v6, listener.port));
         let unheard: Vec<u32> = self
             .sockets
             .places()
@@ -359,7 +369,7 @@ impl Stack {
             elided: (packet.length - header.header_length() - payload.len()) as u32,
             congestion_experienced: packet.traffic_class & 3 == CONGESTION_EXPERIENCED,
         };
-        if let Some(number) = self.tcp.connections.get(&(local, peer)).copied() {
+        if let Some(number) = self.connection_between(local, peer) {
             if let Some(tcp) = self.tcp(number) {
                 tcp.connection.receive(&segment, turn.now);
             }
@@ -380,7 +390,7 @@ impl Stack {
         turn: &mut Turn<'_>,
     ) {
         let opening = segment.flags.has(Flags::SYN) && segment.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0;
-        let listener = self.tcp.listeners.get(&(local.is_ipv6(), local.port())).copied();
+        let listener = self.listener_on(local.is_ipv6(), local.port());
         let Some(number) = listener.filter(|_| opening) else {
             self.counters.unwanted += 1;
             return self.reset_stranger(packet, local, peer, segment, turn);
@@ -444,7 +454,7 @@ impl Stack {
 
     /// ICMP, or silence on the last link, says that `peer` cannot be reached from `local`.
     pub(super) fn tcp_unreachable(&mut self, local: SocketAddr, peer: SocketAddr, now: Time) {
-        if let Some(number) = self.tcp.connections.get(&(local, peer)).copied() {
+        if let Some(number) = self.connection_between(local, peer) {
             if let Some(tcp) = self.tcp(number) {
                 tcp.connection.unreachable(now);
             }
@@ -454,7 +464,7 @@ impl Stack {
 
     /// ICMP says that packets from `local` to `peer` may have at most `mtu` bytes.
     pub(super) fn tcp_packet_too_big(&mut self, local: SocketAddr, peer: SocketAddr, mtu: u32, now: Time) {
-        if let Some(number) = self.tcp.connections.get(&(local, peer)).copied() {
+        if let Some(number) = self.connection_between(local, peer) {
             if let Some(tcp) = self.tcp(number) {
                 tcp.connection.packet_too_big(mtu, now);
             }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use rand::Rng as _;
-use twinnet_apps::{Chunk, Host, HostError, SocketId};
+use twinnet_apps::{Chunk, Host, HostError, SocketId, TcpInfo};
 
 use super::sockets::{any_address, Kind, Socket};
 use super::stack::{Stack, Turn};
@@ -91,6 +91,16 @@ impl Host for HostView<'_, '_> {
         let discarded = self.connection(socket)?.discard(most, now);
         self.stack.mark_unserved(socket.0);
         discarded
+    }
+
+    fn tcp_info(&mut self, socket: SocketId) -> Option<TcpInfo> {
+        let told = self.connection(socket).ok()?.info();
+        Some(TcpInfo {
+            congestion_window: told.congestion_window,
+            slow_start_threshold: Some(told.slow_start_threshold).filter(|threshold| *threshold != u32::MAX),
+            smoothed_round_trip: told.round_trip,
+            retransmitted: told.retransmitted,
+        })
     }
 
     fn tcp_finish(&mut self, socket: SocketId) {

@@ -1,13 +1,16 @@
 //! From the description of a network to a fabric that stands ready.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde_json::Value;
 use twinnet_units::Time;
 
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
-use crate::host::ModelHost;
+use crate::host::{ModelHost, StaticNeighbours};
+use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
 use crate::switch::{FailMode, Switch, SwitchConfig};
 use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
@@ -56,11 +59,13 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
     let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
     let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
+    let neighbours = spec.static_neighbours.then(|| Arc::new(static_neighbours(&spec)));
     for (node, mtus) in spec.nodes.iter().zip(&mtus) {
         match node {
             NodeSpec::Host(host) => {
                 let model = host.model || bodies == Bodies::Models;
-                add_host(&mut assembly, host, model.then_some(mtus), spec.seed, &mut queues)?;
+                let model = model.then(|| model_host(host, mtus, spec.seed, neighbours.as_ref())).transpose()?;
+                add_host(&mut assembly, host, model, &mut queues)?;
             }
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
@@ -111,17 +116,49 @@ fn mtus(spec: &NetworkSpec) -> Vec<Vec<u32>> {
     mtus
 }
 
-/// Adds a host; a model when `model` tells the MTUs of its interfaces.
+/// The hardware addresses of all interfaces with addresses. One that several interfaces have must be asked for.
+fn static_neighbours(spec: &NetworkSpec) -> StaticNeighbours {
+    let mut owners: HashMap<IpAddr, Option<[u8; 6]>> = HashMap::new();
+    for node in &spec.nodes {
+        let NodeSpec::Host(host) = node else { continue };
+        for port in &host.ports {
+            for prefix in &port.addresses {
+                owners.entry(prefix.address).and_modify(|mac| *mac = None).or_insert(Some(port.mac.0));
+            }
+        }
+    }
+    let mut known = StaticNeighbours::default();
+    for (address, mac) in owners {
+        if let Some(mac) = mac {
+            known.insert(address, mac);
+        }
+    }
+    known
+}
+
+fn model_host(
+    host: &HostSpec,
+    mtus: &[u32],
+    seed: u64,
+    neighbours: Option<&Arc<StaticNeighbours>>,
+) -> Result<ModelHost, LabError> {
+    let mut model = ModelHost::new(host, mtus, seed)?;
+    if let Some(known) = neighbours {
+        model.use_static_neighbours(Arc::clone(known));
+    }
+    Ok(model)
+}
+
+/// Adds a host; a real one where there is no model of it.
 fn add_host(
     assembly: &mut Assembly,
     host: &HostSpec,
-    model: Option<&Vec<u32>>,
-    seed: u64,
+    model: Option<ModelHost>,
     queues: &mut Vec<Option<QueueConfig>>,
 ) -> Result<(), LabError> {
     let node = match model {
         None => assembly.fabric.add_host(),
-        Some(mtus) => assembly.fabric.add_model(ModelHost::new(host, mtus, seed)?),
+        Some(model) => assembly.fabric.add_model(model),
     };
     assembly.names.nodes.insert(host.name.clone(), node);
     let mut ports = Vec::with_capacity(host.ports.len());
@@ -194,6 +231,18 @@ pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, L
 
 /// Reads what a link does in the direction that `name` sends into.
 fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, LabError> {
+    if described.jitter.is_none() && described.loss.is_none() {
+        // Nearly every link of a large network: nothing of it is still to be read.
+        let impair = ImpairConfig {
+            jitter: None,
+            reorder: described.reorder,
+            loss: None,
+            duplicate: described.duplicate,
+            corrupt: described.corrupt,
+        };
+        let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
+        return Ok(DirectionConfig { rate_bps, framing, delay_ps, impair });
+    }
     let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
     serde_json::from_value(value).map_err(|error| bad_direction(name, &error))
 }

@@ -122,13 +122,23 @@ impl ModelApps {
     /// # Errors
     /// `UnknownApp`.
     pub fn all_finished(&self, at: &RunningNetwork, apps: &[u32]) -> Result<bool, LabError> {
-        for &number in apps {
-            let node = self.known(number)?.node;
-            if at.fabric.model(node).and_then(|host| host.app_finished(number)) == Some(false) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        self.check_known(apps)?;
+        Ok(apps.iter().all(|number| self.has_finished(at, *number)))
+    }
+
+    /// Checks that all of `apps` were started here.
+    ///
+    /// # Errors
+    /// `UnknownApp`.
+    pub fn check_known(&self, apps: &[u32]) -> Result<(), LabError> {
+        apps.iter().try_for_each(|number| self.known(*number).map(|_| ()))
+    }
+
+    /// Whether the app has finished; one that is not known has nothing left to do.
+    #[must_use]
+    pub fn has_finished(&self, at: &RunningNetwork, number: u32) -> bool {
+        let host = self.known(number).ok().and_then(|placed| at.fabric.model(placed.node));
+        host.and_then(|host| host.app_finished(number)) != Some(false)
     }
 
     fn number(&self, place: usize) -> u32 {

@@ -24,6 +24,9 @@ const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
 const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
 
+/// What a network's description can have.
+const KEYS: [&str; 5] = ["seed", "nodes", "links", "schedule", "static_neighbours"];
+
 /// A whole network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +42,9 @@ pub struct NetworkSpec {
     /// Changes at given times; read by the fabric.
     #[serde(default)]
     pub schedule: Vec<Value>,
+    /// Whether model hosts know each other's hardware addresses beforehand, and need not ask.
+    #[serde(default)]
+    pub static_neighbours: bool,
 }
 
 /// A node of the network.
@@ -409,6 +415,22 @@ impl NodeSpec {
 }
 
 impl NetworkSpec {
+    /// Reads and checks a network written as JSON.
+    ///
+    /// # Errors
+    /// `BadRequest` for a text that is not JSON; otherwise as [`NetworkSpec::from_json`].
+    pub fn from_text(text: &str) -> Result<Self, LabError> {
+        // A sound network is read without the detour over a tree of values, which takes several times its memory; only a
+        // refusal needs that tree, to tell the place.
+        if let Ok(spec) = serde_json::from_str::<Self>(text) {
+            spec.check()?;
+            return Ok(spec);
+        }
+        let value = serde_json::from_str(text)
+            .map_err(|error| LabError::new("BadRequest", format!("the network is not JSON: {error}"), ""))?;
+        Self::from_json(&value)
+    }
+
     /// Reads and checks a network.
     ///
     /// # Errors
@@ -417,17 +439,17 @@ impl NetworkSpec {
         let Value::Object(fields) = value else {
             return Err(invalid("the network is not an object".to_owned()));
         };
-        if let Some(unknown) = fields.keys().find(|key| !["seed", "nodes", "links", "schedule"].contains(&key.as_str()))
-        {
-            return Err(invalid(format!(
-                "the network has the unknown key {unknown:?}; known are seed, nodes, links, schedule"
-            )));
+        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(invalid(format!("the network has the unknown key {unknown:?}; known are {}", KEYS.join(", "))));
         }
         let spec = Self {
             seed: fields.get("seed").map_or(Ok(0), |seed| read(seed, "seed"))?,
             nodes: read_each(fields.get("nodes"), "nodes")?,
             links: read_each(fields.get("links"), "links")?,
             schedule: read_each(fields.get("schedule"), "schedule")?,
+            static_neighbours: fields
+                .get("static_neighbours")
+                .map_or(Ok(false), |given| read(given, "static_neighbours"))?,
         };
         spec.check()?;
         Ok(spec)
@@ -689,6 +711,19 @@ mod tests {
         assert_eq!(spec, again);
         let rate = Rate::from_bps(1_000_000_000);
         assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
+    }
+
+    #[test]
+    fn a_text_is_read_as_its_value_is_and_refused_in_the_same_words() {
+        let text = two_hosts().to_string();
+        assert_eq!(NetworkSpec::from_text(&text).unwrap(), NetworkSpec::from_json(&two_hosts()).unwrap());
+        let coloured = text.replace("\"mac\"", "\"colour\":1,\"mac\"");
+        let refused = NetworkSpec::from_text(&coloured).unwrap_err();
+        assert!(refused.message.starts_with("nodes[0]: unknown field `colour`"), "{}", refused.message);
+        let twice = NetworkSpec::from_text(&text.replace("\"s1\"", "\"h1\"")).unwrap_err();
+        assert_eq!(twice.message, "nodes[1]: the name \"h1\" is taken by an earlier node");
+        assert_eq!(NetworkSpec::from_text("{").unwrap_err().name, "BadRequest");
+        assert_eq!(NetworkSpec::from_text("{}").unwrap().nodes, []);
     }
 
     #[test]

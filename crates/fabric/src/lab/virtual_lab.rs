@@ -121,11 +121,16 @@ impl VirtualLab {
 
     /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
     fn wait(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        let apps = app_numbers(body)?;
+        let mut left_to_finish = app_numbers(body)?;
+        self.apps.check_known(&left_to_finish)?;
         let until = optional_number(body, "until_ps")?.map(moment).transpose()?;
         let mut paused = false;
         let finished = loop {
-            if self.apps.all_finished(&self.network, &apps)? {
+            // What has finished stays so: each app is looked at once, however many there are.
+            while left_to_finish.last().is_some_and(|app| self.apps.has_finished(&self.network, *app)) {
+                left_to_finish.pop();
+            }
+            if left_to_finish.is_empty() {
                 break true;
             }
             let ended = self.network.fabric.finished_apps();

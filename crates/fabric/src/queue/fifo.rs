@@ -52,6 +52,10 @@ impl QueueDiscipline for Fifo {
         drops.dropped(frame, DropReason::Overlimit);
     }
 
+    fn lets_pass(&self, frame: &Frame) -> bool {
+        self.queue.is_empty() && frame.frames() <= self.limit.frames && frame.link_bytes() <= self.limit.bytes
+    }
+
     fn dequeue(&mut self, _now: Time, _drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         let frame = self.queue.pop_front()?;
         self.backlog.frames -= frame.frames();

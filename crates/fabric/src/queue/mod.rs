@@ -83,6 +83,11 @@ pub trait QueueDiscipline: Send {
     /// What waits, over all classes.
     fn backlog(&self) -> Backlog;
 
+    /// Whether `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in then.
+    fn lets_pass(&self, _frame: &Frame) -> bool {
+        false
+    }
+
     /// Whether nothing waits.
     fn is_empty(&self) -> bool {
         self.backlog().frames == 0

@@ -8,7 +8,7 @@ use libc::c_int;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
-use twinnet_apps::{Chunk, Host, HostError, SocketId};
+use twinnet_apps::{Chunk, Host, HostError, SocketId, TcpInfo};
 
 use super::datagrams::{self, Buffers, Flushed, SendQueue};
 use super::icmp;
@@ -469,6 +469,14 @@ impl Host for HostView<'_> {
 
     fn addresses(&self, socket: SocketId) -> Option<(SocketAddr, SocketAddr)> {
         self.sockets.table.get(&socket.0).filter(|entry| entry.app == self.app)?.addresses
+    }
+
+    fn tcp_info(&mut self, socket: SocketId) -> Option<TcpInfo> {
+        let entry = self.mine(socket).ok()?;
+        if !matches!(entry.kind, Kind::Stream { .. }) {
+            return None;
+        }
+        system::tcp_info(entry.fd.as_fd()).ok()
     }
 
     fn close(&mut self, socket: SocketId) {

@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
-use twinnet_apps::HostError;
+use twinnet_apps::{HostError, TcpInfo};
+use twinnet_units::Duration;
 
 /// Turns the C convention (negative and `errno`) into a result.
 pub fn check(result: c_int) -> io::Result<c_int> {
@@ -118,6 +119,25 @@ pub fn pending_error(fd: BorrowedFd<'_>) -> Option<io::Error> {
         Err(error) => Some(error),
         Ok(_) => (error != 0).then(|| io::Error::from_raw_os_error(error)),
     }
+}
+
+/// What the kernel tells of a connection's TCP (`TCP_INFO`, tcp(7)).
+pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+    /// The kernel's word for "no threshold yet" (`TCP_INFINITE_SSTHRESH`).
+    const NO_THRESHOLD: u32 = 0x7fff_ffff;
+    // SAFETY: zero is a valid `tcp_info`: plain numbers.
+    let mut info: libc::tcp_info = unsafe { zeroed() };
+    #[allow(clippy::cast_possible_truncation)]
+    let mut length = size_of::<libc::tcp_info>() as socklen_t;
+    let pointer = (&raw mut info).cast::<c_void>();
+    // SAFETY: the pointer and length describe `info`, which outlives the call; a kernel that knows less fills less.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut length) })?;
+    Ok(TcpInfo {
+        congestion_window: info.tcpi_snd_cwnd,
+        slow_start_threshold: Some(info.tcpi_snd_ssthresh).filter(|&threshold| threshold < NO_THRESHOLD),
+        smoothed_round_trip: Duration::from_us(u64::from(info.tcpi_rtt)),
+        retransmitted: u64::from(info.tcpi_total_retrans),
+    })
 }
 
 /// Binds to all addresses.

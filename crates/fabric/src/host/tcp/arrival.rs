@@ -22,18 +22,15 @@ impl Connection {
     /// A segment arrived.
     pub fn receive(&mut self, segment: &Segment<'_>, now: Time) {
         self.tell_time(now);
-        match self.state {
-            State::Closed => return,
-            State::SynSent => {
-                self.receive_in_syn_sent(segment, now);
-                return;
-            }
-            State::SynReceived => {
-                if !self.receive_in_syn_received(segment, now) {
-                    return;
-                }
-            }
-            _ => {}
+        if self.state == State::Closed {
+            return;
+        }
+        if self.state == State::SynSent {
+            self.receive_in_syn_sent(segment, now);
+            return;
+        }
+        if self.state == State::SynReceived && !self.receive_in_syn_received(segment, now) {
+            return;
         }
         let start = sequence::extend(segment.sequence, self.incoming.next());
         if !self.is_acceptable(segment, start, now) {
@@ -56,7 +53,7 @@ impl Connection {
             return;
         }
         self.after_acknowledgement(now);
-        if !matches!(self.state, State::Closed) {
+        if self.state != State::Closed {
             self.take_payload(segment, start, now);
         }
     }
@@ -214,7 +211,14 @@ impl Connection {
         self.measure_receiver_round_trip(segment, now);
         self.acks.data_arrived(segment.payload_length(), self.window.offered(), self.round_trip.timeout(), now);
         if segment.payload_length() >= LEAST_TO_GROW {
-            self.window.grow(self.incoming.held());
+            if segment.payload_length() == self.acks.segment() {
+                self.window.measure(segment.payload_length());
+            }
+            // What has just come in does not count as held yet: the window opens to its full size, as is seen of Linux.
+            let held = self.incoming.held().saturating_sub(u64::from(segment.payload_length()));
+            if self.window.grow(held) {
+                self.acks.window_opens();
+            }
         }
         if inserted.filled {
             self.acks.at_once();

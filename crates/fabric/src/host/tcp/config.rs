@@ -34,7 +34,7 @@ impl Default for TcpConfig {
             timestamps: true,
             window_scaling: true,
             send_buffer: [4096, 16_384, 4_194_304],
-            receive_buffer: [4096, 131_072, 6_291_456],
+            receive_buffer: [4096, 131_072, 33_554_432],
             initial_window: 10,
         }
     }

@@ -343,8 +343,9 @@ impl Connection {
         let window = self.congestion.window();
         let random = random_of(self.local, self.peer, self.send.initial as u32);
         self.congestion = algorithm.start(self.config.initial_window.max(1), random);
-        if self.state.is_synchronised() && window != self.congestion.window() {
+        if self.state.is_synchronised() {
             self.congestion.recovered(window, now);
+            self.congestion.established(self.round_trip.smoothed(), self.segment_bytes, now);
         }
         self.update_pace();
     }

@@ -106,6 +106,11 @@ impl DelayedAck {
         self.last_data_at = now;
     }
 
+    /// The window opens: the sender is told so at once (`tcp_grow_window`).
+    pub fn window_opens(&mut self) {
+        self.quick |= 1;
+    }
+
     fn increase_quick(&mut self, window: u64) {
         let by_window = u32::try_from(window / (2 * u64::from(self.segment.max(1)))).unwrap_or(u32::MAX);
         let by_window = if by_window == 0 { 2 } else { by_window };

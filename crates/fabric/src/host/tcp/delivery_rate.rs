@@ -80,6 +80,11 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
+    /// Whether the app had too little to send.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
+    }
+
     /// Completes the sample of an acknowledgement that delivered `delivered` segments. `None` where the interval is too short to
     /// be true.
     pub fn sample(

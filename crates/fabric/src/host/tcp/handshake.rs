@@ -41,6 +41,8 @@ pub(super) struct Handshake {
     pub syn_wanted: bool,
     /// How often it was sent.
     pub syns: u32,
+    /// How often no answer came in time.
+    unanswered: u32,
     sent_at: Time,
     /// The peer's SYN is known: ours acknowledges it.
     pub peer_known: bool,
@@ -52,7 +54,15 @@ impl Handshake {
         let our_segment = mtu.saturating_sub(header_bytes(local)).clamp(LEAST_SEGMENT, 65_535) as u16;
         // RFC 9293, 3.7.1: what is assumed of a peer that does not say.
         let peer_segment = if local.is_ipv4() { 536 } else { 1220 };
-        Self { our_segment, peer_segment, syn_wanted: false, syns: 0, sent_at: Time::ZERO, peer_known: false }
+        Self {
+            our_segment,
+            peer_segment,
+            syn_wanted: false,
+            syns: 0,
+            unanswered: 0,
+            sent_at: Time::ZERO,
+            peer_known: false,
+        }
     }
 }
 
@@ -110,7 +120,8 @@ impl Connection {
     /// The SYN was not answered in time.
     pub(super) fn handshake_timer(&mut self, now: Time) {
         let retries = if self.handshake.peer_known { SYN_ACK_RETRIES } else { SYN_RETRIES };
-        if self.handshake.syns > retries {
+        self.handshake.unanswered += 1;
+        if self.handshake.unanswered > retries {
             self.fail(Failure::TimedOut);
             return;
         }
@@ -184,6 +195,7 @@ impl Connection {
         } else {
             // Both have opened at once (RFC 9293, 3.5): our SYN goes out again, with the acknowledgement of theirs.
             self.handshake.syns = 0;
+            self.handshake.unanswered = 0;
             self.begin_handshake(State::SynReceived, now);
         }
     }
@@ -240,6 +252,7 @@ impl Connection {
         } else {
             self.round_trip.fall_back();
         }
+        self.congestion.established(self.round_trip.smoothed(), self.segment_bytes, now);
         self.expand_send_buffer();
         self.signals.writable |= std::mem::take(&mut self.room_wanted);
         self.update_pace();

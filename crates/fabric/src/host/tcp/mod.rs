@@ -17,6 +17,7 @@ mod handshake;
 mod rack;
 mod receive_buffer;
 mod recovery;
+mod reduction;
 mod round_trip;
 mod segment;
 mod send_buffer;
@@ -27,7 +28,9 @@ mod tail_loss;
 mod tests;
 mod timers;
 mod transmit;
+mod undo;
 mod window;
+mod without_sack;
 
 pub use config::{Failure, Signals, TcpConfig, TcpInfo};
 pub use connection::Connection;

@@ -32,15 +32,15 @@ pub(super) struct Recovery {
     /// The window while it is being reduced.
     pub window: u32,
     /// The window before the reduction.
-    window_before: u32,
-    delivered_in_reduction: u32,
+    pub window_before: u32,
+    pub delivered_in_reduction: u32,
     pub sent_in_reduction: u32,
     /// The reduction can be undone: what was acknowledged when it began.
     pub undo_from: Option<u64>,
     /// Retransmissions that were not reported as duplicates; `None` before the first one.
     pub undo_resent: Option<u32>,
     /// An undoing restores the window: no mark was echoed.
-    restorable: bool,
+    pub restorable: bool,
     /// When the first retransmission of the episode left.
     pub first_resent_at: Option<Time>,
     /// F-RTO waits for what the timeout was about (RFC 5682).
@@ -137,18 +137,13 @@ impl Connection {
             return;
         }
         match self.recovery.phase {
-            Phase::Recovery => {
-                if !self.continue_recovery(ack, now) {
-                    return;
-                }
-            }
+            Phase::Recovery => self.continue_recovery(ack, now),
             Phase::Loss => {
                 self.continue_loss(ack, now);
                 self.find_losses(ack, now);
-                if !(self.recovery.phase == Phase::Open || ack.lost_retransmission) {
-                    return;
+                if self.recovery.phase == Phase::Open || ack.lost_retransmission {
+                    self.consider_recovery(ack, now);
                 }
-                self.consider_recovery(ack, now);
             }
             _ => self.consider_recovery(ack, now),
         }
@@ -188,12 +183,12 @@ impl Connection {
         false
     }
 
-    /// In recovery. Whether losses were looked for (and what follows is done).
-    fn continue_recovery(&mut self, ack: &mut Ack, now: Time) -> bool {
+    /// In recovery: partial acknowledgements, duplicates, and more losses.
+    fn continue_recovery(&mut self, ack: &mut Ack, now: Time) {
         if !ack.advanced {
             self.count_duplicate(ack);
         } else if self.try_undo_partial(ack, now) {
-            return false;
+            return;
         }
         if self.try_undo_by_duplicates(now) {
             self.try_to_open(ack, now);
@@ -202,7 +197,6 @@ impl Connection {
         if self.recovery.phase != Phase::Recovery && self.sent.lost() > 0 {
             self.enter_recovery(ack.echoes_mark, now);
         }
-        true
     }
 
     /// Whether recovery must begin.
@@ -285,18 +279,6 @@ impl Connection {
         ack.lost_retransmission |= self.sent.resent() < resent;
     }
 
-    /// NewReno (RFC 6582): the oldest segment is lost at the third duplicate and at each partial acknowledgement.
-    fn find_losses_without_sack(&mut self, advanced: bool) {
-        let phase = self.recovery.phase;
-        let third = phase < Phase::Recovery && self.sent.sacked() >= self.rack.reordering;
-        if third || phase == Phase::Recovery && advanced {
-            if self.sent.first().is_some_and(|first| !first.is_lost()) {
-                self.sent.mark_lost(0);
-            }
-            self.limit_estimated_sacked();
-        }
-    }
-
     /// The reordering timer: what was waited for is lost now.
     pub(super) fn reordering_timer(&mut self, now: Time) {
         let in_flight = self.sent.in_flight();
@@ -331,62 +313,10 @@ impl Connection {
     }
 
     /// Remembers from where on the reduction may turn out to have been for nothing.
-    fn begin_undo(&mut self) {
+    pub(super) fn begin_undo(&mut self) {
         self.recovery.undo_from = Some(self.send.unacknowledged);
         let resent = self.sent.resent();
         self.recovery.undo_resent = (resent > 0).then_some(resent);
-    }
-
-    /// The window will go down to the threshold in proportion to what is delivered (RFC 6937).
-    fn begin_reduction(&mut self, congestion: Congestion, now: Time) {
-        let window = self.congestion_window();
-        self.congestion.congested(congestion, self.sent.in_flight(), now);
-        let recovery = &mut self.recovery;
-        recovery.high = self.send.next;
-        recovery.probe_end = None;
-        recovery.window = window;
-        recovery.window_before = window;
-        recovery.delivered_in_reduction = 0;
-        recovery.sent_in_reduction = 0;
-        recovery.reductions_total += 1;
-        if self.agreed.ecn {
-            self.echo.reduced = true;
-        }
-    }
-
-    /// One step of proportional rate reduction (`tcp_cwnd_reduction`): conservative below the threshold, unless the acknowledgement
-    /// advanced and brought no new loss, when it slow-starts towards it.
-    pub(super) fn reduce(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
-        if delivered == 0 {
-            return;
-        }
-        let in_flight = self.sent.in_flight();
-        let threshold = self.congestion.slow_start_threshold();
-        let recovery = &mut self.recovery;
-        recovery.delivered_in_reduction += delivered;
-        let sent = i64::from(recovery.sent_in_reduction);
-        let done = i64::from(recovery.delivered_in_reduction);
-        let short = i64::from(threshold) - i64::from(in_flight);
-        let mut most = if short < 0 {
-            let before = i64::from(recovery.window_before.max(1));
-            (i64::from(threshold) * done + before - 1) / before - sent
-        } else {
-            let step = (done - sent).max(i64::from(delivered)) + i64::from(advanced && newly_lost == 0);
-            step.min(short)
-        };
-        // The first retransmission leaves whatever the sums say.
-        most = most.max(i64::from(recovery.sent_in_reduction == 0));
-        recovery.window = u32::try_from(i64::from(in_flight) + most).unwrap_or(1).max(1);
-    }
-
-    fn end_reduction(&mut self, now: Time) {
-        let threshold = self.congestion.slow_start_threshold();
-        let counts = self.recovery.phase == Phase::Reduction || self.recovery.undo_from.is_some();
-        if self.congestion.rules_recovery() {
-            self.congestion.recovered(self.congestion.window(), now);
-        } else if threshold < u32::MAX && counts {
-            self.congestion.recovered(threshold, now);
-        }
     }
 
     /// Without a loss: an echoed mark reduces the window once a round (RFC 3168, 6.1.2).
@@ -405,7 +335,7 @@ impl Connection {
         }
     }
 
-    fn keep_open(&mut self) {
+    pub(super) fn keep_open(&mut self) {
         let disorder = self.sent.sacked() + self.sent.lost() + self.sent.resent() > 0;
         let phase = if disorder { Phase::Disorder } else { Phase::Open };
         if phase != self.recovery.phase {
@@ -427,6 +357,7 @@ impl Connection {
     /// The retransmission timer ran out (`tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self, now: Time) {
         let new_episode = self.recovery.phase < Phase::Recovery;
+        let in_flight = self.sent.in_flight();
         let reneged = self.sent.first().is_some_and(super::sent::Sent::is_sacked);
         if reneged {
             self.sent.forget_selections();
@@ -440,15 +371,17 @@ impl Connection {
         self.sent.mark_all_lost(|segment| !std::mem::take(&mut first) && spares && rack.is_recent(segment, now));
         self.sent.settle();
 
-        let repeated = self.recovery.phase == Phase::Loss && self.recovery.timeouts > 0;
+        // The threshold is lowered once for a window of data.
         let reduces = self.recovery.phase <= Phase::Disorder
             || self.recovery.high <= self.send.unacknowledged
             || self.recovery.phase == Phase::Loss && self.recovery.timeouts == 0;
-        if reduces || self.congestion.rules_recovery() && !repeated {
-            self.congestion.congested(Congestion::Timeout, self.sent.in_flight(), now);
+        if reduces {
+            self.congestion.congested(Congestion::Timeout, in_flight, now);
             self.recovery.restorable = true;
             self.recovery.reductions_total += 1;
             self.begin_undo();
+        } else {
+            self.congestion.timed_out_again(in_flight, now);
         }
         let window = self.sent.in_flight() + 1;
         if self.congestion.window() != window && !self.congestion.rules_recovery() {
@@ -492,147 +425,5 @@ impl Connection {
             self.recovery.spurious_timeout_open = false;
         }
         self.timers.set(TimerKind::Timeout, now + self.round_trip.timeout());
-    }
-}
-
-/// Undoing (RFC 4015 by way of Linux): a reduction that turns out to have been for nothing is taken back.
-impl Connection {
-    /// Whether what was retransmitted had arrived anyway: by the echo of a timestamp older than the first retransmission (Eifel), or
-    /// because every retransmission was reported as a duplicate.
-    fn may_undo(&self) -> bool {
-        self.recovery.undo_from.is_some() && (self.recovery.undo_resent == Some(0) || self.original_was_echoed())
-    }
-
-    fn original_was_echoed(&self) -> bool {
-        let (Some(first), Some(echoed)) = (self.recovery.first_resent_at, self.echoed_timestamp) else { return false };
-        (echoed.wrapping_sub(self.timestamp(first)) as i32) < 0
-    }
-
-    fn undo(&mut self, unmark: bool, now: Time) {
-        if unmark {
-            self.sent.unmark_lost();
-        }
-        if self.recovery.restorable {
-            self.congestion.undo(now);
-            self.recovery.undone_total += 1;
-        }
-        self.recovery.undo_from = None;
-        self.recovery.new_data_first = false;
-        self.rack.look_again();
-    }
-
-    /// Whether the phase must go on, for without SACK what lies at its very end cannot be told from duplicates (RFC 6582, 3.2).
-    fn must_stay(&mut self) -> bool {
-        if self.agreed.sack || self.send.unacknowledged != self.recovery.high {
-            return false;
-        }
-        if self.sent.resent() == 0 {
-            self.recovery.first_resent_at = None;
-        }
-        true
-    }
-
-    /// The phase is over: undoes it, or ends it. Whether it must go on.
-    fn try_undo_recovery(&mut self, from: Phase, now: Time) -> bool {
-        if self.may_undo() {
-            self.undo(false, now);
-        } else {
-            self.rack.persist_less();
-        }
-        if self.must_stay() {
-            return true;
-        }
-        match from {
-            Phase::Recovery => self.end_reduction(now),
-            _ => self.congestion.recovered(self.congestion.window(), now),
-        }
-        self.recovery.phase = Phase::Open;
-        self.recovery.new_data_first = false;
-        false
-    }
-
-    fn try_undo_by_duplicates(&mut self, now: Time) -> bool {
-        if self.recovery.undo_from.is_none() || self.recovery.undo_resent != Some(0) {
-            return false;
-        }
-        self.rack.persist_longer();
-        self.undo(false, now);
-        true
-    }
-
-    /// A partial acknowledgement. Whether nothing more is to be done, because originals come late and retransmissions are still out.
-    fn try_undo_partial(&mut self, ack: &Ack, now: Time) -> bool {
-        if self.recovery.undo_from.is_none() || !self.original_was_echoed() {
-            return false;
-        }
-        let highest = self.sent.highest_sacked().max(self.send.unacknowledged);
-        self.rack.reordered(ack.acknowledged_before, highest, self.segment_bytes);
-        if self.sent.resent() > 0 {
-            return true;
-        }
-        self.recovery.first_resent_at = None;
-        self.undo(true, now);
-        self.keep_open();
-        false
-    }
-
-    fn try_undo_loss(&mut self, by_new_data: bool, now: Time) -> bool {
-        if !by_new_data && !self.may_undo() {
-            return false;
-        }
-        self.undo(true, now);
-        self.recovery.timeouts = 0;
-        if self.must_stay() {
-            return true;
-        }
-        if by_new_data || self.agreed.sack {
-            self.recovery.phase = Phase::Open;
-        }
-        true
-    }
-}
-
-/// Counting duplicate acknowledgements, where the peer does not tell what it has.
-impl Connection {
-    fn count_duplicate(&mut self, ack: &mut Ack) {
-        if self.agreed.sack || !ack.duplicate {
-            return;
-        }
-        let before = self.sent.sacked();
-        self.sent.set_estimated_sacked(before + 1);
-        self.check_estimated_reordering(0);
-        let delivered = self.sent.sacked().saturating_sub(before);
-        self.rate.count(delivered);
-        ack.delivered += delivered;
-    }
-
-    /// At least one segment is missing, else there would be no duplicates. Whether more were counted than there can be.
-    fn limit_estimated_sacked(&mut self) -> bool {
-        let outstanding = self.sent.outstanding();
-        let holes = self.sent.lost().max(1).min(outstanding);
-        if self.sent.sacked() + holes > outstanding {
-            self.sent.set_estimated_sacked(outstanding - holes);
-            return true;
-        }
-        false
-    }
-
-    fn check_estimated_reordering(&mut self, acknowledged: u32) {
-        if self.limit_estimated_sacked() {
-            self.rack.reordered_by(self.sent.outstanding() + acknowledged);
-        }
-    }
-
-    /// An acknowledgement advanced by `acknowledged` segments: one filled the hole, the rest had been counted as duplicates.
-    pub(super) fn uncount_duplicates(&mut self, acknowledged: u32) -> u32 {
-        let mut delivered = 0;
-        if acknowledged > 0 {
-            let counted = self.sent.sacked();
-            delivered = acknowledged.saturating_sub(counted).max(1);
-            self.rate.count(delivered);
-            self.sent.set_estimated_sacked(counted.saturating_sub(acknowledged - 1));
-        }
-        self.check_estimated_reordering(acknowledged);
-        delivered
     }
 }

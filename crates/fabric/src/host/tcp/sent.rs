@@ -370,3 +370,76 @@ impl Scoreboard {
         *self = Self { serial: self.serial, lost_total: self.lost_total, ..Self::default() };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tcp::delivery_rate::DeliveryRate;
+
+    const SEGMENT: u64 = 100;
+
+    /// Segments of 100 bytes from 0 on, sent one by one.
+    fn scoreboard(count: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for number in 0..count {
+            let now = Time::from_ns(number);
+            let stamp = DeliveryRate::default().sending(false, now);
+            board.push(number * SEGMENT, SEGMENT as u32, false, stamp, now);
+        }
+        board
+    }
+
+    fn starts_selected(board: &mut Scoreboard, block: (u64, u64)) -> Vec<u64> {
+        let mut starts = Vec::new();
+        board.select(block, |segment, _| starts.push(segment.start));
+        board.know([Some(block), None, None]);
+        starts
+    }
+
+    #[test]
+    fn a_segment_takes_64_bytes() {
+        assert_eq!(std::mem::size_of::<Sent>(), 64);
+    }
+
+    #[test]
+    fn a_block_that_grows_tells_only_its_growth_and_never_half_a_segment() {
+        let mut board = scoreboard(10);
+        assert_eq!(starts_selected(&mut board, (200, 350)), [200]);
+        assert_eq!(starts_selected(&mut board, (200, 500)), [300, 400]);
+        assert_eq!(starts_selected(&mut board, (100, 500)), [100]);
+        assert_eq!((board.sacked(), board.in_flight(), board.highest_sacked()), (4, 6, 500));
+    }
+
+    #[test]
+    fn lost_segments_are_sent_again_lowest_first_and_can_be_lost_again() {
+        let mut board = scoreboard(5);
+        let stamp = board.get(0).unwrap().stamp;
+        board.mark_lost(3);
+        board.mark_lost(1);
+        board.settle();
+        assert_eq!((board.next_lost(), board.in_flight()), (Some(1), 3));
+        board.resend(1, false, stamp, Time::from_ns(10));
+        assert_eq!((board.next_lost(), board.in_flight()), (Some(3), 4));
+        board.mark_lost(1);
+        board.settle();
+        assert_eq!((board.next_lost(), board.in_flight(), board.lost_total()), (Some(1), 3, 3));
+        assert_eq!(board.oldest_transmission().unwrap().1.start, 0);
+        board.unmark_lost();
+        assert_eq!((board.next_lost(), board.in_flight()), (None, 5));
+    }
+
+    #[test]
+    fn a_segment_is_divided_and_cut_without_losing_count() {
+        let mut board = scoreboard(3);
+        board.mark_lost(0);
+        board.split(0, 40);
+        assert_eq!((board.outstanding(), board.lost(), board.in_flight()), (4, 2, 2));
+        assert!(board.pop_acknowledged(60).is_some());
+        assert!(board.pop_acknowledged(60).is_none());
+        board.settle();
+        assert_eq!((board.first().unwrap().start, board.first().unwrap().length), (60, 40));
+        assert_eq!((board.next_lost(), board.lost()), (Some(0), 1));
+        while board.pop_acknowledged(300).is_some() {}
+        assert_eq!((board.outstanding(), board.lost(), board.in_flight()), (0, 0, 0));
+    }
+}

@@ -39,6 +39,8 @@ pub(super) struct Timers {
     state: Option<Time>,
     /// When data last left.
     pub idle_since: Time,
+    /// The window has been restarted since then.
+    pub restarted: bool,
     /// The first timeout since something was last acknowledged.
     pub silent_since: Option<Time>,
     pub window_probe_wanted: bool,
@@ -198,12 +200,12 @@ impl Connection {
         let idle = now - self.timers.idle_since;
         let timeout = self.round_trip.timeout();
         let waits = self.outgoing.end() > self.send.next;
-        if self.state.may_send() && self.sent.outstanding() == 0 && !waits && idle > timeout {
+        if self.state.may_send() && self.sent.outstanding() == 0 && !waits && idle > timeout && !self.timers.restarted {
             if !self.congestion.rules_recovery() {
                 self.congestion.restarted(idle, timeout, now);
                 self.update_pace();
             }
-            self.timers.idle_since = now;
+            self.timers.restarted = true;
         }
     }
 

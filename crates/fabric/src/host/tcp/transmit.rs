@@ -262,6 +262,7 @@ impl Connection {
         let elided = self.outgoing.copy(start, length, bytes);
 
         let idle = self.sent.outstanding() == 0;
+        self.note_start(now);
         let stamp = self.rate.sending(idle, now);
         self.sent.push(start, length + u32::from(fin), fin, stamp, now);
         self.send.next = start + u64::from(length) + u64::from(fin);
@@ -273,7 +274,6 @@ impl Connection {
             self.departures.small_end = self.send.next;
         }
         self.acks.data_sent(now);
-        self.timers.idle_since = now;
         let probe = std::mem::take(&mut self.recovery.probe_wanted);
         self.timers.window_probe_wanted = false;
         self.departed(length, now);
@@ -303,12 +303,24 @@ impl Connection {
         }
         self.emit_acknowledging(segment.start, flags, now, bytes);
         let elided = self.outgoing.copy(segment.start, payload, bytes);
+        self.note_start(now);
         let stamp = self.rate.sending(false, now);
         self.sent.resend(index, probe, stamp, now);
         self.retransmitted += 1;
         self.departed(payload, now);
         self.after_resent_segment(index, probe, now);
         Some(Outgoing { elided, ecn_capable: false, payload })
+    }
+
+    /// A segment is about to leave: the congestion control hears of it when nothing was in flight.
+    fn note_start(&mut self, now: Time) {
+        if self.sent.in_flight() == 0 {
+            let idle = now - self.timers.idle_since;
+            self.congestion.transmission_started(idle, self.rate.is_app_limited(), now);
+            self.update_pace();
+        }
+        self.timers.idle_since = now;
+        self.timers.restarted = false;
     }
 
     /// A segment with payload has been handed to the interface.

@@ -1,0 +1,229 @@
+"""One TCP flow over one bottleneck, on a grid of rates, round trips, buffers, losses and congestion controls.
+
+``python -m bench.tcp_grid --clock wall --json FILE`` measures Linux's TCP in real hosts, ``--clock virtual`` the
+model's over the same links; ``python -m bench.tcp_grid_table LINUX MODEL`` compares the two files. Each cell has a path
+of its own - host, switch, bottleneck, switch, host - and many of them stand side by side in one lab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import twinnet as tn
+from twinnet.lab_parts import AppHandle
+
+from bench.machine import describe
+
+__all__ = ["ALGORITHMS", "BUFFERS", "LOSSES", "RATES_MBIT", "RTTS_MS", "Cell", "batches", "grid", "measure", "network"]
+
+Clock = Literal["wall", "virtual"]
+
+RATES_MBIT = (2, 10, 100)
+RTTS_MS = (10, 50, 200)
+BUFFERS = (0.25, 1.0, 4.0)
+LOSSES = (0.0, 0.001, 0.01)
+ALGORITHMS = ("cubic", "reno", "bbr")
+
+_FRAME_BYTES = 1514
+_ACCESS = "1 Gbit"
+_LAB_CELLS = 40
+_LAB_MBIT = {"wall": 400, "virtual": 4000}
+"""What flows of one lab may carry together: on the wall clock what a machine of two cores keeps its schedule with."""
+_START_S = 2
+"""When the flows start on the lab's clock: all were described by then."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the grid.
+
+    Parameters
+    ----------
+    rate_mbit, rtt_ms
+        The bottleneck's line rate, and the round trip without queues.
+    buffer_bdp
+        The bottleneck's buffer over the bandwidth-delay product.
+    loss
+        The probability that the bottleneck loses a frame on the way to the receiver.
+    algorithm
+        The sender's congestion control.
+    """
+
+    rate_mbit: int
+    rtt_ms: int
+    buffer_bdp: float
+    loss: float
+    algorithm: str
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The bottleneck's buffer: at least two frames."""
+        return max(round(self.buffer_bdp * self.rate_mbit * 1e3 / 8 * self.rtt_ms), 2 * _FRAME_BYTES)
+
+    def seconds(self, short: bool = False) -> int:
+        """How long the flow lasts: 30 s, and twice that at the longest round trip; a third when `short`."""
+        return (60 if self.rtt_ms >= 200 else 30) // (3 if short else 1)
+
+
+def grid(only: Sequence[str] = ()) -> list[Cell]:
+    """Return all cells, or those that agree with every one of `only` (such as ``rate_mbit=10``)."""
+    cells = [Cell(*values) for values in itertools.product(RATES_MBIT, RTTS_MS, BUFFERS, LOSSES, ALGORITHMS)]
+    for condition in only:
+        name, _, wanted = condition.partition("=")
+        if name not in Cell.__dataclass_fields__:
+            raise ValueError(
+                f"{condition!r} names no field of a cell; fields are {', '.join(Cell.__dataclass_fields__)}"
+            )
+        cells = [cell for cell in cells if str(getattr(cell, name)) in wanted.split(",")]
+    return cells
+
+
+def batches(cells: Sequence[Cell], clock: Clock) -> Iterator[list[Cell]]:
+    """Yield the cells in groups for one lab each: equally long, and together no more than the clock can carry."""
+    alike = sorted(cells, key=lambda cell: (cell.seconds(), cell.rate_mbit))
+    for _, group in itertools.groupby(alike, key=lambda cell: (cell.seconds(), cell.rate_mbit)):
+        members = list(group)
+        size = max(1, min(_LAB_CELLS, _LAB_MBIT[clock] // members[0].rate_mbit))
+        yield from (members[at : at + size] for at in range(0, len(members), size))
+
+
+def network(cells: Sequence[Cell], seed: int) -> tn.Network:
+    """Return a network with a path for each cell: ``aN`` sends, ``bN`` receives, ``lN`` to ``rN`` is the bottleneck."""
+    net = tn.Network(seed=seed)
+    for number, cell in enumerate(cells):
+        left, right = net.switch(f"l{number}"), net.switch(f"r{number}")
+        net.link(net.host(f"a{number}"), left, rate=_ACCESS)
+        net.link(net.host(f"b{number}"), right, rate=_ACCESS)
+        net.link(
+            left,
+            right,
+            rate=f"{cell.rate_mbit} Mbit",
+            delay=f"{cell.rtt_ms / 2} ms",
+            queue_a=tn.qos.Fifo(limit=f"{cell.buffer_bytes} B"),
+            a_to_b={"loss": cell.loss} if cell.loss else None,
+        )
+    return net
+
+
+def measure(cells: Sequence[Cell], clock: Clock, seed: int, short: bool = False) -> list[dict[str, Any]]:
+    """Run one lab with all of `cells` and return a row for each."""
+    net = network(cells, seed)
+    lab_of: Any = net.emulate() if clock == "wall" else net.simulate(seed=seed)
+    seconds = max(cell.seconds(short) for cell in cells)
+    with lab_of as lab:
+        flows = [
+            lab.start(
+                tn.apps.tcp_bulk(
+                    f"a{number}", f"b{number}", duration=f"{seconds} s", congestion_control=cell.algorithm
+                ),
+                at=f"{_START_S} s",
+            )
+            for number, cell in enumerate(cells)
+        ]
+        if lab.now() > _START_S:
+            raise OSError(
+                f"{len(cells)} flows took {lab.now():.1f} s to describe, more than the {_START_S} s they have"
+            )
+        lab.run_until(f"{_START_S + seconds} s")
+        fidelity = _fidelity(lab, clock)
+        return [
+            {
+                **asdict(cell),
+                "clock": clock,
+                "seed": seed,
+                "seconds": seconds,
+                **_of_flow(flow, seconds),
+                "fidelity": fidelity,
+            }
+            for cell, flow in zip(cells, flows, strict=True)
+        ]
+
+
+def _of_flow(flow: AppHandle, seconds: int) -> dict[str, Any]:
+    """Return goodput over the last two thirds of a flow, as its receiver counted, and the errors of both ends."""
+    errors = [error for report in flow.reports() for one in report.flows for error in one.errors]
+    heard = flow.report()
+    if heard.intervals is None or heard.role != "sink":
+        return {"goodput_bps": None, "errors": [*errors, "nothing was received"]}
+    first, last = _START_S + seconds // 3, _START_S + seconds
+    counts = zip(heard.intervals.starts_s, heard.intervals.bytes, strict=True)
+    received = sum(count for start, count in counts if first <= start < last)
+    return {"goodput_bps": received * 8 / (last - first), "errors": errors}
+
+
+def _fidelity(lab: tn.Lab, clock: Clock) -> dict[str, Any] | None:
+    """Return how well the lab kept its schedule; ``None`` on a clock that cannot miss it."""
+    if clock == "virtual":
+        return None
+    record = lab.fidelity()
+    verdict = record.verdict()
+    return {
+        "verdict": verdict.state,
+        "reasons": list(verdict.reasons),
+        "lateness_p999_ns": record.lateness_ns.p999,
+        "slipped_share": record.slipped_share,
+        "overload_drops": record.overload_drops,
+        "steal_s": record.steal_s,
+    }
+
+
+def main() -> int:
+    """Measure what was asked for; every lab's rows are on disk before the next one starts."""
+    parser = argparse.ArgumentParser(prog="python -m bench.tcp_grid", description="Measure one TCP flow on a grid.")
+    parser.add_argument("--clock", choices=("wall", "virtual"), default="wall")
+    parser.add_argument(
+        "--json", type=Path, required=True, metavar="FILE", help="where the rows go; rows there are kept"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the first repetition")
+    parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--short", action="store_true", help="a third of the time: for a first look")
+    parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE,...", help="such as rate_mbit=2,10")
+    wanted = parser.parse_args()
+    try:
+        cells = grid(wanted.only)
+    except ValueError as error:
+        parser.error(str(error))
+    known: dict[str, Any] = {"machine": describe(), "rows": []}
+    if wanted.json.exists():
+        known = json.loads(wanted.json.read_text())
+    done = {_key(row) for row in known["rows"]}
+    for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
+        left = [cell for cell in cells if _key({**asdict(cell), "clock": wanted.clock, "seed": seed}) not in done]
+        for batch in batches(left, wanted.clock):
+            rows = measure(batch, wanted.clock, seed, wanted.short)
+            known["rows"] += rows
+            _write(wanted.json, known)
+            print(_line(rows), flush=True)
+    return 1 if any(row["goodput_bps"] is None for row in known["rows"]) else 0
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in (*Cell.__dataclass_fields__, "clock", "seed"))
+
+
+def _write(path: Path, report: dict[str, Any]) -> None:
+    """Write aside, then rename: an interruption loses no row that was measured."""
+    aside = path.with_name(f".{path.name}.new")
+    aside.write_text(json.dumps(report, indent=1))
+    aside.replace(path)
+
+
+def _line(rows: Sequence[dict[str, Any]]) -> str:
+    one = rows[0]
+    shares = [(row["goodput_bps"] or 0) / row["rate_mbit"] / 1e4 for row in rows]
+    kept = one["fidelity"]["verdict"] if one["fidelity"] else "exact"
+    return (
+        f"{one['clock']}, seed {one['seed']}: {len(rows)} cells at {one['rate_mbit']} Mbit/s, {one['seconds']} s: "
+        f"{min(shares):.0f} to {max(shares):.0f} % of the rate, schedule {kept}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

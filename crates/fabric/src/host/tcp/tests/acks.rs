@@ -1,0 +1,87 @@
+//! Acknowledgements: how many, and when.
+
+use twinnet_apps::Chunk;
+use twinnet_units::{Duration, Time};
+
+use super::path::{Flight, Pair};
+use crate::host::tcp::TcpConfig;
+
+fn recorded(run: impl FnOnce(&mut Pair)) -> Vec<(Time, usize, Flight)> {
+    let mut pair = Pair::new(&TcpConfig::default(), &TcpConfig::default(), 100, Duration::from_ms(10));
+    pair.connect();
+    pair.record = Some(Vec::new());
+    run(&mut pair);
+    pair.record.take().unwrap()
+}
+
+#[test]
+fn every_segment_is_acknowledged_at_first_and_every_second_later() {
+    // A buffer that does not grow: while the window opens, every segment is acknowledged, to tell of it.
+    let fixed = TcpConfig { receive_buffer: [4096, 131_072, 131_072], ..TcpConfig::default() };
+    let mut pair = Pair::new(&TcpConfig::default(), &fixed, 100, Duration::from_ms(10));
+    pair.connect();
+    pair.record = Some(Vec::new());
+    pair.transfer(0, 2_896_000, false, Duration::from_secs(10)).unwrap();
+    let record = pair.record.take().unwrap();
+    let data = record.iter().filter(|(_, from, flight)| *from == 0 && flight.length() > 0).count();
+    let acks = record.iter().filter(|(_, from, _)| *from == 1).count();
+    assert_eq!(data, 2000);
+    // 16 at once, then one for two.
+    assert!((990..=1040).contains(&acks), "{acks} acknowledgements of {data} segments");
+}
+
+#[test]
+fn while_the_window_opens_every_segment_is_acknowledged() {
+    let record = recorded(|pair| {
+        pair.transfer(0, 2_896_000, false, Duration::from_secs(10)).unwrap();
+    });
+    let data = record.iter().filter(|(_, from, flight)| *from == 0 && flight.length() > 0).count();
+    let acks = record.iter().filter(|(_, from, _)| *from == 1).count();
+    assert_eq!(data, 2000);
+    assert!(acks > 1200, "{acks} acknowledgements of {data} segments");
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_after_40_ms() {
+    let mut pair = Pair::new(&TcpConfig::default(), &TcpConfig::default(), 100, Duration::from_ms(10));
+    pair.connect();
+    // Quick acknowledgements are used up.
+    for _ in 0..40 {
+        pair.transfer(0, 1448, false, Duration::from_secs(1)).unwrap();
+        pair.run(Duration::from_ms(100));
+    }
+    pair.record = Some(Vec::new());
+    let now = pair.now;
+    pair.end(0).send(Chunk::Filler(1448), now).unwrap();
+    pair.run(Duration::from_ms(300));
+    let record = pair.record.take().unwrap();
+    let answer = record.iter().find(|(_, from, _)| *from == 1).unwrap().0 - now;
+    // 10 ms there, and the delay.
+    assert!((45..=60).contains(&(answer.as_ns() / 1_000_000)), "{answer}");
+    assert_eq!(record.iter().filter(|(_, from, flight)| *from == 0 && flight.length() > 0).count(), 1);
+}
+
+#[test]
+fn data_out_of_order_and_data_that_fills_a_gap_is_acknowledged_at_once() {
+    let mut dropped = false;
+    let record = recorded(|pair| {
+        pair.lines[0].drop = Some(Box::new(move |ordinal, _| ordinal == 100 && !std::mem::replace(&mut dropped, true)));
+        pair.transfer(0, 289_600, false, Duration::from_secs(10)).unwrap();
+    });
+    let lost = record.iter().find(|(_, _, flight)| flight.header.options.sack[0].is_some()).unwrap();
+    let from = record.iter().position(|entry| std::ptr::eq(entry, lost)).unwrap();
+    let selective = record[from..].iter().filter(|(_, _, flight)| flight.header.options.sack[0].is_some()).count();
+    assert!(selective >= 10, "{selective} selective acknowledgements, one for each segment behind the gap");
+}
+
+#[test]
+fn an_answer_carries_the_acknowledgement() {
+    let record = recorded(|pair| {
+        for _ in 0..30 {
+            pair.transfer(0, 100, true, Duration::from_secs(1)).unwrap();
+            pair.transfer(1, 100, true, Duration::from_secs(1)).unwrap();
+        }
+    });
+    let bare = record.iter().filter(|(_, _, flight)| flight.length() == 0).count();
+    assert!(bare <= 35, "{bare} bare acknowledgements for 30 requests and answers");
+}

@@ -1,0 +1,120 @@
+//! Captures: the file, its tables as columns, and the GIL left to others meanwhile.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use twinnet_capture::{analyze, match_captures, AnalyzeError, Column, MatchError, OpenError, Options, Prints, Table};
+
+fn open(path: &PathBuf) -> PyResult<File> {
+    Ok(File::open(path)?)
+}
+
+/// Lets Python handle signals while the work goes on without it; keeps what one of them raised.
+#[derive(Default)]
+struct Signals {
+    raised: Option<PyErr>,
+}
+
+impl Signals {
+    fn allow(&mut self) -> bool {
+        self.raised = Python::attach(|py| py.check_signals().err());
+        self.raised.is_none()
+    }
+
+    fn raised(self) -> PyErr {
+        self.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+    }
+}
+
+/// A table as `{name: (kind, values)}`: `kind` is `i` or `f` with little-endian bytes, or `s` with a list of texts.
+fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in &table.columns {
+        match column {
+            Column::Whole(values) => dict.set_item(name, ("i", bytes(py, values, |value| value.to_le_bytes())?))?,
+            Column::Real(values) => dict.set_item(name, ("f", bytes(py, values, |value| value.to_le_bytes())?))?,
+            Column::Text(values) => dict.set_item(name, ("s", PyList::new(py, values)?))?,
+        }
+    }
+    Ok(dict)
+}
+
+fn bytes<'py, T: Copy>(py: Python<'py>, values: &[T], form: impl Fn(T) -> [u8; 8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, values.len() * 8, |into| {
+        for (slot, &value) in into.chunks_exact_mut(8).zip(values) {
+            slot.copy_from_slice(&form(value));
+        }
+        Ok(())
+    })
+}
+
+/// Reads the capture at `path` and gives its tables and notes.
+#[pyfunction]
+#[pyo3(signature = (path, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations))]
+#[allow(clippy::too_many_arguments)] // All are named in Python.
+pub fn analyze_capture<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    rtp_ports: Vec<u16>,
+    find_rtp: bool,
+    clock_rates: Vec<(u8, u32)>,
+    interval_ns: i64,
+    every_packet: bool,
+    most_conversations: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let file = open(&path)?;
+    let options = Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations };
+    let mut signals = Signals::default();
+    let report = py.detach(|| analyze(Box::new(file), &options, &mut |_| signals.allow()));
+    let report = report.map_err(|error| match error {
+        AnalyzeError::Interrupted => signals.raised(),
+        AnalyzeError::Io(error) | AnalyzeError::Open(OpenError::Io(error)) => error.into(),
+        error => PyValueError::new_err(error.to_string()),
+    })?;
+    let found = PyDict::new(py);
+    for (name, table) in [
+        ("capture", &report.capture),
+        ("conversations", &report.conversations),
+        ("host_pairs", &report.host_pairs),
+        ("throughput", &report.throughput),
+        ("rtp_streams", &report.rtp_streams),
+        ("rtp_packets", &report.rtp_packets),
+        ("tcp", &report.tcp),
+    ] {
+        found.set_item(name, columns(py, table)?)?;
+    }
+    found.set_item("notes", report.notes)?;
+    Ok(found)
+}
+
+/// Matches the captures at `paths`, in the order in which packets pass them.
+#[pyfunction]
+#[pyo3(name = "match_captures", signature = (paths, *, payload_bytes, every_packet))]
+pub fn match_captures_at<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    payload_bytes: usize,
+    every_packet: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut inputs: Vec<Box<dyn std::io::Read + Send>> = Vec::new();
+    for path in &paths {
+        inputs.push(Box::new(open(path)?));
+    }
+    let prints = Prints { payload_bytes };
+    let mut signals = Signals::default();
+    let matched = py.detach(|| match_captures(inputs, prints, every_packet, &mut |_| signals.allow()));
+    let matched = matched.map_err(|error| match error {
+        MatchError::Interrupted => signals.raised(),
+        MatchError::Open { index, source } => PyValueError::new_err((index, source.to_string())),
+        MatchError::Io { index, source } => PyValueError::new_err((index, source.to_string())),
+        MatchError::TooLong(index) => PyValueError::new_err((index, error.to_string())),
+    })?;
+    let found = PyDict::new(py);
+    found.set_item("segments", columns(py, &matched.segments)?)?;
+    found.set_item("packets", columns(py, &matched.packets)?)?;
+    found.set_item("notes", matched.notes)?;
+    Ok(found)
+}

@@ -1,0 +1,383 @@
+"""``twinnet analyze``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json, table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from twinnet.measure.captures import CaptureAnalysis, CaptureLayer, MatchedCaptures
+
+__all__ = ["analyze"]
+
+LAYERS = ("payload", "network", "link", "wire")
+SHOWN = 20
+Row = dict[str, Any]
+Column = str | Callable[[Row], object]
+
+
+def _clock_rates(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[int, int]:
+    rates: dict[int, int] = {}
+    for one in given:
+        payload, _equals, rate = one.partition("=")
+        if not (payload.isdecimal() and rate.isdecimal()):
+            raise click.BadParameter(f"{one!r} is not PAYLOAD-TYPE=HERTZ; write for example --clock-rate 96=90000")
+        rates[int(payload)] = int(rate)
+    return rates
+
+
+def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str]:
+    first, comma, second = given.partition(",")
+    if not (comma and first.strip() and second.strip() and first.strip() != second.strip()):
+        raise click.BadParameter(f"{given!r} is not two names; write for example --labels real,virtual")
+    return first.strip(), second.strip()
+
+
+@click.command(short_help="Read captures: conversations, throughput, RTP, TCP, delay and loss.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--rtp-port",
+    "rtp_ports",
+    multiple=True,
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="UDP port that carries RTP; other ports are searched for it too.",
+)
+@click.option(
+    "--clock-rate",
+    "clock_rates",
+    multiple=True,
+    metavar="TYPE=HERTZ",
+    callback=_clock_rates,
+    help="Clock rate of an RTP payload type.",
+)
+@click.option("--interval", default="1 s", show_default=True, metavar="T", help="Length of an interval.")
+@click.option(
+    "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Where bytes are counted for rates."
+)
+@click.option("--match", is_flag=True, help="The captures are of the same traffic, in the order in which it passes.")
+@click.option(
+    "--match-bytes",
+    type=click.IntRange(0, 65535),
+    default=64,
+    show_default=True,
+    metavar="N",
+    help="Bytes of payload by which a packet is known again.",
+)
+@click.option(
+    "--compare",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A capture of the set that FILE... is compared with; may be given again.",
+)
+@click.option(
+    "--labels",
+    default="first,second",
+    show_default=True,
+    metavar="A,B",
+    callback=_labels,
+    help="Names of the two sets.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the figures of --compare into DIR.",
+)
+@click.option(
+    "--csv",
+    "csv_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write every table into DIR as CSV, RTP and matched packets one by one too.",
+)
+@json_option
+def analyze(
+    files: tuple[Path, ...],
+    rtp_ports: tuple[int, ...],
+    clock_rates: dict[int, int],
+    interval: str,
+    layer: CaptureLayer,
+    match: bool,
+    match_bytes: int,
+    others: tuple[Path, ...],
+    labels: tuple[str, str],
+    out: Path | None,
+    csv_folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Read captures (pcap, pcapng, either perhaps gzip) and tell what passed: conversations, throughput over time, RTP
+    streams with the columns of Wireshark's analysis, TCP round trips and retransmissions.
+
+    With --match the files are captures of the same traffic at several places: delay and loss from each to the next.
+    With --compare two sets are compared by their statistics, as a real network and a virtual one.
+
+    What is wrong with a file is told beside the numbers; they are then those of the packets before.
+    """
+    from twinnet.measure.captures import analyze_capture, match_captures
+
+    if out is not None and not others:
+        raise click.UsageError("--out is for the figures of --compare; tables go to --csv")
+    if match and len(files) < 2:
+        raise click.UsageError("--match takes at least two captures")
+    if match and others:
+        raise click.UsageError("--match and --compare are different questions; ask one at a time")
+
+    def read(path: Path) -> CaptureAnalysis:
+        return analyze_capture(
+            path,
+            interval=interval,
+            rtp_ports=rtp_ports,
+            clock_rates=clock_rates,
+            every_packet=bool(others) or (csv_folder is not None and not match),
+        )
+
+    if match:
+        matched = match_captures(files, match_bytes=match_bytes, every_packet=csv_folder is not None)
+        _tell_matched(matched, csv_folder, as_json)
+    elif others:
+        sets = [read(path) for path in files], [read(path) for path in others]
+        _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
+    else:
+        _tell(files, [read(path) for path in files], layer, csv_folder, as_json)
+
+
+def _tell(
+    files: Sequence[Path],
+    analyses: Sequence[CaptureAnalysis],
+    layer: CaptureLayer,
+    csv_folder: Path | None,
+    as_json: bool,
+) -> None:
+    results: list[dict[str, Any]] = []
+    for path, one in zip(files, analyses, strict=True):
+        tables = {
+            "conversations": one.conversations,
+            "host_pairs": one.host_pairs,
+            "throughput": one.throughput(layer),
+            "intervals": one.intervals,
+            "rtp_streams": one.rtp_streams,
+            "tcp": one.tcp,
+        }
+        if csv_folder is not None:
+            stem = _stems(files)[files.index(path)]
+            _write_csv(csv_folder, {f"{stem}-{name}": frame for name, frame in tables.items()})
+            _write_csv(csv_folder, {f"{stem}-rtp_packets": one.rtp_packets})
+        if as_json:
+            rows = {name: frame.to_dicts() for name, frame in tables.items()}
+            results.append({"file": str(path), **one.capture.to_dicts()[0], "notes": list(one.notes), **rows})
+        else:
+            click.echo(_summary(one, layer))
+    if as_json:
+        print_json(results)
+
+
+def _summary(one: CaptureAnalysis, layer: CaptureLayer) -> str:
+    """The capture for people: what it is, notes, and the greatest of every table."""
+    whole = one.capture.to_dicts()[0]
+    duration_s = (whole["duration_ns"] or 0) / 1e9
+    parts = [f"{one.path}: {whole['packets']} packets, {whole['bytes']} bytes in {duration_s:.6g} s ({whole['form']})"]
+    parts += [f"note: {note}" for note in one.notes]
+    rates = one.throughput(layer)["throughput_bps"] / 1e6
+    if rates.len():
+        parts.append(
+            f"\nThroughput, {layer} layer, intervals of {one.interval_s:g} s (Mbit/s): "
+            f"mean {_number(rates.mean())}, min {_number(rates.min())}, max {_number(rates.max())}"
+        )
+    top = one.conversations.sort("bytes", descending=True, maintain_order=True)
+    parts.append(
+        _shown(
+            "Conversations",
+            top,
+            {
+                "protocol": "protocol",
+                "a": lambda row: _end(row, "a"),
+                "b": lambda row: _end(row, "b"),
+                "packets a>b": "packets_a_to_b",
+                "bytes a>b": "bytes_a_to_b",
+                "packets b>a": "packets_b_to_a",
+                "bytes b>a": "bytes_b_to_a",
+                "s": lambda row: _number((row["duration_ns"] or 0) / 1e9),
+            },
+        )
+    )
+    parts.append(
+        _shown(
+            "RTP streams",
+            one.rtp_streams,
+            {
+                "source": lambda row: _end(row, "source"),
+                "destination": lambda row: _end(row, "destination"),
+                "ssrc": "ssrc",
+                "payload": "payload",
+                "packets": "packets",
+                "lost": "lost",
+                "errors": "sequence_errors",
+                "delta ms mean": lambda row: _number(row["mean_delta_ms"]),
+                "max": lambda row: _number(row["max_delta_ms"]),
+                "jitter ms mean": lambda row: _number(row["mean_jitter_ms"]),
+                "max ": lambda row: _number(row["max_jitter_ms"]),
+                "skew ms": lambda row: _number(row["max_skew_ms"]),
+                "kbit/s": lambda row: _number(row["mean_bandwidth_kbps"]),
+            },
+        )
+    )
+    parts.append(
+        _shown(
+            "TCP",
+            one.tcp.filter(one.tcp["payload_bytes"] > 0),
+            {
+                "from": lambda row: _end(row, "source"),
+                "to": lambda row: _end(row, "destination"),
+                "bytes": "payload_bytes",
+                "handshake ms": lambda row: _number(_sum(row["syn_to_synack_ms"], row["synack_to_ack_ms"])),
+                "rtt ms min": lambda row: _number(row["min_round_trip_ms"]),
+                "mean": lambda row: _number(row["mean_round_trip_ms"]),
+                "max": lambda row: _number(row["max_round_trip_ms"]),
+                "sent again": lambda row: (
+                    row["retransmissions"] + row["fast_retransmissions"] + row["spurious_retransmissions"]
+                ),
+                "out of order": "out_of_order",
+                "zero windows": "zero_windows",
+            },
+        )
+    )
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _tell_matched(matched: MatchedCaptures, csv_folder: Path | None, as_json: bool) -> None:
+    if csv_folder is not None:
+        _write_csv(csv_folder, {"segments": matched.segments, "matched_packets": matched.packets})
+    if as_json:
+        files = [str(path) for path in matched.paths]
+        print_json({"files": files, "notes": list(matched.notes), "segments": matched.segments.to_dicts()})
+        return
+    for note in matched.notes:
+        click.echo(f"note: {note}")
+    for number, (first, second) in enumerate(zip(matched.paths, matched.paths[1:], strict=False), 1):
+        segment = matched.segments.filter(matched.segments["segment"] == number)
+        segment = segment.sort("sent", descending=True, maintain_order=True)
+        click.echo(
+            _shown(
+                f"Segment {number}: {first} to {second}",
+                segment,
+                {
+                    "protocol": "protocol",
+                    "source": lambda row: _end(row, "source"),
+                    "destination": lambda row: _end(row, "destination"),
+                    "way": "direction",
+                    "sent": "sent",
+                    "received": "received",
+                    "lost": lambda row: "-" if row["lost"] is None else row["lost"],
+                    "outside": "outside",
+                    "delay ms min": lambda row: _number(row["min_delay_ms"]),
+                    "mean": lambda row: _number(row["mean_delay_ms"]),
+                    "p99": lambda row: _number(row["p99_delay_ms"]),
+                    "max": lambda row: _number(row["max_delay_ms"]),
+                },
+            )
+        )
+
+
+def _tell_comparison(
+    sets: tuple[list[CaptureAnalysis], list[CaptureAnalysis]],
+    layer: CaptureLayer,
+    labels: tuple[str, str],
+    out: Path | None,
+    csv_folder: Path | None,
+    as_json: bool,
+) -> None:
+    from twinnet.measure.capture_comparison import compare_captures, quantities_of
+
+    first, second = quantities_of(sets[0], layer), quantities_of(sets[1], layer)
+    compared = compare_captures(first, second)
+    drawn: list[Path] = []
+    if out is not None:
+        from twinnet.report.capture_figures import draw_comparison
+
+        drawn = draw_comparison(first, second, labels, out)
+    if csv_folder is not None:
+        _write_csv(csv_folder, {"comparison": compared})
+    notes = [f"{one.path}: {note}" for analyses in sets for one in analyses for note in one.notes]
+    if as_json:
+        rows = compared.to_dicts()
+        print_json(
+            {"labels": labels, "layer": layer, "notes": notes, "comparison": rows, "figures": [str(p) for p in drawn]}
+        )
+        return
+    for note in notes:
+        click.echo(f"note: {note}")
+    measures = ("samples", "mean", "min", "max", "variance", "std", "normality_p")
+    lines: list[list[object]] = []
+    for row in compared.to_dicts():
+        for key, label in zip(("first", "second"), labels, strict=True):
+            name = f"{row['quantity']} ({row['unit']})"
+            lines.append([name, label, *(_number(row[f"{key}_{measure}"]) for measure in measures)])
+    click.echo(table(["quantity", "set", "samples", "mean", "min", "max", "variance", "std", "normality p"], lines))
+    click.echo()
+    tests = ("student_p", "welch_p", "holm_p", "mann_whitney_p", "hedges_g", "cliffs_delta")
+    click.echo(
+        table(
+            [f"{labels[1]} - {labels[0]}", "difference", "Student p", "Welch p", "Holm p", "Mann-Whitney p", "g", "d"],
+            [
+                [row["quantity"], _number(row["difference_of_means"]), *(_number(row[test]) for test in tests)]
+                for row in compared.to_dicts()
+            ],
+        )
+    )
+    for path in drawn:
+        click.echo(path)
+
+
+def _shown(title: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> str:
+    """The first rows of `frame` below a title; nothing when there are none."""
+    if frame.is_empty():
+        return ""
+    rows = [
+        [row[column] if isinstance(column, str) else column(row) for column in columns.values()]
+        for row in frame.head(SHOWN).to_dicts()
+    ]
+    more = f"\n... and {frame.height - SHOWN} more (--json, --csv)" if frame.height > SHOWN else ""
+    return f"\n{title}\n{table(list(columns), rows)}{more}"
+
+
+def _end(row: Row, which: str) -> str:
+    address, port = row[f"{which}_address"], row[f"{which}_port"]
+    if not port:
+        return str(address)
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second
+
+
+def _stems(files: Sequence[Path]) -> list[str]:
+    """Names for the tables of each file; numbered where two files have the same name."""
+    names = [path.name.split(".")[0] or path.name for path in files]
+    return [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
+
+
+def _write_csv(folder: Path, tables: dict[str, pl.DataFrame]) -> None:
+    from twinnet.errors import BadFile
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in tables.items():
+            if frame.width:
+                frame.write_csv(folder / f"{name}.csv")
+    except OSError as error:
+        raise BadFile(f"tables cannot be written to {folder}: {error.strerror or error}", "choose --csv") from error

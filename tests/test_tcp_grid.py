@@ -1,0 +1,63 @@
+"""The grid of TCP flows: which cells there are, how they share labs, and how two measurements are compared."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from bench.tcp_grid import Cell, batches, grid, network
+from bench.tcp_grid_table import compare, table
+
+
+def test_grid_has_every_combination_once_and_can_be_narrowed() -> None:
+    assert len(set(grid())) == 3**5
+    assert {cell.algorithm for cell in grid(["rate_mbit=2,10", "algorithm=bbr"])} == {"bbr"}
+    assert len(grid(["rate_mbit=2,10", "algorithm=bbr"])) == 2 * 27
+    with pytest.raises(ValueError, match="names no field"):
+        grid(["speed=2"])
+
+
+def test_labs_are_as_full_as_the_wall_clock_can_carry_and_of_one_length() -> None:
+    labs = list(batches(grid(), "wall"))
+    assert sum(map(len, labs)) == 243
+    assert all(len({cell.seconds() for cell in lab}) == 1 for lab in labs)
+    assert max(len(lab) for lab in labs if lab[0].rate_mbit == 2) == 40
+    assert max(len(lab) for lab in labs if lab[0].rate_mbit == 100) == 4
+
+
+def test_buffer_is_a_share_of_the_product_and_never_below_two_frames() -> None:
+    assert Cell(10, 50, 1.0, 0.0, "cubic").buffer_bytes == 62_500
+    assert Cell(2, 10, 0.25, 0.0, "cubic").buffer_bytes == 2 * 1514
+
+
+def test_network_has_the_round_trip_and_the_loss_on_the_way_there_only() -> None:
+    spec = network([Cell(10, 50, 1.0, 0.01, "cubic")], seed=3).to_spec()
+    bottleneck = spec["links"][2]
+    assert (bottleneck["ab"]["rate_bps"], bottleneck["ab"]["delay_ps"] + bottleneck["ba"]["delay_ps"]) == (
+        10**7,
+        5 * 10**10,
+    )
+    assert (bottleneck["ab"]["loss"], bottleneck["ba"]["loss"]) == ({"model": "bernoulli", "probability": 0.01}, None)
+
+
+def row(cell: Cell, goodput_bps: float | None, verdict: str | None = None) -> dict[str, Any]:
+    return {**asdict(cell), "goodput_bps": goodput_bps, "fidelity": {"verdict": verdict} if verdict else None}
+
+
+def test_cells_outside_of_the_tolerance_are_listed_and_missed_schedules_left_out() -> None:
+    near, far, doubted = (Cell(rate, 50, 1.0, 0.0, "cubic") for rate in (2, 10, 100))
+    linux = [
+        row(near, 1.0e6, "valid"),
+        row(near, 1.2e6, "doubtful"),
+        row(far, 5e6, "valid"),
+        row(doubted, 1e6, "invalid"),
+    ]
+    model = [row(near, 1.14e6), row(far, 6e6), row(doubted, 9e7)]
+    pairs = compare(linux, model)
+    assert [round(pair.difference, 3) for pair in pairs] == [0.036, 0.2]
+    text = table(pairs, 0.05)
+    assert "| cubic | 2 | 1 (50%) |" in text
+    assert "| cubic | 10 Mbit/s | 50 ms | 1 BDP | 0.0% | 5.00 | 6.00 | +20.0% |" in text
+    assert "2 Mbit/s" not in text
