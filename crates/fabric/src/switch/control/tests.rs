@@ -544,35 +544,3 @@ fn a_silent_controller_is_probed_and_then_given_up() {
     bench.agent.tick(at(10));
     assert!(bench.agent.take_output()[0].2.is_some());
 }
-
-#[test]
-#[ignore = "a measurement: cargo test --release -p twinnet-fabric flow_mods_a_second -- --ignored --nocapture"]
-fn flow_mods_a_second_and_memory_of_a_flow() {
-    let mut bench = Bench::new(4);
-    let resident = || {
-        let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-        status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-    };
-    let mut rounds = Vec::new();
-    let before = resident();
-    for round in 0..10_u32 {
-        let mut bytes = Vec::new();
-        for index in 0..100_000_u32 {
-            let fields = vec![
-                FieldMatch::exact(Oxm::EthType, 0x0800),
-                FieldMatch::exact(Oxm::Ipv4Dst, u128::from(round * 100_000 + index)),
-            ];
-            Message::FlowMod(flow(0, 5, fields, apply(vec![to(2)]))).encode(index, &mut bytes).unwrap();
-        }
-        Message::BarrierRequest.encode(1, &mut bytes).unwrap();
-        let begin = std::time::Instant::now();
-        for chunk in bytes.chunks(16 * 1024) {
-            bench.raw(1, chunk);
-        }
-        assert!(matches!(bench.heard()[..], [Message::BarrierReply]));
-        rounds.push(begin.elapsed().as_secs_f64());
-    }
-    println!("100,000 flow-mods and a barrier: first {:.3} s, tenth {:.3} s", rounds[0], rounds[9]);
-    println!("a million flows: {} bytes each", (resident() - before) / 1_000_000);
-    assert!(rounds.iter().all(|seconds| *seconds < 2.0));
-}
