@@ -227,7 +227,9 @@ impl Agent {
     /// When [`Agent::tick`] is to be called next.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
-        self.connections.values().map(|connection| connection.heard + connection.patience()).min()
+        // One that is given up is only waiting to be taken out.
+        let kept = self.connections.values().filter(|connection| connection.ending.is_none());
+        kept.map(|connection| connection.heard + connection.patience()).min()
     }
 
     /// Probes controllers that are silent, and gives up on those that stay so.

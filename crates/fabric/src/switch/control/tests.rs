@@ -542,5 +542,6 @@ fn a_silent_controller_is_probed_and_then_given_up() {
     bench.agent.tick(at(5));
     assert!(matches!(bench.heard()[..], [Message::EchoRequest(_)]));
     bench.agent.tick(at(10));
+    assert_eq!(bench.agent.next_timeout(), None);
     assert!(bench.agent.take_output()[0].2.is_some());
 }
