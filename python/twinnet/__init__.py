@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import apps, errors, fidelity, lab, processes, programs, qos, templates, units
+    from twinnet import apps, control, errors, fidelity, lab, processes, programs, qos, templates, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.fidelity import FidelityRecord, Thresholds
     from twinnet.lab import Lab, attach, labs
@@ -43,6 +43,7 @@ __all__ = [
     "__version__",
     "apps",
     "attach",
+    "control",
     "errors",
     "fidelity",
     "lab",
@@ -55,7 +56,7 @@ __all__ = [
     "units",
 ]
 
-_MODULES = ("apps", "errors", "fidelity", "lab", "processes", "programs", "qos", "templates", "units")
+_MODULES = ("apps", "control", "errors", "fidelity", "lab", "processes", "programs", "qos", "templates", "units")
 _HOMES = {
     "FidelityRecord": "fidelity",
     "GilbertElliott": "link_settings",

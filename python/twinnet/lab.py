@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+from twinnet.control import ControllerProgram, Dialling
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
 from twinnet.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_connection import LabRequests, connect
@@ -92,6 +93,8 @@ class Lab:
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
+        self._dialling: Dialling | None = None
+        self._controller: ControllerProgram | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
@@ -109,6 +112,8 @@ class Lab:
             spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
+            if any(node.get("controllers") or node.get("listen") for node in spec["nodes"]):
+                raise NotAvailable("controllers cannot drive a lab on the virtual clock yet", "use net.emulate()")
             self._connection = VirtualConnection(spec)
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
@@ -122,10 +127,55 @@ class Lab:
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
+            if self._network.controller_program is not None:
+                self._controller = ControllerProgram(self._network.controller_program).start()
+            self._dialling = Dialling(self._connection, spec["nodes"])
         except BaseException:
+            self._end_control()
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
+
+    def _end_control(self) -> None:
+        if self._dialling is not None:
+            self._dialling.end()
+        if self._controller is not None:
+            self._controller.stop()
+
+    def wait_for_controllers(self, timeout: str = "10 s") -> None:
+        """Wait until every switch that has controllers has agreed on a version with one of them.
+
+        Parameters
+        ----------
+        timeout
+            How long.
+
+        Raises
+        ------
+        TimeLimit
+            When that takes longer; the message tells of each switch that waits, and the last words of the controller
+            when the lab has started it.
+        """
+        nodes = self.describe()["nodes"]
+        names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
+        pending = self.connection.submit("controllers.wait", switches=names)
+        try:
+            pending.result(duration_ps(timeout, "timeout") / 1e12)
+        except TimeoutError:
+            states = {name: self.switch(name).controller_state for name in names}
+            waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
+            troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
+            said = self._controller.last_words() if self._controller is not None else ""
+            why = f" ({'; '.join(sorted(troubles))})" if troubles else ""
+            raise TimeLimit(
+                f"after {timeout} no controller has joined {', '.join(waiting[:10])}{why}"
+                + (f"; the controller said: {said}" if said else ""),
+                "see that it runs, where it listens and which versions it speaks",
+            ) from None
+
+    def controller_trouble(self, switch: str, target: str) -> str | None:
+        """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
+        return self._dialling.trouble(switch, target) if self._dialling is not None else None
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
@@ -144,6 +194,7 @@ class Lab:
         """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
         if self._connection is None:
             return
+        self._end_control()
         if self._owner and not self._connection.closed:
             # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
             with contextlib.suppress(LabError, TimeoutError):

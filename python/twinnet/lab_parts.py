@@ -188,6 +188,25 @@ class LabSwitch:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
         return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
 
+    @property
+    def controller_state(self) -> list[dict[str, Any]]:
+        """How the switch stands with each controller that it was described with, and each tool that is connected.
+
+        Each row has ``target``, ``peer`` (``controller`` or ``tool``), ``version`` (``"1.0"``, ``"1.3"``; ``None``:
+        not connected), ``role``, ``messages`` (received), ``packet_ins`` (sent), ``errors`` (answered), and
+        ``trouble``: why the last connection failed or ended.
+        """
+        rows = [row for row in self._lab.connection.request("controllers") if row["switch"] == self.name]
+        connected = {row["target"] for row in rows}
+        absent = {"role": None, "version": None, "messages": 0, "packet_ins": 0, "errors": 0}
+        described: Sequence[str] = self._lab.layout.node(self.name, "switch").get("controllers", ())
+        rows += [{"target": one, "peer": "controller", **absent} for one in described if one not in connected]
+        return [
+            {key: value for key, value in row.items() if key not in ("switch", "connection")}
+            | {"trouble": self._lab.controller_trouble(self.name, row["target"])}
+            for row in rows
+        ]
+
     def set_queue(self, port: str | int, queue: Queue) -> None:
         """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
         name = f"{self.name}-eth{port}" if isinstance(port, int) else port

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet import addressing
+from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.errors import (
     AddressInUse,
     BadQueue,
@@ -69,8 +70,27 @@ class Network:
         self._macs: dict[str, str] = {}
         self._dpids: dict[int, str] = {}
         self._schedule: list[dict[str, Any]] = []
+        self._controller: tuple[str, str | Sequence[str] | None] | None = None
         self._hosts = 0
         self._routers = 0
+
+    def controller(self, connect: str = "tcp:127.0.0.1:6653", run: str | Sequence[str] | None = None) -> None:
+        """Say which controller the switches have that name none.
+
+        Parameters
+        ----------
+        connect
+            Where it is.
+        run
+            A program that is started beside the lab and ended with it; ``None``: it runs already, or will.
+        """
+        parse_target(connect)
+        self._controller = (connect, run)
+
+    @property
+    def controller_program(self) -> str | Sequence[str] | None:
+        """The program that is the switches' controller; ``None``: none is started."""
+        return self._controller[1] if self._controller is not None else None
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -204,6 +224,9 @@ class Network:
         fail_mode: str = "standalone",
         flows: Sequence[str] = (),
         delay: str = "0 s",
+        controllers: Sequence[str] = (),
+        listen: str | None = None,
+        protocols: Sequence[str] = PROTOCOLS,
     ) -> Switch:
         """Add a switch.
 
@@ -220,8 +243,21 @@ class Network:
             Flows that it starts with, in ``ovs-ofctl`` syntax.
         delay
             Processing delay of each frame.
+        controllers
+            Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``; on the wall clock only.
+        listen
+            Where to listen for tools such as ``ovs-ofctl``: ``ptcp:PORT`` (of 127.0.0.1), ``ptcp:PORT:ADDRESS`` or
+            ``punix:PATH``; on the wall clock only.
+        protocols
+            Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
         """
         self._free_name(name)
+        if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
+            raise BadValue(f"the controllers of {name} are not a list", 'write for example ["tcp:127.0.0.1:6653"]')
+        for target in controllers:
+            parse_target(target)
+        if listen is not None:
+            parse_listen(listen)
         if fail_mode not in ("standalone", "secure"):
             raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
         if isinstance(flows, str) or not all(isinstance(flow, str) for flow in flows):
@@ -234,6 +270,9 @@ class Network:
             fail_mode=fail_mode,
             flows=tuple(checked_flow(flow) for flow in flows),
             delay_ps=way_ps(delay, "delay"),
+            controllers=tuple(controllers),
+            listen=listen,
+            protocols=checked_protocols(protocols, name),
         )
         self._dpids[number] = name
         self._nodes[name] = switch
@@ -364,9 +403,13 @@ class Network:
 
     def to_spec(self) -> dict[str, Any]:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
+        nodes = [node.to_spec() for node in self._nodes.values()]
+        for node in nodes:
+            if self._controller is not None and node["kind"] == "switch" and "controllers" not in node:
+                node["controllers"] = [self._controller[0]]
         return {
             "seed": self.seed,
-            "nodes": [node.to_spec() for node in self._nodes.values()],
+            "nodes": nodes,
             "links": [link.to_spec() for link in self._links],
             "schedule": sorted(self._schedule, key=lambda change: change["at_ps"]),
         }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from twinnet.control.targets import PROTOCOLS
 from twinnet.qos.queue import Queue, optional_spec
 
 if TYPE_CHECKING:
@@ -144,6 +145,12 @@ class Switch(Node):
         The processing delay of each frame in picoseconds.
     port_numbers
         The OpenFlow port numbers that have a link.
+    controllers
+        Controllers that it is connected to: ``tcp:ADDRESS:PORT``.
+    listen
+        Where it listens for tools: ``ptcp:PORT`` or ``punix:PATH``; ``None``: nowhere.
+    protocols
+        Versions of OpenFlow that it speaks.
     """
 
     dpid: int = 0
@@ -151,10 +158,13 @@ class Switch(Node):
     flows: Sequence[str] = ()
     delay_ps: int = 0
     port_numbers: set[int] = field(default_factory=set[int], repr=False)
+    controllers: tuple[str, ...] = ()
+    listen: str | None = None
+    protocols: tuple[str, ...] = PROTOCOLS
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
-        return {
+        spec: dict[str, Any] = {
             "kind": "switch",
             "name": self.name,
             "dpid": self.dpid,
@@ -163,6 +173,13 @@ class Switch(Node):
             "ports": [port.to_spec() for port in self.ports],
             "flows": list(self.flows),
         }
+        if self.controllers:
+            spec["controllers"] = list(self.controllers)
+        if self.listen is not None:
+            spec["listen"] = self.listen
+        if self.protocols != PROTOCOLS:
+            spec["protocols"] = list(self.protocols)
+        return spec
 
 
 @dataclass(eq=False, slots=True)

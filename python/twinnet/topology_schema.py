@@ -18,6 +18,7 @@ from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
 from twinnet.units import duration_ps
 
 __all__ = [
+    "ControllerModel",
     "DelayText",
     "FlowText",
     "HostModel",
@@ -390,6 +391,16 @@ class SwitchModel(_Strict):
     fail_mode: Literal["standalone", "secure"] = "standalone"
     flows: list[FlowText] = []
     delay: DelayText = "0 s"
+    controllers: list[str] = []
+    listen: str | None = None
+    protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+
+
+class ControllerModel(_Strict):
+    """The controller of the switches that name none."""
+
+    connect: str = "tcp:127.0.0.1:6653"
+    run: str | list[str] | None = None
 
 
 class DirectionModel(_Strict):
@@ -452,6 +463,7 @@ class NetworkModel(_Strict):
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
+    controller: ControllerModel | None = None
     links: list[LinkModel] = []
     schedule: list[ChangeModel] = []
 

@@ -16,8 +16,8 @@ pub mod theory;
 mod tree;
 
 pub use engine::{
-    BuildError, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Sample, Samples, Way, World,
-    DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
+    BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Sample, Samples, Way,
+    World, DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
 };
 pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
 pub use pool::FramePool;

@@ -7,6 +7,7 @@ pub mod back_pressure;
 pub mod capture;
 pub mod clock;
 pub mod control;
+mod controllers;
 pub mod device;
 pub mod doctor;
 pub mod fidelity;

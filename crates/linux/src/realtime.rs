@@ -18,6 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::back_pressure::{most_segments, TokenBucket};
 use crate::capture::Capture;
 use crate::clock::LabClock;
+use crate::controllers::Controllers;
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
 use crate::ingress::{Losses, Watched};
@@ -236,6 +237,7 @@ pub(crate) struct FabricLoop {
     pub(crate) network: RunningNetwork,
     pub(crate) hosts: Hosts,
     pub(crate) apps: LoopApps,
+    pub(crate) controllers: Controllers,
     pub(crate) clock: LabClock,
     pub(crate) next_capture: u32,
     /// What the hosts' interfaces had lost when the record of fidelity began.
@@ -245,7 +247,7 @@ pub(crate) struct FabricLoop {
     slip_after: Duration,
     receiver: Receiver<Request>,
     epoll: OwnedFd,
-    wake: RawFd,
+    pub(crate) wake: RawFd,
     /// Ports that may have more to read than was read in one turn.
     ready: Vec<PortId>,
 }
@@ -299,6 +301,7 @@ impl FabricLoop {
                 captures: HashMap::new(),
             },
             apps: LoopApps::new(),
+            controllers: Controllers::default(),
             clock,
             next_capture: 0,
             losses_before: Arc::default(),
@@ -322,6 +325,7 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            self.controllers.send(&mut self.network);
             self.apps.answer_waiters(&self.network, self.clock.now());
             if self.pacing.must_give_up_realtime(self.clock.now()) {
                 give_up_realtime();
@@ -389,13 +393,17 @@ impl FabricLoop {
         let mut counter = 0_u64;
         // SAFETY: reads eight bytes into a writable integer; a failure only means that there was nothing to reset.
         unsafe { libc::read(self.wake, (&raw mut counter).cast(), 8) };
-        loop {
+        let connected = loop {
             match self.receiver.try_recv() {
                 Ok(request) => requests::answer(self, request),
-                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
+                Err(std::sync::mpsc::TryRecvError::Empty) => break true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => break false,
             }
-        }
+        };
+        // What controllers say takes effect at the moment that it is, not at that of the last event.
+        self.turn();
+        self.controllers.hear(&mut self.network, &mut self.hosts);
+        connected
     }
 
     /// The interfaces that are asked for their losses.

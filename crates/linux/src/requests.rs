@@ -30,6 +30,12 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             at.apps.answer(&mut at.network, &body, behind, &mut at.hosts)
         }
         "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
+        "controller.attach" => {
+            let wake = at.wake;
+            return at.controllers.attach(&mut at.network, &body, request, wake);
+        }
+        "controllers" => Ok(at.controllers.state(&at.network)),
+        "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {
             let record = at.hosts.record.to_json(at.clock.now(), is_realtime());
             return with_losses(at, record, request.reply);

@@ -33,7 +33,7 @@ impl Layout {
         FlowKey::extract_with_layout(0, bytes).1
     }
 
-    /// Offset of the outermost MPLS label.
+    /// Offset of the outermost MPLS label, or of a backbone bridge's tag.
     #[must_use]
     pub fn l2_5(&self) -> Option<usize> {
         (self.l2_5 != 0).then_some(usize::from(self.l2_5))
@@ -109,6 +109,7 @@ impl FlowKey {
                 0x86dd => ipv6(&mut key, &mut layout, bytes, at),
                 0x0806 | 0x8035 => arp(&mut key, &mut layout, bytes, at),
                 0x8847 | 0x8848 => mpls(&mut key, &mut layout, bytes, at),
+                0x88e7 => backbone(&mut key, &mut layout, bytes, at),
                 _ => {}
             }
         }
@@ -176,7 +177,10 @@ fn ipv6(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
     // A payload length of 0 stands for a jumbogram (RFC 2675).
     let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let end = if payload == 0 { bytes.len() } else { bytes.len().min(at + 40 + payload) };
-    let Some((protocol, l4, fragment)) = extension_headers(&bytes[..end], at + 40, header[6]) else { return };
+    let Some(Extensions { protocol, l4, fragment, seen }) = extension_headers(&bytes[..end], at + 40, header[6]) else {
+        return;
+    };
+    key.set(Field::IPV6_EXTENSIONS, u128::from(seen));
     let first = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
     key.set(Field::NW_TOS, u128::from(first >> 20 & 0xff));
     key.set(Field::IPV6_LABEL, u128::from(first & 0xf_ffff));
@@ -189,10 +193,55 @@ fn ipv6(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
     }
 }
 
-/// Walks IPv6 extension headers: the protocol after them, its offset, and the fragment bits as the flow key has them.
-pub(crate) fn extension_headers(bytes: &[u8], mut at: usize, mut next: u8) -> Option<(u8, usize, u8)> {
-    let mut fragment = 0;
+/// What stands between an IPv6 header and its payload.
+pub(crate) struct Extensions {
+    pub(crate) protocol: u8,
+    /// Offset of what `protocol` names.
+    pub(crate) l4: usize,
+    /// As the flow key has it.
+    pub(crate) fragment: u8,
+    /// As [`Field::IPV6_EXTENSIONS`] has it.
+    seen: u16,
+}
+
+/// OpenFlow 1.3, A.2.3.8: the bit of each extension header, and its place in the order that RFC 2460, 4.1 recommends.
+const fn extension_bit(kind: u8) -> Option<(u16, u8)> {
+    Some(match kind {
+        59 => (1 << 0, 9),
+        50 => (1 << 1, 6),
+        51 => (1 << 2, 5),
+        60 => (1 << 3, 2),
+        44 => (1 << 4, 4),
+        43 => (1 << 5, 3),
+        0 => (1 << 6, 1),
+        _ => return None,
+    })
+}
+
+const REPEATED: u16 = 1 << 7;
+const OUT_OF_ORDER: u16 = 1 << 8;
+
+/// Notes an extension header; destination options may come twice, before routing and last.
+fn note_extension(seen: &mut u16, furthest: &mut u8, kind: u8) {
+    let Some((bit, place)) = extension_bit(kind) else { return };
+    let again = *seen & bit != 0;
+    if again && !(kind == 60 && *seen & REPEATED == 0 && *furthest > 2) {
+        *seen |= REPEATED;
+    }
+    // The final destination options follow all but "no next header".
+    let place = if kind == 60 && *furthest >= 3 { 7 } else { place };
+    if place < *furthest {
+        *seen |= OUT_OF_ORDER;
+    }
+    *seen |= bit;
+    *furthest = place.max(*furthest);
+}
+
+/// Walks IPv6 extension headers.
+pub(crate) fn extension_headers(bytes: &[u8], mut at: usize, mut next: u8) -> Option<Extensions> {
+    let (mut fragment, mut seen, mut furthest) = (0, 0, 0);
     for _ in 0..EXTENSION_HEADERS {
+        note_extension(&mut seen, &mut furthest, next);
         let length = match next {
             0 | 43 | 60 => 8 + usize::from(*bytes.get(at + 1)?) * 8,
             51 => 8 + usize::from(*bytes.get(at + 1)?) * 4,
@@ -201,7 +250,7 @@ pub(crate) fn extension_headers(bytes: &[u8], mut at: usize, mut next: u8) -> Op
                 fragment = u8::from(offset_and_more & 0xfff9 != 0) | u8::from(offset_and_more & 0xfff8 != 0) << 1;
                 8
             }
-            _ => return Some((next, at, fragment)),
+            _ => return Some(Extensions { protocol: next, l4: at, fragment, seen }),
         };
         if bytes.len() < at + length {
             return None;
@@ -209,7 +258,7 @@ pub(crate) fn extension_headers(bytes: &[u8], mut at: usize, mut next: u8) -> Op
         next = bytes[at];
         at += length;
         if fragment & 2 != 0 {
-            return Some((next, at, fragment));
+            return Some(Extensions { protocol: next, l4: at, fragment, seen });
         }
     }
     None
@@ -297,6 +346,14 @@ fn arp(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
 fn mpls(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
     if let Some(entry) = u32_at(bytes, at) {
         key.set(Field::MPLS_LSE, u128::from(entry));
+        layout.l2_5 = offset(at);
+    }
+}
+
+/// The tag of a provider backbone bridge (IEEE 802.1ah, I-TAG): its service identifier.
+fn backbone(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
+    if let Some(tag) = u32_at(bytes, at) {
+        key.set(Field::PBB_ISID, u128::from(tag & 0x00ff_ffff));
         layout.l2_5 = offset(at);
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 /// Words of a flow key.
-pub const FLOW_KEY_WORDS: usize = 16;
+pub const FLOW_KEY_WORDS: usize = 24;
+/// Words that a frame's headers fill: the registers, which follow them, are zero in every key that was extracted from a frame.
+const HEADER_WORDS: usize = 16;
 
 /// Where a field stands in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +88,34 @@ impl Field {
     pub const MPLS_TTL: Self = Self::at(15, 32, 8);
     /// IPv6 flow label.
     pub const IPV6_LABEL: Self = Self::at(15, 0, 20);
+    /// Which IPv6 extension headers there are, as OpenFlow's `ofp_ipv6exthdr_flags`.
+    pub const IPV6_EXTENSIONS: Self = Self::at(15, 20, 9);
+    /// Service identifier of a provider backbone bridge's tag (EtherType 0x88e7); in the place of IPv4's source, which such a frame has not.
+    pub const PBB_ISID: Self = Self::at(3, 32, 24);
+
+    /// Register `number` of the pipeline (Nicira's `reg0` to `reg15`); two beginning with an even one are a 64-bit register.
+    #[must_use]
+    pub const fn register(number: u8) -> Self {
+        Self::at(HEADER_WORDS as u8 + (number & 15) / 2, if number % 2 == 0 { 32 } else { 0 }, 32)
+    }
+
+    /// 64-bit register `number` (`xreg0` to `xreg7`).
+    #[must_use]
+    pub const fn wide_register(number: u8) -> Self {
+        Self::at(HEADER_WORDS as u8 + (number & 7), 0, 64)
+    }
+
+    /// 128-bit register `number` (`xxreg0` to `xxreg3`).
+    #[must_use]
+    pub const fn widest_register(number: u8) -> Self {
+        Self::at(HEADER_WORDS as u8 + (number & 3) * 2, 0, 128)
+    }
+
+    /// Whether it is one of the registers, which no frame has.
+    #[must_use]
+    pub const fn is_register(self) -> bool {
+        self.word as usize >= HEADER_WORDS
+    }
 
     /// Bits that the field has.
     #[must_use]
@@ -179,12 +209,12 @@ impl FlowKey {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// A hash of the whole key. Good enough that its low bits can index a table; different for every `seed`.
+    /// A hash of the key less its registers. Good enough that its low bits can index a table; different for every `seed`.
     #[inline]
     #[must_use]
     pub fn digest(&self, seed: u64) -> u64 {
         // Four independent chains of folded multiplications, so that their latencies overlap.
-        let words = &self.words;
+        let words = &self.words[..HEADER_WORDS];
         let mut sums = [seed, seed ^ K[0], seed ^ K[1], seed ^ K[2]];
         for (pair, sum) in words.chunks_exact(2).zip([0, 1, 2, 3, 0, 1, 2, 3]) {
             sums[sum] = mix(pair[0] ^ sums[sum] ^ K[sum], pair[1] ^ K[3]);
@@ -264,7 +294,7 @@ impl fmt::Debug for FlowKey {
 mod tests {
     use super::*;
 
-    const FIELDS: [Field; 24] = [
+    const FIELDS: [Field; 27] = [
         Field::IN_PORT,
         Field::ETH_TYPE,
         Field::VLAN_TCI,
@@ -289,6 +319,9 @@ mod tests {
         Field::ARP_THA,
         Field::MPLS_LSE,
         Field::IPV6_LABEL,
+        Field::IPV6_EXTENSIONS,
+        Field::register(0),
+        Field::register(15),
     ];
 
     #[test]
@@ -315,13 +348,13 @@ mod tests {
     #[test]
     fn digests_of_keys_that_differ_in_one_bit_differ_in_their_low_bits() {
         let mut seen = std::collections::HashSet::new();
-        for field in FIELDS {
+        for field in &FIELDS[..25] {
             for bit in 0..field.bits() {
-                seen.insert(FlowKey::ZERO.with(field, 1 << bit).digest(7) & 0xf_ffff);
+                seen.insert(FlowKey::ZERO.with(*field, 1 << bit).digest(7) & 0xf_ffff);
             }
         }
         // About 850 draws from a million: a handful of collisions by the birthday bound (850^2 / 2 / 2^20 = 0.35).
-        let bits: u32 = FIELDS.iter().map(|field| field.bits()).sum();
+        let bits: u32 = FIELDS[..25].iter().map(|field| field.bits()).sum();
         assert!(seen.len() as u32 + 4 >= bits, "{} distinct of {bits}", seen.len());
     }
 }

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use crate::big_endian::{array, get_u16, get_u32, put_u16, put_u32};
 use crate::checksum;
-use crate::extract::extension_headers;
+use crate::extract::{extension_headers, Extensions};
 use crate::malformed::{need, Malformed};
 
 mod field {
@@ -106,7 +106,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn upper_layer(&self) -> Result<UpperLayer, Malformed> {
         let bytes = &self.0.as_ref()[..self.end()];
         let next = self.next_header();
-        let (protocol, offset, fragment) = extension_headers(bytes, HEADER_LENGTH, next)
+        let Extensions { protocol, l4: offset, fragment, .. } = extension_headers(bytes, HEADER_LENGTH, next)
             .ok_or(Malformed::Field { field: "next header", value: next.into() })?;
         Ok(UpperLayer { protocol, offset, fragment: fragment & 1 != 0, later_fragment: fragment & 2 != 0 })
     }

@@ -12,6 +12,7 @@ mod glance;
 mod malformed;
 mod rewrite;
 mod segment;
+mod tags;
 
 pub mod arp;
 pub mod checksum;

@@ -5,6 +5,7 @@
 use crate::checksum;
 use crate::extract::{is_vlan_type, neighbour_options, Layout};
 use crate::frame::{Checksum, Frame};
+use crate::tags;
 
 /// One change of a header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,26 @@ pub enum Rewrite {
     PopVlan,
     /// The outermost MPLS label stack entry, whole.
     MplsEntry(u32),
+    /// A new MPLS label stack entry, right after the Ethernet addresses: "it should be the outermost tag inserted, immediately after the
+    /// Ethernet header and before other tags" (OpenFlow 1.3, 5.11).
+    PushMpls {
+        /// EtherType of the frame from now on: 0x8847 or 0x8848.
+        eth_type: u16,
+        /// The entry.
+        entry: u32,
+    },
+    /// Takes the outermost MPLS label stack entry off; the EtherType is what the frame then has.
+    PopMpls(u16),
+    /// A new header of a provider backbone bridge before the frame's own, with its addresses and this priority and service identifier.
+    PushBackbone(u32),
+    /// Takes the outermost header of a provider backbone bridge off.
+    PopBackbone,
+    /// Service identifier of the backbone bridge's tag.
+    BackboneService(u32),
+    /// Copies the time to live of the outermost MPLS entry into the next header, an entry or IP.
+    CopyTtlIn,
+    /// Copies the time to live of the header after the outermost MPLS entry into that entry.
+    CopyTtlOut,
     /// IPv4 source.
     Ipv4Src([u8; 4]),
     /// IPv4 destination.
@@ -91,6 +112,13 @@ impl Rewrite {
                     put(frame, at, &entry.to_be_bytes());
                 }
             }
+            Self::PushMpls { eth_type, entry } => tags::push_mpls(frame, layout, eth_type, entry),
+            Self::PopMpls(eth_type) => tags::pop_mpls(frame, layout, eth_type),
+            Self::PushBackbone(tag) => tags::push_backbone(frame, layout, tag),
+            Self::PopBackbone => tags::pop_backbone(frame, layout),
+            Self::BackboneService(service) => tags::set_service(frame, *layout, service),
+            Self::CopyTtlIn => tags::copy_ttl(frame, *layout, true),
+            Self::CopyTtlOut => tags::copy_ttl(frame, *layout, false),
             _ => {
                 if let Some(l3) = layout.l3() {
                     self.apply_to_network(frame, *layout, l3);
@@ -167,7 +195,7 @@ fn tagged(frame: &Frame) -> bool {
     frame.bytes.len() >= 18 && is_vlan_type(u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]))
 }
 
-fn put(frame: &mut Frame, at: usize, new: &[u8]) {
+pub(crate) fn put(frame: &mut Frame, at: usize, new: &[u8]) {
     if let Some(place) = frame.bytes.get_mut(at..at + new.len()) {
         place.copy_from_slice(new);
     }
@@ -188,7 +216,7 @@ fn pop_vlan(frame: &mut Frame, layout: &mut Layout) {
 }
 
 /// All that counts offsets from the start of the frame follows a change of the Ethernet header's length.
-fn shift(frame: &mut Frame, layout: &mut Layout, by: i16) {
+pub(crate) fn shift(frame: &mut Frame, layout: &mut Layout, by: i16) {
     layout.shift(by);
     if let Some(offload) = &mut frame.offload {
         offload.header = offload.header.saturating_add_signed(by);

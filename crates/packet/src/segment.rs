@@ -136,7 +136,8 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
         let (source, destination) = (array(bytes, l3 + 12), array(bytes, l3 + 16));
         return checksum::pseudo_header_v4(source, destination, bytes[l3 + 9], transport_length);
     }
-    let protocol = crate::extract::extension_headers(&bytes[..l4], l3 + 40, bytes[l3 + 6]).map_or(0, |found| found.0);
+    let protocol =
+        crate::extract::extension_headers(&bytes[..l4], l3 + 40, bytes[l3 + 6]).map_or(0, |found| found.protocol);
     checksum::pseudo_header_v6(&array(bytes, l3 + 8), &array(bytes, l3 + 24), protocol, transport_length)
 }
 

@@ -4,6 +4,7 @@
 //! a [`World`] in which the real hosts live. The engine never asks what time it is.
 
 mod changes;
+mod control;
 mod counters;
 mod models;
 mod sampling;
@@ -24,6 +25,7 @@ use models::ModelNode;
 use sampling::Sampler;
 
 pub use changes::DirectionChange;
+pub use control::ControlOutput;
 pub use counters::PortCounters;
 pub use sampling::{Sample, Samples};
 
@@ -133,6 +135,8 @@ struct SwitchNode {
     ports: Vec<(u32, PortId)>,
     thinking: std::collections::VecDeque<(Time, PortId, Box<Frame>)>,
     timeout_at: Option<Time>,
+    /// What speaks with its controllers.
+    agent: Option<Box<crate::switch::control::Agent>>,
 }
 
 struct Port {
@@ -159,6 +163,8 @@ pub struct Fabric {
     ports: Vec<Port>,
     directions: Vec<Option<Direction>>,
     links: Vec<Link>,
+    /// Switches that have an agent.
+    controlled: Vec<NodeId>,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Sampler>,
     /// Trains on the serialisers of captured ports.
@@ -203,6 +209,7 @@ impl Fabric {
             ports: Vec::new(),
             directions: Vec::new(),
             links: Vec::new(),
+            controlled: Vec::new(),
             changes: Vec::new(),
             samplers: Vec::new(),
             departing: BTreeMap::new(),
@@ -229,6 +236,7 @@ impl Fabric {
             ports: Vec::new(),
             thinking: std::collections::VecDeque::new(),
             timeout_at: None,
+            agent: None,
         })))
     }
 
@@ -645,22 +653,28 @@ impl Fabric {
             switch.switch.receive(number, frame, now, &mut outputs);
         }
         for output in outputs.drain(..) {
-            let port = match &self.nodes[node as usize] {
-                Node::Switch(switch) => port_by_number(&switch.ports, output.port),
-                Node::Host | Node::Model(_) => None,
-            };
-            if let Some(port) = port {
-                self.offer(port.0, output.frame, now, world);
-            }
+            self.leave_switch(node, output, world);
         }
         self.outputs = outputs;
         self.watch_timeouts(node);
     }
 
+    /// A frame leaves a switch by one of its ports.
+    fn leave_switch(&mut self, node: u32, output: Output, world: &mut dyn World) {
+        let port = match &self.nodes[node as usize] {
+            Node::Switch(switch) => port_by_number(&switch.ports, output.port),
+            Node::Host | Node::Model(_) => None,
+        };
+        if let Some(port) = port {
+            self.offer(port.0, output.frame, self.now, world);
+        }
+    }
+
     /// Keeps an event at the earliest moment at which a flow entry of `node` can time out.
     fn watch_timeouts(&mut self, node: u32) {
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {
-            if let Some(at) = switch.switch.next_timeout() {
+            let agent = switch.agent.as_ref().and_then(|agent| agent.next_timeout());
+            if let Some(at) = switch.switch.next_timeout().into_iter().chain(agent).min() {
                 if switch.timeout_at.is_none_or(|watched| at < watched) {
                     switch.timeout_at = Some(at);
                     self.events.push(at.max(self.now), Class::Timeout, node);
@@ -675,6 +689,9 @@ impl Fabric {
             if switch.timeout_at.is_some_and(|at| at <= now) {
                 switch.timeout_at = None;
                 switch.switch.expire(now);
+                if let Some(agent) = &mut switch.agent {
+                    agent.tick(now);
+                }
             }
         }
         self.watch_timeouts(node);

@@ -126,6 +126,39 @@ pub struct SwitchSpec {
     /// Flows in `ovs-ofctl` syntax.
     #[serde(default)]
     pub flows: Vec<String>,
+    /// Controllers that it is connected to, by the lab's owner: `tcp:ADDRESS:PORT`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controllers: Vec<String>,
+    /// Where the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS` or `punix:PATH`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Versions that it speaks.
+    #[serde(default = "every_protocol")]
+    pub protocols: Vec<Protocol>,
+}
+
+fn every_protocol() -> Vec<Protocol> {
+    vec![Protocol::OpenFlow10, Protocol::OpenFlow13]
+}
+
+/// A version of OpenFlow, by the name that `ovs-vsctl` has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    /// OpenFlow 1.0.
+    OpenFlow10,
+    /// OpenFlow 1.3.
+    OpenFlow13,
+}
+
+impl Protocol {
+    /// The version in the header of messages.
+    #[must_use]
+    pub const fn wire_version(self) -> u8 {
+        match self {
+            Self::OpenFlow10 => 1,
+            Self::OpenFlow13 => 4,
+        }
+    }
 }
 
 /// What a switch does without a controller, in the words of Open vSwitch.

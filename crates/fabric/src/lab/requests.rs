@@ -104,7 +104,7 @@ fn delete_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
     let name = text(body, "switch")?;
     let line = body.get("match").and_then(Value::as_str).unwrap_or_default();
     let switch = node(at, name)?;
-    match at.fabric.with_switch(switch, |switch, _| switch.delete_flows(line)) {
+    match at.fabric.with_switch(switch, |switch, now| switch.delete_flows(line, now)) {
         None => Err(not_a_switch(name)),
         Some(Ok(deleted)) => Ok(json!({"deleted": deleted})),
         Some(Err(error)) => Err(LabError::new("BadFlow", error.to_string(), "no flow was deleted")),

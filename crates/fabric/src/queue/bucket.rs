@@ -9,7 +9,7 @@ const LONGEST_DEBT_PS: i128 = 60_000_000_000_000;
 
 /// A bucket that fills at a rate up to a depth and may be overdrawn.
 #[derive(Clone, Debug)]
-pub(super) struct TokenBucket {
+pub(crate) struct TokenBucket {
     rate_bps: i128,
     depth: i128,
     level: i128,
@@ -18,36 +18,36 @@ pub(super) struct TokenBucket {
 
 impl TokenBucket {
     /// A full bucket. `rate_bps` is at most 10^15 (checked with the configuration), so that no level overflows.
-    pub(super) fn new(rate_bps: u64, depth_bytes: u64) -> Self {
+    pub(crate) fn new(rate_bps: u64, depth_bytes: u64) -> Self {
         let depth = i128::from(depth_bytes) * TOKENS_PER_BYTE;
         Self { rate_bps: i128::from(rate_bps), depth, level: depth, at: Time::ZERO }
     }
 
     /// Makes the bucket at least so deep; what it holds stays.
-    pub(super) fn deepen(&mut self, depth_bytes: u64, now: Time) {
+    pub(crate) fn deepen(&mut self, depth_bytes: u64, now: Time) {
         self.advance(now);
         self.depth = self.depth.max(i128::from(depth_bytes) * TOKENS_PER_BYTE);
     }
 
     /// Whether `bytes` can ever be in the bucket at once.
-    pub(super) fn can_hold(&self, bytes: u64) -> bool {
+    pub(crate) fn can_hold(&self, bytes: u64) -> bool {
         i128::from(bytes) * TOKENS_PER_BYTE <= self.depth
     }
 
     /// Whether the bucket holds `bytes` at `now`; with 0 bytes: whether it is not overdrawn.
-    pub(super) fn holds(&self, bytes: u64, now: Time) -> bool {
+    pub(crate) fn holds(&self, bytes: u64, now: Time) -> bool {
         self.level_at(now) >= i128::from(bytes) * TOKENS_PER_BYTE
     }
 
     /// Whole bytes in the bucket at `now`; 0 when it is overdrawn.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub(super) fn bytes(&self, now: Time) -> u64 {
+    pub(crate) fn bytes(&self, now: Time) -> u64 {
         (self.level_at(now) / TOKENS_PER_BYTE).clamp(0, i128::from(u64::MAX)) as u64
     }
 
     /// The first picosecond from `now` on at which the bucket holds `bytes`; `None` when it is not deep enough.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub(super) fn ready(&self, bytes: u64, now: Time) -> Option<Time> {
+    pub(crate) fn ready(&self, bytes: u64, now: Time) -> Option<Time> {
         let wanted = i128::from(bytes) * TOKENS_PER_BYTE;
         let missing = wanted - self.level_at(now);
         if missing <= 0 {
@@ -61,7 +61,7 @@ impl TokenBucket {
     }
 
     /// Takes `bytes` out at `now`, into debt if need be.
-    pub(super) fn charge(&mut self, bytes: u64, now: Time) {
+    pub(crate) fn charge(&mut self, bytes: u64, now: Time) {
         self.advance(now);
         let floor = -self.rate_bps * LONGEST_DEBT_PS;
         self.level = (self.level - i128::from(bytes) * TOKENS_PER_BYTE).max(floor);

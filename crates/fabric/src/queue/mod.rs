@@ -24,6 +24,7 @@ mod train;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bucket::TokenBucket;
 pub use cbq::{Cbq, CbqClassConfig, CbqConfig};
 pub use codel::{Codel, CodelConfig};
 pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, Site};

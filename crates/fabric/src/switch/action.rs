@@ -50,6 +50,36 @@ pub(super) enum Action {
         port: Option<u32>,
         table: Option<u8>,
     },
+    Group(u32),
+    Meter(u32),
+    PushMpls(u16),
+    /// The EtherType is what the frame then has.
+    PopMpls(u16),
+    PushBackbone(u16),
+    PopBackbone,
+    SetMplsTtl(u8),
+    DecrementMplsTtl,
+    SetTtl(u8),
+    CopyTtlIn,
+    CopyTtlOut,
+    /// Copies bits of one field into another.
+    Move {
+        from: &'static MatchField,
+        from_bit: u16,
+        to: &'static MatchField,
+        to_bit: u16,
+        bits: u16,
+    },
+    /// Outputs to the port that bits of a field name.
+    OutputField {
+        field: &'static MatchField,
+        first_bit: u16,
+        bits: u16,
+    },
+    /// Ends all actions, those of earlier look-ups too.
+    Exit,
+    /// Submits the frame to the tables (packet-out only).
+    Table,
 }
 
 /// The `mod_*` actions and the fields that they set.
@@ -71,7 +101,8 @@ pub(super) static MODIFICATIONS: &[(&str, &str)] = &[
 pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, normal, local, controller, drop, enqueue:PORT:QUEUE, set_queue:N, \
      pop_queue, set_field:VALUE->FIELD, mod_dl_src, mod_dl_dst, mod_nw_src, mod_nw_dst, mod_nw_tos, mod_nw_ecn, mod_nw_ttl, mod_tp_src, \
      mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, pop_vlan, push_vlan:PROTOCOL, dec_ttl, goto_table:N, write_metadata:VALUE/MASK, \
-     write_actions(...), clear_actions, resubmit(PORT,TABLE)";
+     write_actions(...), clear_actions, resubmit(PORT,TABLE), group:N, meter:N, push_mpls:PROTOCOL, pop_mpls:PROTOCOL, push_pbb:PROTOCOL, \
+     pop_pbb, set_mpls_ttl:N, dec_mpls_ttl, set_nw_ttl:N, copy_ttl_in, copy_ttl_out, exit";
 
 impl Action {
     /// Whether it sends the frame somewhere.
@@ -86,18 +117,46 @@ impl Action {
                 | Self::Local
                 | Self::Controller(_)
                 | Self::Enqueue { .. }
+                | Self::OutputField { .. }
+        )
+    }
+
+    /// Whether it depends on the headers that the frame has now.
+    pub(super) fn reads_headers(&self) -> bool {
+        !matches!(
+            self,
+            Self::Output(_)
+                | Self::InPort
+                | Self::Flood
+                | Self::All
+                | Self::Local
+                | Self::Controller(_)
+                | Self::Enqueue { .. }
+                | Self::SetQueue(_)
+                | Self::PopQueue
+                | Self::WriteMetadata { .. }
+                | Self::WriteActions(_)
+                | Self::ClearActions
+                | Self::GotoTable(_)
+                | Self::Exit
+                | Self::Drop
         )
     }
 
     /// Where it stands in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
     pub(super) fn rank(&self) -> u8 {
         match self {
-            Self::PopVlan => 0,
-            Self::PushVlan(_) => 1,
-            Self::DecrementTtl => 2,
-            Self::SetQueue(_) | Self::PopQueue => 4,
-            action if action.is_output() => 5,
-            _ => 3,
+            Self::CopyTtlIn => 0,
+            Self::PopVlan | Self::PopMpls(_) | Self::PopBackbone => 1,
+            Self::PushMpls(_) => 2,
+            Self::PushBackbone(_) => 3,
+            Self::PushVlan(_) => 4,
+            Self::CopyTtlOut => 5,
+            Self::DecrementTtl | Self::DecrementMplsTtl => 6,
+            Self::SetQueue(_) | Self::PopQueue => 8,
+            Self::Group(_) => 9,
+            action if action.is_output() => 10,
+            _ => 7,
         }
     }
 
@@ -106,7 +165,8 @@ impl Action {
         match (self, other) {
             (Self::SetField { field, .. }, Self::SetField { field: other, .. }) => field.field == other.field,
             (Self::Modify { field, .. }, Self::Modify { field: other, .. }) => field.field == other.field,
-            (one, other) => one.rank() == other.rank() && one.rank() != 3,
+            (one, other) if one.rank() == 8 || one.rank() == 10 => one.rank() == other.rank(),
+            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
         }
     }
 }
@@ -141,6 +201,27 @@ impl fmt::Display for Action {
             }
             Self::WriteActions(actions) => write!(f, "write_actions({})", List(actions)),
             Self::ClearActions => f.write_str("clear_actions"),
+            Self::Group(group) => write!(f, "group:{group}"),
+            Self::Meter(meter) => write!(f, "meter:{meter}"),
+            Self::PushMpls(protocol) => write!(f, "push_mpls:{protocol:#06x}"),
+            Self::PopMpls(protocol) => write!(f, "pop_mpls:{protocol:#06x}"),
+            Self::PushBackbone(protocol) => write!(f, "push_pbb:{protocol:#06x}"),
+            Self::PopBackbone => f.write_str("pop_pbb"),
+            Self::SetMplsTtl(ttl) => write!(f, "set_mpls_ttl:{ttl}"),
+            Self::DecrementMplsTtl => f.write_str("dec_mpls_ttl"),
+            Self::SetTtl(ttl) => write!(f, "set_nw_ttl:{ttl}"),
+            Self::CopyTtlIn => f.write_str("copy_ttl_in"),
+            Self::CopyTtlOut => f.write_str("copy_ttl_out"),
+            Self::Move { from, from_bit, to, to_bit, bits } => {
+                let last = bits.saturating_sub(1);
+                let (from_last, to_last) = (from_bit + last, to_bit + last);
+                write!(f, "move:{}[{from_bit}..{from_last}]->{}[{to_bit}..{to_last}]", from.name, to.name)
+            }
+            Self::OutputField { field, first_bit, bits } => {
+                write!(f, "output:{}[{first_bit}..{}]", field.name, first_bit + bits.saturating_sub(1))
+            }
+            Self::Exit => f.write_str("exit"),
+            Self::Table => f.write_str("TABLE"),
             Self::Resubmit { port: Some(port), table: None } => write!(f, "resubmit:{}", value::show_port(*port)),
             Self::Resubmit { port, table } => {
                 let port = port.map_or(String::new(), value::show_port);

@@ -59,7 +59,7 @@ impl Cache {
 
     /// What was decided for frames with this glance.
     #[inline]
-    pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Decision> {
+    pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Arc<Decision>> {
         if self.glances.is_empty() {
             return None;
         }
@@ -85,7 +85,7 @@ impl Cache {
 
     /// What was decided for `key`.
     #[inline]
-    pub(super) fn find(&mut self, key: &FlowKey) -> Option<&Decision> {
+    pub(super) fn find(&mut self, key: &FlowKey) -> Option<&Arc<Decision>> {
         if self.sets.is_empty() {
             return None;
         }
@@ -101,7 +101,7 @@ impl Cache {
             }
             set.swap(0, 1);
         }
-        set[0].as_ref().map(|entry| &*entry.decision)
+        set[0].as_ref().map(|entry| &entry.decision)
     }
 
     /// Keeps a decision.

@@ -118,7 +118,8 @@ impl Classifier {
         };
         let tuple = &mut self.tuples[at];
         let digest = tuple.digest(&matching.value, self.seed);
-        let slots = tuple.slots.entry(digest).or_default();
+        // Nearly always one flow alone has the hash: room for four, which is what a Vec begins with, would be most of a flow's memory.
+        let slots = tuple.slots.entry(digest).or_insert_with(|| Vec::with_capacity(1));
         let slot = Slot { value: matching.value, priority, sequence, id };
         let place = slots.iter().position(|other| slot.beats(other)).unwrap_or(slots.len());
         slots.insert(place, slot);

@@ -1,9 +1,10 @@
 //! What becomes of a frame, decided from its flow key alone: the flows it follows and the steps to carry out.
 
 use serde::Serialize;
-use twinnet_packet::Rewrite;
+use twinnet_packet::{FlowKey, Rewrite};
 
 use super::classifier::FlowId;
+use super::event::PacketInReason;
 use super::mac_table::Station;
 
 /// Why a switch did not send a frame on, or not to one of the ports it was meant for.
@@ -36,11 +37,19 @@ pub enum SwitchDrop {
     Reserved,
     /// It reports membership in multicast groups, and there is no multicast router to hear it.
     Membership,
+    /// A meter's band dropped it.
+    Meter,
+    /// It is a fragment, and the controller had those dropped.
+    Fragment,
+    /// Its port does not forward (`OFPPC_NO_FWD`), or does not receive (`OFPPC_NO_RECV`).
+    PortConfig,
+    /// A group had no bucket for it.
+    NoBucket,
 }
 
 impl SwitchDrop {
     /// All reasons, in their order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Ingress,
         Self::NoFlow,
         Self::Action,
@@ -54,6 +63,10 @@ impl SwitchDrop {
         Self::Alone,
         Self::Reserved,
         Self::Membership,
+        Self::Meter,
+        Self::Fragment,
+        Self::PortConfig,
+        Self::NoBucket,
     ];
 }
 
@@ -84,12 +97,55 @@ pub(super) enum Step {
         queue: u32,
     },
     Drop(SwitchDrop),
+    /// To the controllers; `lookup` is the look-up whose flow sends it.
+    Controller {
+        max_len: u16,
+        lookup: u16,
+        reason: PacketInReason,
+        missed: bool,
+        metadata: u64,
+        tunnel: u64,
+    },
+    /// The next so many steps are for a copy of the frame.
+    Fork(u16),
+    /// Counts the frame for a look-up that only frames reach that a meter let pass.
+    Lookup(u16),
+    /// Counts the frame for a group, or one of its buckets.
+    Group {
+        group: u32,
+        bucket: Option<u16>,
+    },
+    /// Measures the frame: a stop.
+    Meter(u32),
+    /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they are known.
+    Reparse,
+}
+
+/// What a stop led to, when the frame came to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// The meter let the frame pass as it is.
+    Passed,
+    /// The meter raised the drop precedence by so many steps.
+    Remarked(u8),
+    /// The frame's headers as they are now.
+    Parsed(FlowKey),
 }
 
 impl Step {
     /// Whether the frame may be sent by this step.
     pub(super) fn sends(&self) -> bool {
-        !matches!(self, Self::Rewrite(_) | Self::Drop(_))
+        !matches!(self, Self::Rewrite(_) | Self::Drop(_) | Self::Lookup(_) | Self::Group { .. })
+    }
+
+    /// Whether what follows depends on more than the flow key.
+    pub(super) fn is_stop(&self) -> bool {
+        matches!(self, Self::Meter(_) | Self::Reparse)
+    }
+
+    /// Whether carrying it out takes more than the frame and the ports.
+    pub(super) fn is_involved(&self) -> bool {
+        matches!(self, Self::Controller { .. } | Self::Fork(_) | Self::Lookup(_) | Self::Group { .. }) || self.is_stop()
     }
 }
 
@@ -105,4 +161,8 @@ pub(super) struct Lookup {
 pub(super) struct Decision {
     pub(super) lookups: Vec<Lookup>,
     pub(super) steps: Vec<Step>,
+    /// Look-ups that every frame reaches: those before a stop.
+    pub(super) certain: usize,
+    /// Whether some step [is involved](Step::is_involved).
+    pub(super) involved: bool,
 }

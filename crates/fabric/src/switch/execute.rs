@@ -6,7 +6,7 @@ use twinnet_units::Time;
 use super::decision::{Step, SwitchDrop};
 use super::mac_table::{MacTable, Station};
 use super::membership::Routers;
-use super::port::Ports;
+use super::port::{Ports, NO_FLOOD, NO_FORWARD};
 use super::Output;
 
 /// The part of a switch that frames change: ports, learnt addresses, drop counters.
@@ -20,9 +20,9 @@ pub(super) struct Datapath {
 }
 
 /// A frame that is copied for every port but the last it goes to.
-struct Sender<'a> {
-    frame: Option<Box<Frame>>,
-    out: &'a mut Vec<Output>,
+pub(super) struct Sender<'a> {
+    pub(super) frame: Option<Box<Frame>>,
+    pub(super) out: &'a mut Vec<Output>,
 }
 
 impl Sender<'_> {
@@ -75,35 +75,52 @@ impl Datapath {
         let mut sender = Sender { frame: Some(frame), out };
         for (index, step) in steps.iter().enumerate() {
             let last = Some(index) == last_send;
-            let failed = match *step {
-                Step::Rewrite(rewrite) => {
-                    if let Some(frame) = &mut sender.frame {
-                        rewrite.apply(frame, &mut layout);
-                    }
-                    None
-                }
-                Step::Output { port, queue } => self.output(&mut sender, port, queue, last),
-                Step::InPort { queue } => self.output(&mut sender, in_port, queue, last),
-                Step::Flood { queue } => self.flood(&mut sender, in_port, queue, last, true),
-                Step::All { queue } => self.flood(&mut sender, in_port, queue, last, false),
-                Step::Normal { source, destination, queue } => {
-                    if let Some(frame) = &sender.frame {
-                        self.routers.observe(destination, frame, &layout, in_port, now);
-                    }
-                    self.normal(&mut sender, in_port, (source, destination), queue, last, now)
-                }
-                Step::Drop(reason) => Some(reason),
-            };
+            let failed = self.step(*step, &mut sender, &mut layout, in_port, last, now);
             if let Some(reason) = failed {
                 self.count_drop(reason, frames);
             }
         }
     }
 
+    /// Carries out one step; `last`: the frame is not needed after it. Gives the reason when nothing could be sent.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        step: Step,
+        sender: &mut Sender<'_>,
+        layout: &mut Layout,
+        in_port: u32,
+        last: bool,
+        now: Time,
+    ) -> Option<SwitchDrop> {
+        match step {
+            Step::Rewrite(rewrite) => {
+                if let Some(frame) = &mut sender.frame {
+                    rewrite.apply(frame, layout);
+                }
+                None
+            }
+            Step::Output { port, queue } => self.output(sender, port, queue, last),
+            Step::InPort { queue } => self.output(sender, in_port, queue, last),
+            Step::Flood { queue } => self.flood(sender, in_port, queue, last, true),
+            Step::All { queue } => self.flood(sender, in_port, queue, last, false),
+            Step::Normal { source, destination, queue } => {
+                if let Some(frame) = &sender.frame {
+                    self.routers.observe(destination, frame, layout, in_port, now);
+                }
+                self.normal(sender, in_port, (source, destination), queue, last, now)
+            }
+            Step::Drop(reason) => Some(reason),
+            // The others are involved: `carry_out` has them.
+            _ => None,
+        }
+    }
+
     fn output(&self, sender: &mut Sender<'_>, port: u32, queue: u32, last: bool) -> Option<SwitchDrop> {
         match self.ports.get(port) {
             None => Some(SwitchDrop::NoPort),
-            Some(port) if !port.up => Some(SwitchDrop::PortDown),
+            Some(port) if !port.is_live() => Some(SwitchDrop::PortDown),
+            Some(port) if port.config & NO_FORWARD != 0 => Some(SwitchDrop::PortConfig),
             Some(_) => {
                 sender.send(port, queue, last);
                 None
@@ -112,7 +129,10 @@ impl Datapath {
     }
 
     fn flood(&self, sender: &mut Sender<'_>, in_port: u32, queue: u32, last: bool, tree: bool) -> Option<SwitchDrop> {
-        let wanted = self.ports.iter().filter(|port| port.up && port.number != in_port && (port.in_tree || !tree));
+        let wanted = self.ports.iter().filter(|port| {
+            let floods = !tree || (port.in_tree && port.config & NO_FLOOD == 0);
+            port.is_live() && port.config & NO_FORWARD == 0 && port.number != in_port && floods
+        });
         let any = sender.send_to_all(wanted.map(|port| port.number), queue, last);
         (!any).then_some(SwitchDrop::Alone)
     }

@@ -8,6 +8,13 @@ use super::matching::Match;
 /// The priority of a flow that names none (`OFP_DEFAULT_PRIORITY`).
 const DEFAULT_PRIORITY: u16 = 32768;
 
+/// `OFPFF_SEND_FLOW_REM`.
+pub(super) const TELL_WHEN_REMOVED: u16 = 1;
+/// `OFPFF_NO_PKT_COUNTS`.
+pub(super) const NO_FRAME_COUNT: u16 = 1 << 3;
+/// `OFPFF_NO_BYT_COUNTS`.
+pub(super) const NO_BYTE_COUNT: u16 = 1 << 4;
+
 /// A flow as it was added; what it counted is kept beside it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Flow {
@@ -18,6 +25,8 @@ pub(super) struct Flow {
     pub(super) idle_timeout_s: u16,
     /// Seconds after which it goes in any case; 0: never.
     pub(super) hard_timeout_s: u16,
+    /// `OFPFF_*` of OpenFlow 1.3.
+    pub(super) flags: u16,
     pub(super) matching: Match,
     pub(super) actions: Vec<Action>,
 }
@@ -30,6 +39,7 @@ impl Default for Flow {
             cookie: 0,
             idle_timeout_s: 0,
             hard_timeout_s: 0,
+            flags: 0,
             matching: Match::default(),
             actions: Vec::new(),
         }

@@ -43,6 +43,12 @@ impl Match {
         self.mask.masked(&wider.mask) == wider.mask && self.value.masked(&wider.mask) == wider.value
     }
 
+    /// Whether some frame could match both.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let both = self.mask.masked(&other.mask);
+        self.value.masked(&both) == other.value.masked(&both)
+    }
+
     fn show(&self, parts: &mut Vec<String>, name: &str) {
         let Some(field) = MatchField::by_name(name) else { return };
         let mask = self.mask.get(field.field);
@@ -100,6 +106,9 @@ impl Match {
         if !word.is_empty() {
             parts.push(word.to_owned());
         }
+        for number in 0..16 {
+            self.show(&mut parts, &format!("reg{number}"));
+        }
         for name in ["tun_id", "metadata", "in_port"] {
             self.show(&mut parts, name);
         }
@@ -111,8 +120,9 @@ impl Match {
             self.show(&mut parts, "dl_type");
         }
         let addresses: &[&str] = match arp {
+            _ if eth_type == Some(0x88e7) => &["pbb_isid"],
             true => &["arp_spa", "arp_tpa", "arp_op", "arp_sha", "arp_tha"],
-            false => &["nw_src", "nw_dst", "ipv6_src", "ipv6_dst", "ipv6_label"],
+            false => &["nw_src", "nw_dst", "ipv6_src", "ipv6_dst", "ipv6_label", "ipv6_exthdr"],
         };
         for name in addresses {
             self.show(&mut parts, name);

@@ -7,20 +7,25 @@
 //! Differences to Open vSwitch, beside those in `parse`:
 //! - in a stand-alone switch a frame that no flow of table 0 matches is switched as by action `normal`;
 //! - of two flows of equal priority that both match, the older one wins;
-//! - there is no controller yet: what is meant for one is dropped and counted;
+//! - what is meant for a controller while none is connected is dropped and counted;
 //! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree that the fabric
 //!   computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
 
 mod action;
 mod cache;
+mod carry_out;
 mod classifier;
+pub mod control;
 mod decision;
+mod event;
 mod execute;
 mod field;
 mod flow;
+mod group;
 mod mac_table;
 mod matching;
 mod membership;
+mod meter;
 mod parse;
 mod pipeline;
 mod port;
@@ -31,16 +36,19 @@ mod translate;
 mod value;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use twinnet_packet::{FlowKey, Frame, Glance};
 use twinnet_units::Time;
 
 use cache::Cache;
-use decision::{Decision, Lookup};
+use decision::Lookup;
+use event::{Events, RemovalReason, SwitchEvent};
 use execute::Datapath;
 use pipeline::Pipeline;
-use port::Port;
+use port::{Port, NO_RECEIVE};
+use translate::{translate, Miss, Start};
 
 pub use decision::SwitchDrop;
 pub use syntax::FlowSyntaxError;
@@ -113,7 +121,10 @@ pub struct Switch {
     pipeline: Pipeline,
     cache: Cache,
     datapath: Datapath,
+    events: Events,
     received: u64,
+    /// Frames that their port did not take.
+    refused: u64,
     cache_hits: u64,
     /// Look-ups and matches of each table.
     tables: Vec<(u64, u64)>,
@@ -125,12 +136,15 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Self {
         // Three streams from one seed, so that no hash predicts another.
         let seeds = [1, 2, 3].map(|stream: u64| twinnet_packet::mix(config.seed ^ stream << 32, 0x9e37_79b9_7f4a_7c15));
+        let miss = if config.fail_mode == FailMode::Standalone { Miss::Normal } else { Miss::Drop };
         Self {
             config,
-            pipeline: Pipeline::new(seeds[0]),
+            pipeline: Pipeline::new(seeds[0], miss),
             cache: Cache::new(seeds[1]),
             datapath: Datapath::new(seeds[2]),
+            events: Events::default(),
             received: 0,
+            refused: 0,
             cache_hits: 0,
             tables: Vec::new(),
         }
@@ -144,7 +158,8 @@ impl Switch {
 
     /// Adds a port that is up and in the spanning tree; one with that number is replaced.
     pub fn add_port(&mut self, number: u32, name: &str, mac: [u8; 6]) {
-        self.datapath.ports.add(Port { number, name: name.to_owned(), mac, up: true, in_tree: true });
+        self.datapath.ports.add(Port { number, name: name.to_owned(), mac, up: true, in_tree: true, config: 0 });
+        self.pipeline.groups.set_port_live(number, true);
     }
 
     /// Number, name and address of each port.
@@ -156,10 +171,20 @@ impl Switch {
     pub fn set_port_up(&mut self, number: u32, up: bool) {
         if let Some(port) = self.datapath.ports.get_mut(number) {
             port.up = up;
-            if !up {
-                self.datapath.macs.forget_port(number);
-            }
+            self.port_changed(number);
         }
+    }
+
+    /// After a port's state or configuration changed: what was learnt at a dead one is forgotten, groups and controllers are told.
+    fn port_changed(&mut self, number: u32) {
+        let live = self.datapath.ports.get(number).is_some_and(Port::is_live);
+        if !live {
+            self.datapath.macs.forget_port(number);
+        }
+        if self.pipeline.groups.set_port_live(number, live) {
+            self.cache.invalidate();
+        }
+        self.events.push(SwitchEvent::PortChanged(number));
     }
 
     /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown ports are ignored.
@@ -181,9 +206,19 @@ impl Switch {
     pub fn receive(&mut self, in_port: u32, frame: Box<Frame>, now: Time, out: &mut Vec<Output>) {
         let frames = frame.frames();
         self.received += frames;
-        if !self.datapath.ports.get(in_port).is_some_and(|port| port.up) {
-            self.datapath.count_drop(SwitchDrop::Ingress, frames);
-            return;
+        let port = self.datapath.ports.get(in_port);
+        if !port.is_some_and(|port| port.up && port.config == 0) {
+            let refused = match port {
+                Some(port) if !port.is_live() => Some(SwitchDrop::Ingress),
+                Some(port) if port.config & NO_RECEIVE != 0 => Some(SwitchDrop::PortConfig),
+                Some(_) => None,
+                None => Some(SwitchDrop::Ingress),
+            };
+            if let Some(reason) = refused {
+                self.refused += frames;
+                self.datapath.count_drop(reason, frames);
+                return;
+            }
         }
         let glance = Glance::of(in_port, &frame.bytes);
         let found = glance.and_then(|glance| Some((self.cache.find_at_a_glance(&glance)?, glance.layout())));
@@ -197,7 +232,7 @@ impl Switch {
                 if self.cache.find(&key).is_some() {
                     self.cache_hits += frames;
                 } else {
-                    let decision = decide(&self.pipeline, &self.config, &key);
+                    let decision = translate(&self.pipeline, &key);
                     self.cache.insert(key, decision);
                 }
                 if let Some(glance) = glance {
@@ -208,13 +243,25 @@ impl Switch {
             }
         };
         let bytes = frame.link_bytes();
-        for lookup in &decision.lookups {
+        for lookup in &decision.lookups[..decision.certain] {
             count_lookup(&mut self.tables, *lookup, frames);
             if let Some(flow) = lookup.flow {
                 self.pipeline.credit(flow, frames, bytes, now);
             }
         }
+        if decision.involved {
+            let decision = Arc::clone(decision);
+            let key = FlowKey::extract(in_port, &frame.bytes);
+            return self.carry_out(&decision, (Start::Tables, key), frame, (in_port, now), out);
+        }
         self.datapath.execute(&decision.steps, in_port, frame, layout, now, out);
+    }
+
+    fn credit(&mut self, lookup: Lookup, frames: u64, bytes: u64, now: Time) {
+        count_lookup(&mut self.tables, lookup, frames);
+        if let Some(flow) = lookup.flow {
+            self.pipeline.credit(flow, frames, bytes, now);
+        }
     }
 
     /// Adds a flow in `ovs-ofctl` syntax; one with the same table, match and priority is replaced.
@@ -223,7 +270,7 @@ impl Switch {
     /// [`FlowSyntaxError`] points at the word that is wrong; nothing is changed then.
     pub fn add_flow(&mut self, line: &str, now: Time) -> Result<(), FlowSyntaxError> {
         let flow = parse::flow(line)?;
-        self.pipeline.add(flow, now);
+        self.pipeline.add(flow, false, now);
         self.cache.invalidate();
         Ok(())
     }
@@ -241,8 +288,9 @@ impl Switch {
     ///
     /// # Errors
     /// [`FlowSyntaxError`] points at the word that is wrong; nothing is deleted then.
-    pub fn delete_flows(&mut self, match_line: &str) -> Result<usize, FlowSyntaxError> {
-        let deleted = self.pipeline.delete(&parse::selection(match_line)?);
+    pub fn delete_flows(&mut self, match_line: &str, now: Time) -> Result<usize, FlowSyntaxError> {
+        let selection = parse::selection(match_line)?;
+        let deleted = self.pipeline.delete(&selection, RemovalReason::Delete, now, &mut self.events);
         self.cache.invalidate();
         Ok(deleted)
     }
@@ -261,7 +309,7 @@ impl Switch {
 
     /// Removes the flows whose time has run out; says how many.
     pub fn expire(&mut self, now: Time) -> usize {
-        let expired = self.pipeline.expire(now);
+        let expired = self.pipeline.expire(now, &mut self.events);
         if expired > 0 {
             self.cache.invalidate();
         }
@@ -272,7 +320,7 @@ impl Switch {
     #[must_use]
     pub fn counters(&self) -> SwitchCounters {
         let drops = SwitchDrop::ALL.into_iter().zip(self.datapath.drops).filter(|(_, count)| *count > 0).collect();
-        let misses = self.received - self.cache_hits - self.datapath.drops[SwitchDrop::Ingress as usize];
+        let misses = self.received - self.cache_hits - self.refused;
         let count = self.tables.len().max(if self.pipeline.is_empty() { 0 } else { 255 });
         let tables = (0..count).map(|table| {
             let (lookups, matches) = self.tables.get(table).copied().unwrap_or_default();
@@ -287,10 +335,6 @@ impl Switch {
             stations: self.datapath.macs.len(),
         }
     }
-}
-
-fn decide(pipeline: &Pipeline, config: &SwitchConfig, key: &FlowKey) -> Decision {
-    translate::translate(pipeline, key, config.fail_mode == FailMode::Standalone)
 }
 
 fn count_lookup(tables: &mut Vec<(u64, u64)>, lookup: Lookup, frames: u64) {

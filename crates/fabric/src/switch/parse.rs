@@ -24,6 +24,11 @@ pub(super) struct Selection {
     /// Value and mask.
     pub(super) cookie: (u64, u64),
     pub(super) out_port: Option<u32>,
+    pub(super) out_group: Option<u32>,
+    /// Flows that this meter measures.
+    pub(super) meter: Option<u32>,
+    /// Only the flow with exactly this match and this priority.
+    pub(super) strict: Option<u16>,
     pub(super) matching: Match,
 }
 
@@ -276,6 +281,16 @@ impl Reader {
                 Some(0x88a8) => Action::PushVlan(0x88a8),
                 _ => return Err(value_of(item)?.error("is no VLAN tag protocol", "write 0x8100 or 0x88a8")),
             },
+            "group" => Action::Group(number_in(value_of(item)?, "group", 0, 0xffff_ff00)?),
+            "meter" => Action::Meter(number_in(value_of(item)?, "meter", 1, 0xffff_0000)?),
+            "set_mpls_ttl" => Action::SetMplsTtl(number_in(value_of(item)?, "time to live", 0, 255)?),
+            "set_nw_ttl" => Action::SetTtl(number_in(value_of(item)?, "time to live", 0, 255)?),
+            "push_mpls" => match number_in(value_of(item)?, "protocol", 0, 0xffff)? {
+                protocol @ (0x8847 | 0x8848) => Action::PushMpls(protocol),
+                _ => return Err(value_of(item)?.error("is no MPLS protocol", "write 0x8847 or 0x8848")),
+            },
+            "pop_mpls" => Action::PopMpls(number_in(value_of(item)?, "protocol", 0, 0xffff)?),
+            "push_pbb" => Action::PushBackbone(number_in(value_of(item)?, "protocol", 0x88e7, 0x88e7)?),
             "goto_table" => {
                 let next: u8 = number_in(value_of(item)?, "table", 0, u64::from(LAST_TABLE))?;
                 if next <= self.table {
@@ -313,6 +328,7 @@ impl Reader {
                 | Action::WriteActions(_)
                 | Action::ClearActions
                 | Action::Resubmit { .. }
+                | Action::Meter(_)
         );
         if self.nested && instruction {
             return Err(item.name.error("cannot stand in write_actions", "write it beside write_actions"));
@@ -356,6 +372,11 @@ fn plain_action(name: &str) -> Option<Action> {
         "strip_vlan" | "pop_vlan" => Action::PopVlan,
         "dec_ttl" => Action::DecrementTtl,
         "clear_actions" => Action::ClearActions,
+        "pop_pbb" => Action::PopBackbone,
+        "dec_mpls_ttl" => Action::DecrementMplsTtl,
+        "copy_ttl_in" => Action::CopyTtlIn,
+        "copy_ttl_out" => Action::CopyTtlOut,
+        "exit" => Action::Exit,
         _ => return None,
     })
 }

@@ -9,19 +9,24 @@ use twinnet_units::{Duration, Time};
 
 use super::action::Action;
 use super::classifier::{Classifier, FlowId};
-use super::flow::Flow;
+use super::event::{lived, Events, FlowRemovedEvent, RemovalReason, SwitchEvent};
+use super::flow::{Flow, NO_BYTE_COUNT, NO_FRAME_COUNT, TELL_WHEN_REMOVED};
+use super::group::Groups;
+use super::matching::Match;
+use super::meter::Meters;
 use super::parse::Selection;
+use super::translate::{Miss, Settings};
 
 /// A flow and what it counted.
 #[derive(Clone, Debug)]
-struct Entry {
-    flow: Flow,
+pub(super) struct Entry {
+    pub(super) flow: Flow,
     /// Order of addition; tells an entry from an earlier one in the same place.
-    sequence: u64,
-    added: Time,
-    used: Time,
-    frames: u64,
-    bytes: u64,
+    pub(super) sequence: u64,
+    pub(super) added: Time,
+    pub(super) used: Time,
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
 }
 
 impl Entry {
@@ -29,8 +34,12 @@ impl Entry {
     fn deadline(&self) -> Option<Time> {
         let after = |start: Time, seconds: u16| (seconds != 0).then(|| start + Duration::from_secs(u64::from(seconds)));
         let idle = after(self.used, self.flow.idle_timeout_s);
-        let hard = after(self.added, self.flow.hard_timeout_s);
-        idle.into_iter().chain(hard).min()
+        idle.into_iter().chain(self.hard_deadline()).min()
+    }
+
+    fn hard_deadline(&self) -> Option<Time> {
+        let seconds = self.flow.hard_timeout_s;
+        (seconds != 0).then(|| self.added + Duration::from_secs(u64::from(seconds)))
     }
 }
 
@@ -44,10 +53,13 @@ pub(super) struct Pipeline {
     /// A deadline of each flow that has timeouts, as it was when it was last looked at: never later than the true one.
     deadlines: BinaryHeap<Reverse<(Time, FlowId, u64)>>,
     seed: u64,
+    pub(super) groups: Groups,
+    pub(super) meters: Meters,
+    pub(super) settings: Settings,
 }
 
 impl Pipeline {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, miss: Miss) -> Self {
         Self {
             tables: Vec::new(),
             entries: Vec::new(),
@@ -55,12 +67,20 @@ impl Pipeline {
             next_sequence: 0,
             deadlines: BinaryHeap::new(),
             seed,
+            groups: Groups::default(),
+            meters: Meters::default(),
+            settings: Settings { miss, drop_fragments: false, miss_send_len: 128, tell_invalid_ttl: false },
         }
     }
 
     /// Whether there is no flow at all.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.len() == self.free.len()
+    }
+
+    /// Flows in all tables.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
     }
 
     /// Flows in `table`.
@@ -78,15 +98,15 @@ impl Pipeline {
         self.entries.get(id as usize)?.as_ref().map(|entry| &entry.flow)
     }
 
-    /// Adds a flow; one with the same table, match and priority is replaced, its counters with it.
-    pub(super) fn add(&mut self, flow: Flow, now: Time) {
+    /// Adds a flow; one with the same table, match and priority is replaced. Its counters go on in the new one when `keep_counters`.
+    pub(super) fn add(&mut self, flow: Flow, keep_counters: bool, now: Time) {
         let table = usize::from(flow.table);
         while self.tables.len() <= table {
             self.tables.push(Classifier::new(self.seed));
         }
-        if let Some(same) = self.tables[table].find_same(&flow.matching, flow.priority) {
-            self.remove(same);
-        }
+        let same = self.tables[table].find_same(&flow.matching, flow.priority);
+        let replaced = same.and_then(|same| self.remove(same));
+        let (frames, bytes) = replaced.filter(|_| keep_counters).map_or((0, 0), |entry| (entry.frames, entry.bytes));
         let id = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             FlowId::try_from(self.entries.len() - 1).unwrap_or(FlowId::MAX)
@@ -94,7 +114,7 @@ impl Pipeline {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.tables[table].insert(&flow.matching, flow.priority, sequence, id);
-        let entry = Entry { flow, sequence, added: now, used: now, frames: 0, bytes: 0 };
+        let entry = Entry { flow, sequence, added: now, used: now, frames, bytes };
         if let Some(deadline) = entry.deadline() {
             self.deadlines.push(Reverse((deadline, id, sequence)));
         }
@@ -112,28 +132,81 @@ impl Pipeline {
         });
     }
 
-    fn remove(&mut self, id: FlowId) {
-        if let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) {
-            self.tables[usize::from(entry.flow.table)].remove(&entry.flow.matching, id);
-            self.free.push(id);
+    fn remove(&mut self, id: FlowId) -> Option<Entry> {
+        let entry = self.entries.get_mut(id as usize).and_then(Option::take)?;
+        self.tables[usize::from(entry.flow.table)].remove(&entry.flow.matching, id);
+        self.free.push(id);
+        Some(entry)
+    }
+
+    /// The flows that `selection` means, in the order of their places.
+    pub(super) fn select(&self, selection: &Selection) -> Vec<FlowId> {
+        if let (Some(priority), Some(table)) = (selection.strict, selection.table) {
+            let same =
+                self.tables.get(usize::from(table)).and_then(|flows| flows.find_same(&selection.matching, priority));
+            let entry = |id: &FlowId| self.entries.get(*id as usize).and_then(Option::as_ref);
+            return same.filter(|id| is_selected(entry(id), selection)).into_iter().collect();
+        }
+        (0..).zip(&self.entries).filter(|(_, entry)| is_selected(entry.as_ref(), selection)).map(|(id, _)| id).collect()
+    }
+
+    /// An entry by its place.
+    pub(super) fn entry(&self, id: FlowId) -> Option<&Entry> {
+        self.entries.get(id as usize)?.as_ref()
+    }
+
+    /// Removes a flow; its end is told where it asked for that.
+    pub(super) fn end(&mut self, id: FlowId, reason: RemovalReason, now: Time, events: &mut Events) {
+        let Some(entry) = self.remove(id) else { return };
+        if entry.flow.flags & TELL_WHEN_REMOVED != 0 {
+            let Entry { flow, added, frames, bytes, .. } = entry;
+            let event = FlowRemovedEvent { flow, reason, lived: lived(added, now), frames, bytes };
+            events.push(SwitchEvent::FlowRemoved(Box::new(event)));
         }
     }
 
     /// Removes the flows that `selection` means; says how many.
-    pub(super) fn delete(&mut self, selection: &Selection) -> usize {
-        let doomed: Vec<_> =
-            (0..).zip(&self.entries).filter(|(_, entry)| is_selected(entry.as_ref(), selection)).collect();
-        let doomed: Vec<FlowId> = doomed.into_iter().map(|(id, _)| id).collect();
-        doomed.iter().for_each(|&id| self.remove(id));
+    pub(super) fn delete(
+        &mut self,
+        selection: &Selection,
+        reason: RemovalReason,
+        now: Time,
+        events: &mut Events,
+    ) -> usize {
+        let doomed = self.select(selection);
+        doomed.iter().for_each(|id| self.end(*id, reason, now, events));
         doomed.len()
+    }
+
+    /// Gives flows other actions; everything else of them stays, but for counters when `reset_counters`.
+    pub(super) fn modify(&mut self, flows: &[FlowId], actions: &[Action], reset_counters: bool) {
+        for id in flows {
+            if let Some(entry) = self.entries.get_mut(*id as usize).and_then(Option::as_mut) {
+                entry.flow.actions = actions.to_vec();
+                if reset_counters {
+                    (entry.frames, entry.bytes) = (0, 0);
+                }
+            }
+        }
+    }
+
+    /// Whether the table holds a flow of this priority that some frame could match beside one of `matching`.
+    pub(super) fn overlaps(&self, table: u8, matching: &Match, priority: u16) -> bool {
+        self.entries.iter().flatten().any(|entry| {
+            entry.flow.table == table && entry.flow.priority == priority && entry.flow.matching.overlaps(matching)
+        })
     }
 
     /// Counts frames that followed a flow.
     #[inline]
     pub(super) fn credit(&mut self, id: FlowId, frames: u64, bytes: u64, now: Time) {
         if let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::as_mut) {
-            entry.frames += frames;
-            entry.bytes += bytes;
+            if entry.flow.flags & NO_FRAME_COUNT == 0 {
+                entry.frames += frames;
+            }
+            if entry.flow.flags & NO_BYTE_COUNT == 0 {
+                entry.bytes += bytes;
+            }
             entry.used = now;
         }
     }
@@ -144,7 +217,7 @@ impl Pipeline {
     }
 
     /// Removes the flows whose time has run out; says how many.
-    pub(super) fn expire(&mut self, now: Time) -> usize {
+    pub(super) fn expire(&mut self, now: Time, events: &mut Events) -> usize {
         let mut expired = 0;
         while let Some(&Reverse((noted, id, sequence))) = self.deadlines.peek() {
             if noted > now {
@@ -156,7 +229,8 @@ impl Pipeline {
                 continue;
             };
             if deadline <= now {
-                self.remove(id);
+                let hard = self.entry(id).is_some_and(|entry| entry.hard_deadline().is_some_and(|at| at <= now));
+                self.end(id, if hard { RemovalReason::Hard } else { RemovalReason::Idle }, now, events);
                 expired += 1;
             } else {
                 self.deadlines.push(Reverse((deadline, id, sequence)));
@@ -178,6 +252,9 @@ fn is_selected(entry: Option<&Entry>, selection: &Selection) -> bool {
         selection.table.is_none_or(|table| table == flow.table)
             && flow.cookie & selection.cookie.1 == selection.cookie.0
             && selection.out_port.is_none_or(|port| sends_to(&flow.actions, port))
+            && selection.out_group.is_none_or(|group| uses(&flow.actions, &Action::Group(group)))
+            && selection.meter.is_none_or(|meter| uses(&flow.actions, &Action::Meter(meter)))
+            && selection.strict.is_none_or(|priority| priority == flow.priority && flow.matching == selection.matching)
             && flow.matching.is_within(&selection.matching)
     })
 }
@@ -186,8 +263,20 @@ fn sends_to(actions: &[Action], wanted: u32) -> bool {
     actions.iter().any(|action| match action {
         Action::Output(port) | Action::Enqueue { port, .. } => *port == wanted,
         Action::Local => wanted == super::value::PORT_LOCAL,
+        Action::Controller(_) => wanted == super::value::PORT_CONTROLLER,
+        Action::InPort => wanted == super::value::PORT_IN_PORT,
+        Action::Normal => wanted == super::value::PORT_NORMAL,
+        Action::Flood => wanted == super::value::PORT_FLOOD,
+        Action::All => wanted == super::value::PORT_ALL,
         Action::WriteActions(actions) => sends_to(actions, wanted),
         _ => false,
+    })
+}
+
+fn uses(actions: &[Action], wanted: &Action) -> bool {
+    actions.iter().any(|action| match action {
+        Action::WriteActions(actions) => uses(actions, wanted),
+        action => action == wanted,
     })
 }
 

@@ -9,6 +9,26 @@ pub(super) struct Port {
     pub(super) up: bool,
     /// Flooding and learning use it.
     pub(super) in_tree: bool,
+    /// `OFPPC_*`, those of 1.0 among them.
+    pub(super) config: u32,
+}
+
+/// `OFPPC_PORT_DOWN`.
+pub(super) const PORT_DOWN: u32 = 1;
+/// `OFPPC_NO_RECV`.
+pub(super) const NO_RECEIVE: u32 = 1 << 2;
+/// `OFPPC_NO_FLOOD` of OpenFlow 1.0.
+pub(super) const NO_FLOOD: u32 = 1 << 4;
+/// `OFPPC_NO_FWD`.
+pub(super) const NO_FORWARD: u32 = 1 << 5;
+/// `OFPPC_NO_PACKET_IN`.
+pub(super) const NO_PACKET_IN: u32 = 1 << 6;
+
+impl Port {
+    /// Whether the link is up and the port not taken down.
+    pub(super) fn is_live(&self) -> bool {
+        self.up && self.config & PORT_DOWN == 0
+    }
 }
 
 /// All ports, in the order of their numbers.

@@ -13,6 +13,20 @@ const FRAGMENTS: [(&str, u128, u128); 5] =
 
 /// The reserved port of the switch's own host.
 pub(super) const PORT_LOCAL: u32 = 0xffff_fffe;
+/// Back by the port that the frame came in by.
+pub(super) const PORT_IN_PORT: u32 = 0xffff_fff8;
+/// Through the tables (packet-out).
+pub(super) const PORT_TABLE: u32 = 0xffff_fff9;
+/// As a learning switch does.
+pub(super) const PORT_NORMAL: u32 = 0xffff_fffa;
+/// All ports of the spanning tree.
+pub(super) const PORT_FLOOD: u32 = 0xffff_fffb;
+/// All ports.
+pub(super) const PORT_ALL: u32 = 0xffff_fffc;
+/// The controllers.
+pub(super) const PORT_CONTROLLER: u32 = 0xffff_fffd;
+/// Any port, or none.
+pub(super) const PORT_ANY: u32 = 0xffff_ffff;
 /// The largest number of an ordinary port (OpenFlow 1.3 `OFPP_MAX`).
 pub(super) const PORT_MAX: u32 = 0xffff_ff00;
 

@@ -43,9 +43,9 @@ fn the_highest_priority_wins_whatever_the_masks() {
         "priority=5,tcp,nw_dst=10.0.0.4,tp_dst=80,actions=4",
     ]);
     assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 80))), [3]);
-    assert_eq!(switch.delete_flows("ip,nw_dst=10.0.0.0/24").unwrap(), 2, "the one within it goes too");
+    assert_eq!(switch.delete_flows("ip,nw_dst=10.0.0.0/24", Time::ZERO).unwrap(), 2, "the one within it goes too");
     assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 80))), [2]);
-    assert_eq!(switch.delete_flows("").unwrap(), 1);
+    assert_eq!(switch.delete_flows("", Time::ZERO).unwrap(), 1);
     assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 80))), [0_u32; 0]);
     assert_eq!(drops(&switch, SwitchDrop::NoFlow), 1);
 }
@@ -203,7 +203,7 @@ fn deleting_by_cookie_table_and_port_spares_the_rest() {
         "cookie=0x12,in_port=2,actions=enqueue:3:1",
         "cookie=0x21,table=1,in_port=3,actions=write_actions(output:4)",
     ]);
-    assert_eq!(switch.delete_flows("out_port=4").unwrap(), 1);
-    assert_eq!(switch.delete_flows("cookie=0x10/0xf0,table=0,in_port=1").unwrap(), 1);
-    assert_eq!(switch.delete_flows("out_port=3").unwrap(), 1);
+    assert_eq!(switch.delete_flows("out_port=4", Time::ZERO).unwrap(), 1);
+    assert_eq!(switch.delete_flows("cookie=0x10/0xf0,table=0,in_port=1", Time::ZERO).unwrap(), 1);
+    assert_eq!(switch.delete_flows("out_port=3", Time::ZERO).unwrap(), 1);
 }

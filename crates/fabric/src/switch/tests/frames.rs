@@ -51,12 +51,12 @@ fn tcp_header(to_port: u16) -> Vec<u8> {
 }
 
 /// A TCP segment with ten bytes.
-pub(super) fn tcp(from: u8, to: u8, to_port: u16) -> Frame {
+pub(in crate::switch) fn tcp(from: u8, to: u8, to_port: u16) -> Frame {
     finished(ipv4(from, to, 6, &[tcp_header(to_port), vec![7; 10]].concat()), 34, 16)
 }
 
 /// A TCP segment over IPv6.
-pub(super) fn tcp6(from: u8, to: u8, to_port: u16) -> Frame {
+pub(in crate::switch) fn tcp6(from: u8, to: u8, to_port: u16) -> Frame {
     let mut bytes = ethernet(from, to, 0x86dd);
     bytes.extend([0x60, 0, 0, 0, 0, 20, 6, 64]);
     for host in [from, to] {
@@ -67,7 +67,7 @@ pub(super) fn tcp6(from: u8, to: u8, to_port: u16) -> Frame {
 }
 
 /// A UDP datagram with ten bytes.
-pub(super) fn udp(from: u8, to: u8, to_port: u16) -> Frame {
+pub(in crate::switch) fn udp(from: u8, to: u8, to_port: u16) -> Frame {
     let mut transport = vec![0x9c, 0x40];
     transport.extend(to_port.to_be_bytes());
     transport.extend([0, 18, 0, 0]);
@@ -76,14 +76,14 @@ pub(super) fn udp(from: u8, to: u8, to_port: u16) -> Frame {
 }
 
 /// A train of TCP segments: `payload` bytes that are not stored, 1448 a frame.
-pub(super) fn tcp_train(from: u8, to: u8, to_port: u16, payload: u32) -> Frame {
+pub(in crate::switch) fn tcp_train(from: u8, to: u8, to_port: u16, payload: u32) -> Frame {
     let mut frame = unfinished(ipv4(from, to, 6, &tcp_header(to_port)), payload, 34, 16);
     frame.offload = Some(Offload { kind: Segmentation::Tcp4, segment: 1448, header: 54, ecn: false });
     frame
 }
 
 /// An ARP request for host `to`.
-pub(super) fn arp(from: u8, to: u8) -> Frame {
+pub(in crate::switch) fn arp(from: u8, to: u8) -> Frame {
     let mut bytes = ethernet(from, to, 0x0806);
     bytes[..6].fill(0xff);
     bytes.extend([0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, from, 10, 0, 0, from, 0, 0, 0, 0, 0, 0, 10, 0, 0, to]);
@@ -91,7 +91,7 @@ pub(super) fn arp(from: u8, to: u8) -> Frame {
 }
 
 /// The same frame with a VLAN tag.
-pub(super) fn tagged(frame: &Frame, tci: u16) -> Frame {
+pub(in crate::switch) fn tagged(frame: &Frame, tci: u16) -> Frame {
     let mut frame = frame.clone();
     let [high, low] = tci.to_be_bytes();
     frame.bytes.splice(12..12, [0x81, 0, high, low]);
@@ -99,7 +99,7 @@ pub(super) fn tagged(frame: &Frame, tci: u16) -> Frame {
 }
 
 /// Whether the checksums of an IPv4 or IPv6 frame are right (a partial one is finished first).
-pub(super) fn verify(frame: &Frame) {
+pub(in crate::switch) fn verify(frame: &Frame) {
     let mut frame = frame.clone();
     frame.finish_checksum();
     let bytes = &frame.bytes;

@@ -1,8 +1,9 @@
 //! The switch as a whole: what goes in, what comes out.
 
+mod cached;
 mod flows;
 mod forwarding;
-mod frames;
+pub(in crate::switch) mod frames;
 mod properties;
 mod rewriting;
 mod speed;
@@ -31,11 +32,11 @@ fn secure(flows: &[&str]) -> Switch {
     switch
 }
 
-fn at(seconds: u64) -> Time {
+pub(in crate::switch) fn at(seconds: u64) -> Time {
     Time::ZERO + Duration::from_secs(seconds)
 }
 
-fn send_at(switch: &mut Switch, in_port: u32, frame: &Frame, now: Time) -> Vec<Output> {
+pub(in crate::switch) fn send_at(switch: &mut Switch, in_port: u32, frame: &Frame, now: Time) -> Vec<Output> {
     let mut out = Vec::new();
     switch.receive(in_port, Box::new(frame.clone()), now, &mut out);
     out
@@ -46,7 +47,7 @@ fn send(switch: &mut Switch, in_port: u32, frame: &Frame) -> Vec<Output> {
 }
 
 /// The ports that a frame leaves by.
-fn ports(outputs: &[Output]) -> Vec<u32> {
+pub(in crate::switch) fn ports(outputs: &[Output]) -> Vec<u32> {
     outputs.iter().map(|output| output.port).collect()
 }
 

@@ -107,7 +107,7 @@ fn an_error_names_the_word_its_place_and_the_remedy() {
 fn a_refused_flow_changes_nothing() {
     let mut switch = secure(&["in_port=1,actions=2"]);
     assert!(switch.add_flow("in_port=1,actions=3,nonsense", Time::ZERO).is_err());
-    assert!(switch.delete_flows("in_port=one").is_err());
-    assert!(switch.delete_flows("in_port=1,actions=drop").is_err());
+    assert!(switch.delete_flows("in_port=one", Time::ZERO).is_err());
+    assert!(switch.delete_flows("in_port=1,actions=drop", Time::ZERO).is_err());
     assert_eq!(switch.dump_flows(Time::ZERO).len(), 1);
 }

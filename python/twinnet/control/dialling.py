@@ -1,0 +1,117 @@
+"""The owner's part of the control channels: it makes the sockets, in its own network namespace, and passes them on.
+
+A connection lives in the lab from then on; the answer to the request that passed it comes when it ends, and the next
+one is made after 1 s, 2 s, 4 s and then every 8 s. When the owner dies the lab ends, and the sockets with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.errors import LabError, NotAvailable
+from twinnet.lab_connection import LabRequests
+
+__all__ = ["Dialling"]
+
+_SHORTEST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 8.0
+_CONNECT_PATIENCE_S = 3.0
+_BACKLOG = 16
+
+
+class Dialling:
+    """Connects the switches of `nodes` (of the lab protocol) to their controllers, and listens for them.
+
+    Raises
+    ------
+    NotAvailable
+        When a switch cannot listen where it is to.
+    """
+
+    def __init__(self, lab: LabRequests, nodes: Sequence[Mapping[str, Any]]) -> None:
+        self._lab = lab
+        self._ended = threading.Event()
+        self._troubles: dict[tuple[str, str], str] = {}
+        self._listeners: list[tuple[socket.socket, ListenTarget]] = []
+        switches = [node for node in nodes if node["kind"] == "switch"]
+        for switch in switches:
+            if switch.get("listen"):
+                self._listen(switch["name"], switch["listen"])
+        for switch in switches:
+            for text in switch.get("controllers", ()):
+                self._start(self._dial, switch["name"], text, parse_target(text))
+
+    def _start(self, work: Any, *arguments: Any) -> None:
+        threading.Thread(target=work, args=arguments, name="twinnet-control", daemon=True).start()
+
+    def trouble(self, switch: str, target: str) -> str | None:
+        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
+        return self._troubles.get((switch, target))
+
+    def end(self) -> None:
+        """Make no more connections, and stop listening."""
+        self._ended.set()
+        for listener, target in self._listeners:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            if target.path is not None:
+                target.path.unlink(missing_ok=True)
+
+    def _dial(self, switch: str, text: str, target: Target) -> None:
+        pause_s = _SHORTEST_PAUSE_S
+        while not self._ended.is_set():
+            try:
+                sock = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
+            except OSError as error:
+                self._troubles[switch, text] = error.strerror or str(error)
+            else:
+                self._troubles.pop((switch, text), None)
+                sock.settimeout(None)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                pause_s = _SHORTEST_PAUSE_S
+                try:
+                    ended = self._attach(sock, switch, text, "controller").result()
+                except (LabError, OSError):
+                    return
+                self._troubles[switch, text] = str(ended["ended"])
+            self._ended.wait(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _attach(self, sock: socket.socket, switch: str, target: str, peer: str) -> Any:
+        with sock:
+            return self._lab.submit("controller.attach", [sock.fileno()], switch=switch, target=target, peer=peer)
+
+    def _listen(self, switch: str, text: str) -> None:
+        target = parse_listen(text)
+        try:
+            if target.path is not None:
+                listener = socket.socket(socket.AF_UNIX)
+                listener.bind(os.fspath(target.path))
+                listener.listen(_BACKLOG)
+            else:
+                family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
+                listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            self.end()
+            remedy = "choose another place, or end what listens there"
+            raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
+        self._listeners.append((listener, target))
+        self._start(self._accept, listener, switch, text)
+
+    def _accept(self, listener: socket.socket, switch: str, text: str) -> None:
+        while not self._ended.is_set():
+            try:
+                sock, _ = listener.accept()
+                self._attach(sock, switch, text, "tool")
+            except (LabError, OSError):
+                if self._ended.is_set() or self._lab.closed or listener.fileno() < 0:
+                    return
+                # Out of descriptors, mostly: a moment later there may be some.
+                self._ended.wait(_SHORTEST_PAUSE_S)

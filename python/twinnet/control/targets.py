@@ -1,0 +1,91 @@
+"""Where controllers are and where switches listen, in the words of ``ovs-vsctl``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinnet.errors import BadValue
+
+__all__ = ["PROTOCOLS", "ListenTarget", "Target", "checked_protocols", "parse_listen", "parse_target"]
+
+_DEFAULT_PORT = 6653
+_TARGET = re.compile(r"tcp:(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?\Z")
+_LISTEN = re.compile(r"ptcp:(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
+
+PROTOCOLS = ("OpenFlow10", "OpenFlow13")
+"""The versions that a switch speaks unless it is told otherwise, by the names that ``ovs-vsctl`` has for them."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A controller's address and port."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class ListenTarget:
+    """Where a switch listens: an address and port, or the path of a Unix socket."""
+
+    address: str = ""
+    port: int = 0
+    path: Path | None = None
+
+
+def _port(text: str | None, whole: str) -> int:
+    port = _DEFAULT_PORT if text is None else int(text)
+    if not 1 <= port <= 65_535:
+        raise BadValue(f"the port in {whole!r} is {port}; allowed are 1 to 65535")
+    return port
+
+
+def parse_target(text: str) -> Target:
+    """Read ``tcp:ADDRESS[:PORT]``; an IPv6 address stands in brackets, and the port is 6653 when none is said.
+
+    Raises
+    ------
+    BadValue
+        When it is something else.
+
+    Examples
+    --------
+    >>> parse_target("tcp:127.0.0.1:6633")
+    Target(address='127.0.0.1', port=6633)
+    """
+    found = _TARGET.match(text)
+    if found is None:
+        raise BadValue(f"{text!r} names no controller", 'write for example "tcp:127.0.0.1:6653"')
+    return Target(found["address"].strip("[]"), _port(found["port"], text))
+
+
+def parse_listen(text: str) -> ListenTarget:
+    """Read ``ptcp:[PORT][:ADDRESS]`` (127.0.0.1 when none is said) or ``punix:PATH``.
+
+    Raises
+    ------
+    BadValue
+        When it is something else.
+
+    Examples
+    --------
+    >>> parse_listen("ptcp:6654")
+    ListenTarget(address='127.0.0.1', port=6654, path=None)
+    """
+    if text.startswith("punix:") and len(text) > len("punix:"):
+        return ListenTarget(path=Path(text.removeprefix("punix:")))
+    found = _LISTEN.match(text)
+    if found is None:
+        raise BadValue(f"{text!r} is no place to listen", 'write for example "ptcp:6654" or "punix:/tmp/s1.mgmt"')
+    return ListenTarget((found["address"] or "127.0.0.1").strip("[]"), _port(found["port"], text))
+
+
+def checked_protocols(protocols: object, of: str) -> tuple[str, ...]:
+    """Return `protocols`, or raise `BadValue` when they are not versions that a switch speaks."""
+    given: tuple[object, ...] = tuple(protocols) if isinstance(protocols, (list, tuple)) else (protocols,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    names = [name for name in given if isinstance(name, str) and name in PROTOCOLS]
+    if not given or len(names) != len(given):
+        raise BadValue(f"the protocols of {of} are {protocols!r}; allowed are {' and '.join(PROTOCOLS)}")
+    return tuple(names)
