@@ -44,7 +44,7 @@ def window_over_time(clock: str, seed: int = 1) -> tuple[np.ndarray, np.ndarray]
 
 
 def peaks(times: Sequence[float] | np.ndarray, window: Sequence[float] | np.ndarray) -> list[tuple[float, int]]:
-    """Return time and height of each peak that a reduction of at least a tenth followed, the start's overshoot left out."""
+    """Return time and height of each peak that a reduction of at least a tenth followed, the first one left out."""
     found: list[tuple[float, int]] = []
     top, at = 0, 0.0
     for time, size in zip(times, window, strict=True):
