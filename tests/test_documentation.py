@@ -339,7 +339,7 @@ def test_every_error_has_its_remedy_in_the_how_to() -> None:
 
     page = (DOCS / "how-to/troubleshooting.md").read_text()
     names = set(errors.__all__) - {"LabError"}
-    for path in ROOT.glob("crates/linux/src/**/*.rs"):
+    for path in (*ROOT.glob("crates/linux/src/**/*.rs"), *ROOT.glob("crates/fabric/src/**/*.rs")):
         names |= set(re.findall(r'LabError::new\(\s*"(\w+)"', path.read_text()))
     missing = sorted(name for name in names if f"`{name}`" not in page)
     assert not missing

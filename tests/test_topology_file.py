@@ -82,7 +82,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a valid list; given: 'h1'"),
         (HEAD + "- {rate: 1 Gbit}\n", "4:3: links[0].between: is missing"),
         (HEAD + "- {between: [h1, s1], mtu: 9000000}\n", "4:28: links[0].mtu: "),
-        (HEAD + "- {between: [h1, s1], queue: {kind: red}}\n", "4:30: links[0].queue: "),
+        (HEAD + "- {between: [h1, s1], queue: {kind: green}}\n", "4:30: links[0].queue: "),
         (
             HEAD + "- {between: [h1, s1], queue: {kind: htb, rate: 1 Mbit, queues: {1: {min_rate: 9}}}}\n",
             "links[0].queue.queues.1.min_rate: the rate 9 has no unit",

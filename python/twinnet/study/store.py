@@ -204,8 +204,11 @@ class ResultStore:
 
         def fill(folder: Path) -> None:
             for name, frame in tables.items():
+                # By way of memory: a full disk is then the operating system's word, not an error of the format's.
+                content = io.BytesIO()
+                frame.write_parquet(content, compression="zstd")
                 with (folder / f"{name}.parquet").open("wb") as file:
-                    frame.write_parquet(file, compression="zstd")
+                    file.write(content.getbuffer())
                     file.flush()
                     os.fsync(file.fileno())
 
