@@ -26,6 +26,8 @@ level. Where nothing is random, equality is asked for, to the picosecond, or the
 **How the queueing laws are made.** One port of the fabric - queue discipline, serialiser, line - is fed with arrivals
 and sizes from named random streams (`crates/fabric/src/theory`). The formulas are in `python/twinnet/validation`, and
 know nothing of the engine. TCP and UDP run between model hosts, as in any lab.
+
+How the model's TCP does beside Linux's own, on a grid of paths, stands on [a page of its own](tcp-beside-linux.md).
 """
 
 _FIGURES = {
