@@ -14,17 +14,20 @@ BASE_MS = 40.0
 
 
 def download(queue: tn.qos.Queue, ecn: int = 2) -> tuple[float, float, dict[str, Any]]:
-    """TCP fills a line of 10 Mbit/s while the client pings: its rate, the median round trip, the queue's counters."""
+    """TCP fills a line of 10 Mbit/s while the client pings: its rate, the median round trip, and the queue's counters
+    beside `retransmits` of the transfer and `pings_lost`."""
     network = tn.Network(seed=3)
     server, client = (network.host(name, sysctls={"net.ipv4.tcp_ecn": ecn}) for name in ("server", "client"))
     network.link(server, network.switch("s1"), rate="1 Gbit", delay="10 ms")
     network.link("s1", client, rate="10 Mbit", delay="10 ms", queue_a=queue)
     with network.simulate() as lab:
-        bulk = lab.start(tn.apps.tcp_bulk("server", "client", duration="20 s"))
+        bulk = lab.start(tn.apps.tcp_bulk("server", "client", duration="20 s", info_interval="1 s"))
         pings = lab.start(tn.apps.ping("client", "server", count=190, interval="100 ms", timeout="5 s"))
         assert lab.wait([bulk, pings], until="60 s")
         counters = next(port["counters"] for port in lab.ports() if port["port"] == "s1-eth2")
-        return (bulk.report().bytes or 0) * 8 / 20, median_ms(pings.report()), counters
+        told = [flow.tcp_info for report in bulk.reports() for flow in report.flows if flow.tcp_info is not None]
+        lost = {"retransmits": told[0].retransmits[-1], "pings_lost": pings.report().lost}
+        return (bulk.report().bytes or 0) * 8 / 20, median_ms(pings.report()), counters | lost
 
 
 def median_ms(report: FlowReport) -> float:
@@ -67,8 +70,9 @@ def test_queues_that_watch_the_delay_keep_it_short_and_the_line_busy(
 def test_a_sender_that_understands_marks_loses_nothing(queue: tn.qos.Queue) -> None:
     rate_bps, delay_ms, counters = download(queue, ecn=1)
     assert counters["marked"] > 0
-    # The pings beside the transfer understand no marks: one of them may be dropped where a segment would be marked.
-    assert counters["dropped_early"] <= 2 and counters["dropped_overlimit"] == 0
+    assert counters["retransmits"] == counters["dropped_overlimit"] == 0
+    # The pings beside the transfer understand no marks: one of them is dropped where a segment would be marked.
+    assert counters["dropped_early"] == counters["pings_lost"]
     assert delay_ms < BASE_MS + 25 and rate_bps > 0.8 * LINE_BPS
 
 
