@@ -202,6 +202,19 @@ def test_a_capture_is_a_file_of_frames(tmp_path: Path) -> None:
     assert path.stat().st_size > 6 * 98
 
 
+def test_who_only_looks_changes_no_hash(tmp_path: Path) -> None:
+    def trace(looked_at: bool) -> str | None:
+        with pairs().simulate(seed=4) as lab:
+            if looked_at:
+                lab.sample(["a1-eth0"], "10 ms")
+                lab.capture("a1-eth0", str(tmp_path / "a1.pcapng"))
+            lab.start(tn.apps.tcp_bulk("a1", "b1", duration="500 ms"))
+            lab.run_until("1 s")
+            return lab.trace_hash
+
+    assert trace(looked_at=True) == trace(looked_at=False)
+
+
 def test_an_interrupt_is_heard_within_a_second() -> None:
     with pairs().simulate() as lab:
         endless(lab)
