@@ -1,5 +1,6 @@
 //! A lab as both clocks show it: what it was described as, the fabric that was built of it, and the requests that it answers.
 
+mod app_requests;
 mod assemble;
 mod error;
 mod model_apps;
@@ -8,7 +9,8 @@ pub mod requests;
 mod virtual_capture;
 mod virtual_lab;
 
+pub use app_requests::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
 pub use assemble::{assemble, queue, Bodies, Names, RunningNetwork};
 pub use error::LabError;
-pub use model_apps::{app_numbers, optional_number, AppStart, ModelApps};
+pub use model_apps::ModelApps;
 pub use virtual_lab::{OpenFile, VirtualLab};

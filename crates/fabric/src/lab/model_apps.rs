@@ -1,12 +1,11 @@
 //! The apps that run in model hosts: started, stopped and asked by requests (docs/reference/lab-protocol.md).
 
 use serde_json::{json, Value};
-use twinnet_apps::AppConfig;
-use twinnet_units::Time;
 
+use super::app_requests::{app_number, reported_apps, unknown_host, AppStart};
 use super::assemble::RunningNetwork;
 use super::error::LabError;
-use super::requests::{missing, text, Answer};
+use super::requests::Answer;
 use crate::{NodeId, World};
 
 /// Where each app of a lab's model hosts runs; its number is its place, counted from `first`.
@@ -23,39 +22,6 @@ struct Placed {
     kind: &'static str,
 }
 
-/// A request to start an app, read and checked.
-#[derive(Debug)]
-pub struct AppStart {
-    /// The host's name.
-    pub host: String,
-    /// What it is to do.
-    pub config: AppConfig,
-    /// When, on the lab's clock; `None`: now.
-    pub at: Option<Time>,
-    /// The seed of its random numbers; `None`: its own number.
-    pub seed: Option<u64>,
-}
-
-impl AppStart {
-    /// Reads `app.start`.
-    ///
-    /// # Errors
-    /// `BadRequest` or `BadApp`, telling the field and what is allowed.
-    pub fn read(body: &Value) -> Result<Self, LabError> {
-        let host = text(body, "host")?.to_owned();
-        let described = body.get("app").ok_or_else(|| missing("app", "an app's description"))?;
-        let config: AppConfig = serde_json::from_value(described.clone())
-            .map_err(|error| LabError::new("BadApp", format!("the app's description cannot be read: {error}"), ""))?;
-        config.validate().map_err(|error| LabError::new("BadApp", error.to_string(), ""))?;
-        Ok(Self {
-            host,
-            config,
-            at: optional_number(body, "at_ps")?.map(Time::from_ps),
-            seed: optional_number(body, "seed")?,
-        })
-    }
-}
-
 impl ModelApps {
     /// No apps yet; the first will have the number `first`.
     #[must_use]
@@ -70,11 +36,7 @@ impl ModelApps {
     pub fn start(&mut self, at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
         let start = AppStart::read(body)?;
         let node = at.names.nodes.get(&start.host).copied().filter(|node| at.fabric.model(*node).is_some());
-        let node = node.ok_or_else(|| {
-            let known: Vec<&str> = at.spec.host_names().take(20).collect();
-            let message = format!("there is no host {:?}", start.host);
-            LabError::new("UnknownHost", message, format!("hosts are {}", known.join(", ")))
-        })?;
+        let node = node.ok_or_else(|| unknown_host(&start.host, at.spec.host_names()))?;
         let number = self.first.saturating_add(u32::try_from(self.placed.len()).unwrap_or(u32::MAX));
         let seed = start.seed.unwrap_or(u64::from(number));
         let begin = start.at.unwrap_or(at.fabric.now());
@@ -88,7 +50,7 @@ impl ModelApps {
     /// # Errors
     /// `UnknownApp`.
     pub fn stop(&mut self, at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
-        let number = one(body.get("app"))?;
+        let number = app_number(body)?;
         let node = self.known(number)?.node;
         at.fabric.with_model(node, world, |host, now, pool| host.stop_app(number, now, pool));
         Ok(json!({}))
@@ -99,12 +61,8 @@ impl ModelApps {
     /// # Errors
     /// `UnknownApp`.
     pub fn report(&self, at: &RunningNetwork, body: &Value) -> Answer {
-        let given = |field: &str| body.get(field).filter(|value| !value.is_null());
-        let apps = match (given("app"), given("apps")) {
-            (Some(app), _) => vec![one(Some(app))?],
-            (None, Some(_)) => app_numbers(body)?,
-            (None, None) => (0..self.placed.len()).map(|place| self.number(place)).collect(),
-        };
+        let all = || (0..self.placed.len()).map(|place| self.number(place)).collect();
+        let apps = reported_apps(body)?.unwrap_or_else(all);
         let rows = apps.into_iter().map(|number| {
             let placed = self.known(number)?;
             let host = at.fabric.model(placed.node);
@@ -152,29 +110,4 @@ impl ModelApps {
             LabError::new("UnknownApp", message, "use the number that app.start gave")
         })
     }
-}
-
-/// The apps' numbers under `apps`.
-///
-/// # Errors
-/// `BadRequest`.
-pub fn app_numbers(body: &Value) -> Result<Vec<u32>, LabError> {
-    let array = body.get("apps").and_then(Value::as_array).ok_or_else(|| missing("apps", "an array of numbers"))?;
-    array.iter().map(|value| one(Some(value))).collect()
-}
-
-/// A whole number under `field`, or none when it is absent or null.
-///
-/// # Errors
-/// `BadRequest`.
-pub fn optional_number(body: &Value, field: &str) -> Result<Option<u64>, LabError> {
-    match body.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or_else(|| missing(field, "a whole number, or null")),
-    }
-}
-
-fn one(value: Option<&Value>) -> Result<u32, LabError> {
-    let number = value.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
-    number.ok_or_else(|| missing("app", "an app's number"))
 }

@@ -7,9 +7,10 @@ use serde_json::{json, Value};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
+use super::app_requests::{app_numbers, optional_number};
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::error::LabError;
-use super::model_apps::{app_numbers, optional_number, ModelApps};
+use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
 use super::requests::{self, number, port, schedule_described, text, Answer};
 use super::virtual_capture::VirtualCapture;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use twinnet_apps::AppConfig;
+use twinnet_fabric::lab::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
 use twinnet_units::Time;
 
 use crate::service::{LabError, Reply};
@@ -52,11 +53,10 @@ pub enum Command {
 pub fn read(body: &Value, reply: Reply, hosts: &[String]) -> Result<Command, (Reply, LabError)> {
     let parsed = match body.get("do").and_then(Value::as_str) {
         Some("app.start") => return start(body, reply, hosts),
-        Some("app.stop") => number(body, "app").map(Parsed::Stop),
-        Some("app.report") => reported(body).map(Parsed::Report),
-        Some("app.wait") => {
-            numbers(body).and_then(|apps| Ok(Parsed::Wait(apps, optional(body, "until_ps")?.map(Time::from_ps))))
-        }
+        Some("app.stop") => app_number(body).map(Parsed::Stop),
+        Some("app.report") => reported_apps(body).map(Parsed::Report),
+        Some("app.wait") => app_numbers(body)
+            .and_then(|apps| Ok(Parsed::Wait(apps, optional_number(body, "until_ps")?.map(Time::from_ps)))),
         other => Err(LabError::new(
             "UnknownRequest",
             format!(
@@ -81,57 +81,13 @@ enum Parsed {
 }
 
 fn start(body: &Value, reply: Reply, hosts: &[String]) -> Result<Command, (Reply, LabError)> {
-    let parsed = (|| {
-        let name = body.get("host").and_then(Value::as_str).ok_or_else(|| bad("host", body, "a host's name"))?;
-        let host = hosts.iter().position(|host| host == name).ok_or_else(|| {
-            let known: Vec<&str> = hosts.iter().take(20).map(String::as_str).collect();
-            LabError::new(
-                "UnknownHost",
-                format!("there is no host {name:?}"),
-                format!("hosts are {}", known.join(", ")),
-            )
-        })?;
-        let described = body.get("app").ok_or_else(|| bad("app", body, "an app's description"))?;
-        let config: AppConfig = serde_json::from_value(described.clone())
-            .map_err(|error| LabError::new("BadApp", format!("the app's description cannot be read: {error}"), ""))?;
-        config.validate().map_err(|error| LabError::new("BadApp", error.to_string(), ""))?;
-        Ok((host, config, optional(body, "at_ps")?.map(Time::from_ps), optional(body, "seed")?))
-    })();
+    let parsed = AppStart::read(body).and_then(|start| {
+        let host = hosts.iter().position(|host| *host == start.host);
+        let host = host.ok_or_else(|| unknown_host(&start.host, hosts.iter().map(String::as_str)))?;
+        Ok((host, start))
+    });
     match parsed {
-        Ok((host, config, at, seed)) => Ok(Command::Start { host, config, at, seed, reply }),
+        Ok((host, AppStart { config, at, seed, .. })) => Ok(Command::Start { host, config, at, seed, reply }),
         Err(error) => Err((reply, error)),
-    }
-}
-
-fn bad(field: &str, body: &Value, allowed: &str) -> LabError {
-    let given: String =
-        body.get(field).map_or_else(|| "missing".to_owned(), |value| value.to_string().chars().take(60).collect());
-    LabError::new("BadRequest", format!("{field} is {given}; allowed is {allowed}"), "")
-}
-
-fn number(body: &Value, field: &str) -> Result<u32, LabError> {
-    let given = body.get(field).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
-    given.ok_or_else(|| bad(field, body, "an app's number"))
-}
-
-fn numbers(body: &Value) -> Result<Vec<u32>, LabError> {
-    let wrong = || bad("apps", body, "an array of apps' numbers");
-    let array = body.get("apps").and_then(Value::as_array).ok_or_else(wrong)?;
-    array.iter().map(|value| value.as_u64().and_then(|number| u32::try_from(number).ok()).ok_or_else(wrong)).collect()
-}
-
-fn optional(body: &Value, field: &str) -> Result<Option<u64>, LabError> {
-    match body.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or_else(|| bad(field, body, "a whole number, or null")),
-    }
-}
-
-fn reported(body: &Value) -> Result<Option<Vec<u32>>, LabError> {
-    let given = |field| body.get(field).is_some_and(|value| !value.is_null());
-    match (given("app"), given("apps")) {
-        (true, _) => number(body, "app").map(|app| Some(vec![app])),
-        (false, true) => numbers(body).map(Some),
-        (false, false) => Ok(None),
     }
 }
