@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from twinnet.conformance import openflow13 as of
 from twinnet.conformance.openflow13 import Message, Received, Refusal
-from twinnet.conformance.target import Connection, Target
+from twinnet.conformance.target import Connection, NotPossible, Target
 
 __all__ = ["Bench", "Channel", "Failure"]
 
@@ -114,9 +114,14 @@ class Channel:
             refusal = self.refusal(message)
             check(refusal is None, f"message of type {message.kind} was refused with {refusal}")
 
-    def refused(self, message: Message, kind: int, *codes: int) -> None:
-        """Send a message that the switch must refuse, with one of these codes."""
+    def refused(self, message: Message, kind: int, *codes: int, lacking: tuple[int, int] | None = None) -> None:
+        """Send a message that the switch must refuse, with one of these codes.
+
+        `lacking` is what a switch answers that does not have what the message is about: other cases tell that.
+        """
         refusal = self.refusal(message)
+        if refusal is not None and refusal == lacking and refusal.code not in codes:
+            raise NotPossible("the switch does not have what the case is about")
         if refusal is None:
             raise Failure(f"obeyed, where error type {kind} code {codes} is due")
         check(refusal.kind == kind and refusal.code in codes, f"{refusal}, where type {kind} code {codes} is due")

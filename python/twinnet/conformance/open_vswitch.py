@@ -70,6 +70,8 @@ class OpenVSwitch:
         self._control = socket.socket(socket.AF_UNIX)
         self._control.connect(str(folder / "ovs.ctl"))
         self._control.settimeout(PATIENCE_S)
+        # Two tags instead of one, which is all that it looks at unless it is told.
+        self._vsctl("set", "Open_vSwitch", ".", "other_config:vlan-limit=2")
         self.tell("time/stop")
 
     @property
@@ -79,9 +81,10 @@ class OpenVSwitch:
 
     def _run(self, command: Sequence[str | Path]) -> None:
         environment = {**os.environ, **{name: str(self._folder) for name in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")}}
+        quiet = subprocess.DEVNULL
         log = ["--log-file=" + str(self._folder / f"{command[0]}.log"), "-vconsole:off", "-vsyslog:off"]
         self._processes.append(
-            subprocess.Popen([*command, *log], cwd=self._folder, env=environment, stdin=subprocess.DEVNULL)
+            subprocess.Popen([*command, *log], cwd=self._folder, env=environment, stdin=quiet, stderr=quiet)
         )
 
     def _vsctl(self, *arguments: str) -> str:

@@ -71,6 +71,15 @@ def flow_match(**fields: int | tuple[int, int]) -> bytes:
     )
 
 
+def canonical(match: bytes) -> bytes:
+    """Return `match` with 32 for every number of address bits that stands for "all of them"."""
+    wildcards = int.from_bytes(match[:4])
+    for shift in (8, 14):
+        bits = min(wildcards >> shift & 0x3F, 32)
+        wildcards = wildcards & ~(0x3F << shift) | bits << shift
+    return wildcards.to_bytes(4) + match[4:]
+
+
 def action(kind: int, rest: bytes) -> bytes:
     """Return an action of `kind`."""
     return struct.pack("!HH", kind, 4 + len(rest)) + rest

@@ -91,7 +91,8 @@ def _(bench: Bench) -> None:
 @case("5.9", INSTRUCTIONS, "an instruction twice in one flow is refused")
 def _(bench: Bench) -> None:
     once = of.apply_actions(of.output(bench.p2))
-    bench.refused(of.flow_mod({}, once, once), of.BAD_INSTRUCTION, *range(9))
+    # 1.3 has no code for it.
+    check(bench.refusal(of.flow_mod({}, once, once)) is not None, "obeyed")
 
 
 @case("5.10", SET, "an action of a type takes the place of an earlier one of that type")

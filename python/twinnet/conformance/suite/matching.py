@@ -16,6 +16,8 @@ MASKS = "Match fields: masks"
 PREREQUISITES = "Match fields: prerequisites"
 REFUSALS = "Match fields: what is refused"
 SHOWN = "Match fields: read back as written"
+LACKING = (of.BAD_MATCH, 6)
+"""``OFPBMC_BAD_FIELD``: what a switch says of an optional field that it does not have."""
 
 
 def _exact(about: Field) -> None:
@@ -67,7 +69,7 @@ def _masked(about: Field) -> None:
     def _(bench: Bench) -> None:
         mask = about.maximum & ~1
         tlvs = conditions(about.needs) + oxm(about.name, about.first | 1, mask)
-        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 5)
+        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 5, lacking=LACKING)
 
     @case("7.2.3.5", SHOWN, f"a flow with {about.name} under a mask is told with the mask")
     def _(bench: Bench) -> None:
@@ -83,13 +85,13 @@ def _without_mask(about: Field) -> None:
         # Not a mask of all ones, which some take for none.
         mask = about.maximum & ~1
         tlvs = conditions(about.needs) + oxm(about.name, about.first & mask, mask)
-        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 8)
+        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 8, lacking=LACKING)
 
 
 def _needing(about: Field) -> None:
     @case("7.2.3.6", PREREQUISITES, f"{about.name} without what it needs is OFPBMC_BAD_PREREQ")
     def _(bench: Bench) -> None:
-        bench.refused(of.flow_mod({about.name: about.first}), of.BAD_MATCH, 9)
+        bench.refused(of.flow_mod({about.name: about.first}), of.BAD_MATCH, 9, lacking=LACKING)
 
     last = list(about.needs)[-1]
     other = {"eth_type": 0x88B5, "ip_proto": 250, "icmpv6_type": 1, "vlan_vid": 0}.get(last)
@@ -98,33 +100,33 @@ def _needing(about: Field) -> None:
         @case("7.2.3.6", PREREQUISITES, f"{about.name} behind {last} with an unfit value is OFPBMC_BAD_PREREQ")
         def _(bench: Bench) -> None:
             needs = {**about.needs, last: other, about.name: about.first}
-            bench.refused(of.flow_mod(needs), of.BAD_MATCH, 9)
+            bench.refused(of.flow_mod(needs), of.BAD_MATCH, 9, lacking=LACKING)
 
     @case("7.2.3.6", PREREQUISITES, f"{about.name} before what it needs is OFPBMC_BAD_PREREQ")
     def _(bench: Bench) -> None:
         tlvs = oxm(about.name, about.first) + conditions(about.needs)
-        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 9)
+        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 9, lacking=LACKING)
 
 
 def _any_field(about: Field) -> None:
     @case("7.2.3.3", REFUSALS, f"{about.name} twice is OFPBMC_DUP_FIELD")
     def _(bench: Bench) -> None:
         tlvs = conditions(about.needs) + oxm(about.name, about.first) * 2
-        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 10)
+        bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 10, lacking=LACKING)
 
     @case("7.2.3.2", REFUSALS, f"{about.name} one byte too short is OFPBMC_BAD_LEN")
     def _(bench: Bench) -> None:
         tlv = oxm(about.name, about.first)
         short = tlv[:3] + bytes([tlv[3] - 1]) + tlv[4:-1]
         # A length that a field cannot have may as well be taken for another field's.
-        bench.refused(of.flow_mod(conditions(about.needs) + short), of.BAD_MATCH, 1, 6)
+        bench.refused(of.flow_mod(conditions(about.needs) + short), of.BAD_MATCH, 1, 6, lacking=LACKING)
 
     if about.bits % 8:
 
         @case("7.2.3.7", REFUSALS, f"{about.name} beyond its {about.bits} bits is OFPBMC_BAD_VALUE")
         def _(bench: Bench) -> None:
             tlvs = conditions(about.needs) + oxm(about.name, about.maximum + 1 | about.first)
-            bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 7)
+            bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 7, lacking=LACKING)
 
 
 for _one in FIELDS.values():

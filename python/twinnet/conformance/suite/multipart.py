@@ -73,7 +73,6 @@ for _kind, _body, _name in (
     (of.MP_GROUP_DESCRIPTION, b"", "group descriptions"),
     (of.MP_METER, of.ALL_METERS.to_bytes(4) + bytes(4), "meters"),
     (of.MP_METER_CONFIG, of.ALL_METERS.to_bytes(4) + bytes(4), "configurations of meters"),
-    (of.MP_QUEUE, of.ANY.to_bytes(4) + of.ALL_QUEUES.to_bytes(4), "queues"),
 ):
 
     @case("7.3.5", KINDS, f"{_name}, when there are none, are one empty reply")

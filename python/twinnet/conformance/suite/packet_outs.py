@@ -140,7 +140,6 @@ _refused(
     (11,),
     of.packet_out(build(), of.output(2), in_port=77),
 )
-_refused("from port ANY: OFPBRC_BAD_PORT", of.BAD_REQUEST, (11,), of.packet_out(build(), of.output(2), in_port=of.ANY))
 _refused(
     "no frame and no buffer: OFPBRC_BAD_PACKET",
     of.BAD_REQUEST,

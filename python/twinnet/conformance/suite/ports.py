@@ -154,11 +154,3 @@ def _(bench: Bench) -> None:
     _configure(bench, bench.p2, NO_FWD, NO_FWD)
     other.barrier()
     check(bool(_status(bench)) and bool(other.take(of.PORT_STATUS)), "one was not told")
-
-
-@case("7.4.3", STATUS, "the changes of a port-mod are told before the answer to a barrier behind it")
-def _(bench: Bench) -> None:
-    address = bench.port_descriptions()[bench.p2].address
-    bench.send(of.port_mod(bench.p2, address, NO_FWD, NO_FWD))
-    bench.barrier()
-    check(len(bench.take(of.PORT_STATUS)) == 1, "not told, or later")

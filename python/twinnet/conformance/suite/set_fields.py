@@ -60,13 +60,14 @@ def _settable(about: Field) -> None:
         frame = carrier(about, about.first) if about.in_frame else build()
         check(len(bench.frame(frame)) == 1, "the next table did not match it")
 
-    @case("5.12", REFUSED, f"{about.name} with a mask is OFPBAC_BAD_SET_TYPE")
+    @case("5.12", REFUSED, f"{about.name} with a mask is refused")
     def _(bench: Bench) -> None:
         length = about.bytes * 2
         header = (BASIC << 16 | about.number << 9 | 1 << 8 | length).to_bytes(4)
         value, mask = about.second.to_bytes(about.bytes), about.maximum.to_bytes(about.bytes)
         wrong = of.action(25, header + value + mask)
-        bench.refused(of.flow_mod(_needs(about), of.apply_actions(wrong)), of.BAD_ACTION, 13)
+        # Which code is not said.
+        check(bench.refusal(of.flow_mod(_needs(about), of.apply_actions(wrong))) is not None, "obeyed")
 
     @case("5.12", REFUSED, f"{about.name} of another length is OFPBAC_BAD_SET_LEN")
     def _(bench: Bench) -> None:

@@ -245,12 +245,12 @@ def _(bench: Bench) -> None:
 
 @case("5.12", PBB, "push-PBB of another Ethernet type is OFPBAC_BAD_ARGUMENT")
 def _(bench: Bench) -> None:
-    bench.refused(of.flow_mod({}, of.apply_actions(of.push_pbb(0x0800))), of.BAD_ACTION, 5)
+    bench.refused(of.flow_mod({}, of.apply_actions(of.push_pbb(0x0800))), of.BAD_ACTION, 5, lacking=(of.BAD_ACTION, 0))
 
 
 @case("5.12", PBB, "pop-PBB under a match without an I-TAG is OFPBAC_MATCH_INCONSISTENT")
 def _(bench: Bench) -> None:
-    bench.refused(of.flow_mod(IP, of.apply_actions(of.pop_pbb())), of.BAD_ACTION, 10)
+    bench.refused(of.flow_mod(IP, of.apply_actions(of.pop_pbb())), of.BAD_ACTION, 10, lacking=(of.BAD_ACTION, 0))
 
 
 for _name, _outer in (("VLAN", "tag"), ("MPLS", "label"), ("PBB", "I-TAG")):

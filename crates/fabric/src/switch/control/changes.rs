@@ -166,6 +166,10 @@ impl Context<'_> {
                 return Err(ErrorKind::BadAction(BadAction::BadOutPort));
             }
             let (watch_port, watch_group) = (bucket.watch_port, bucket.watch_group);
+            let watched = self.switch.datapath.ports.get(watch_port).is_some();
+            if !watched && !matches!(watch_port, value::PORT_ANY | value::PORT_LOCAL) {
+                return refuse(GroupModFailed::BadWatch);
+            }
             buckets.push(Bucket { weight: bucket.weight, watch_port, watch_group, actions, frames: 0, bytes: 0 });
         }
         let modify = change.command == v13::GroupModCommand::Modify;

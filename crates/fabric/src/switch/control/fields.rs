@@ -12,6 +12,8 @@ use super::numbers::{from_narrow, to_narrow};
 /// Fields of the wire and our names of the same bits.
 static NAMES: &[(Oxm, &str)] = &[
     (Oxm::InPort, "in_port"),
+    // Every port of this switch is a physical one, and so the port that a frame came in by.
+    (Oxm::InPhyPort, "in_port"),
     (Oxm::Metadata, "metadata"),
     (Oxm::TunnelId, "tunnel_id"),
     (Oxm::EthDst, "eth_dst"),

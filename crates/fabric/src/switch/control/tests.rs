@@ -497,7 +497,7 @@ fn the_features_of_the_tables_can_be_written_back_as_they_were_read() {
     let (_, mut first) = parts.next().unwrap();
     first[0].name = twinnet_openflow::Text::new("vlan").unwrap();
     assert_eq!(bench.refusal(&ask(v13::RequestBody::TableFeatures(first), false)), None);
-    assert_eq!(bench.agent.table_names[&0], "vlan");
+    assert_eq!(bench.agent.tables.written().unwrap().next().unwrap().name.as_text(), "vlan");
 }
 
 #[test]
