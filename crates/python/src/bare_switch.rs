@@ -207,9 +207,7 @@ impl BareSwitch {
         self.with(py, |bench| {
             let index = bench.index(port)?;
             let Bench { fabric, hosts, sides, .. } = bench;
-            fabric
-                .set_queue(sides[index], &queue, hosts)
-                .map_err(|error| PyValueError::new_err(error.to_string()))
+            fabric.set_queue(sides[index], &queue, hosts).map_err(|error| PyValueError::new_err(error.to_string()))
         })
     }
 }

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["EXTENSION_HEADERS", "arp", "build", "ethernet", "internet_checksum", "ipv4", "ipv6", "mpls", "sctp_crc", "vlan"]
+__all__ = [
+    "EXTENSION_HEADERS",
+    "arp",
+    "build",
+    "ethernet",
+    "internet_checksum",
+    "ipv4",
+    "ipv6",
+    "mpls",
+    "sctp_crc",
+    "vlan",
+]
 
 ETH_DST = 0x0A00_0000_0002
 ETH_SRC = 0x0A00_0000_0001

@@ -1,4 +1,4 @@
-"""Open vSwitch as a target: its userspace datapath with devices and a clock that its own tests use (``--enable-dummy``).
+"""Open vSwitch as a target: its userspace datapath, with the devices and the clock of its own tests (``--enable-dummy``).
 
 It runs in a private directory and touches neither the machine's own Open vSwitch nor a network interface.
 """
@@ -20,7 +20,7 @@ from twinnet.conformance.target import NotPossible
 
 __all__ = ["OpenVSwitch", "why_not"]
 
-PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl")
+PROGRAMS = ("setpriv", "ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl")
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 PORTS = 4
 CONTROLLERS = 4
@@ -83,8 +83,10 @@ class OpenVSwitch:
         environment = {**os.environ, **{name: str(self._folder) for name in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")}}
         quiet = subprocess.DEVNULL
         log = ["--log-file=" + str(self._folder / f"{command[0]}.log"), "-vconsole:off", "-vsyslog:off"]
+        # When we are killed, so are they.
+        leash = ["setpriv", "--pdeathsig", "KILL"]
         self._processes.append(
-            subprocess.Popen([*command, *log], cwd=self._folder, env=environment, stdin=quiet, stderr=quiet)
+            subprocess.Popen([*leash, *command, *log], cwd=self._folder, env=environment, stdin=quiet, stderr=quiet)
         )
 
     def _vsctl(self, *arguments: str) -> str:
@@ -152,7 +154,7 @@ class OpenVSwitch:
 
     def settle(self) -> None:
         """Wait until the datapath's cache has followed the tables, which takes it longer than a barrier's answer."""
-        self.tell("revalidator/wait")
+        self.tell("revalidator/purge")
 
     def _lookups(self) -> int:
         """Return how many packets the datapath has dealt with."""

@@ -420,9 +420,7 @@ def read_flow_stats(body: bytes) -> Iterator[FlowStats]:
         )
         found, taken = read_match(body[at + 48 :])
         rest = body[at + 48 + taken : at + length]
-        yield FlowStats(
-            table, seconds, nanoseconds, priority, idle, hard, flags, cookie, packets, count, found, rest
-        )
+        yield FlowStats(table, seconds, nanoseconds, priority, idle, hard, flags, cookie, packets, count, found, rest)
         at += length
 
 

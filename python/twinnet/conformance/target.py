@@ -46,7 +46,7 @@ class Target(Protocol):
         ...
 
     def connect(self, version: int) -> Connection:
-        """Return a new connection, over which nothing has been sent by the controller. `version`: what it will speak."""
+        """Return a new connection, over which the controller has sent nothing yet; it will speak `version`."""
         ...
 
     def settle(self) -> None:

@@ -153,9 +153,13 @@ for _kind, _name, _size in (
     (of.QUEUE_CONFIG_REQUEST, "a queue configuration request", 4),
     (of.EXPERIMENTER, "an experimenter's message", 4),
 ):
-    _refused(f"{_name} that is too short: OFPBRC_BAD_LEN", "7.4.4", of.BAD_REQUEST, (6,), of.Message(_kind, bytes(_size)))
+    _refused(
+        f"{_name} that is too short: OFPBRC_BAD_LEN", "7.4.4", of.BAD_REQUEST, (6,), of.Message(_kind, bytes(_size))
+    )
 for _kind, _name in ((of.PACKET_IN, "packet-in"), (of.FLOW_REMOVED, "flow-removed"), (of.FEATURES_REPLY, "features")):
-    _refused(f"a {_name} from a controller: OFPBRC_BAD_TYPE", "7.1", of.BAD_REQUEST, (1, 6), of.Message(_kind, bytes(64)))
+    _refused(
+        f"a {_name} from a controller: OFPBRC_BAD_TYPE", "7.1", of.BAD_REQUEST, (1, 6), of.Message(_kind, bytes(64))
+    )
 
 
 @case("7.1", ERRORS, "a message of another version than was agreed on: OFPBRC_BAD_VERSION")

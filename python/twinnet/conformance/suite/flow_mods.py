@@ -449,7 +449,9 @@ for _name, _kind in (
 
     @case("7.2.5", REFUSED, f"{_name} of another length is OFPBAC_BAD_LEN")
     def _(bench: Bench, kind: int = _kind) -> None:
-        bench.refused(of.flow_mod({}, of.apply_actions(of.action(kind, bytes(28)))), of.BAD_ACTION, 1, lacking=(of.BAD_ACTION, 0))
+        bench.refused(
+            of.flow_mod({}, of.apply_actions(of.action(kind, bytes(28)))), of.BAD_ACTION, 1, lacking=(of.BAD_ACTION, 0)
+        )
 
 
 @case("7.2.5", REFUSED, "an action that reaches beyond its instruction is OFPBAC_BAD_LEN")

@@ -171,7 +171,9 @@ def _(bench: Bench) -> None:
 
 @case("7.2.3.8", REFUSALS, "a field of an unknown experimenter is OFPBMC_BAD_FIELD")
 def _(bench: Bench) -> None:
-    bench.refused(of.flow_mod((0xFFFF << 16 | 8).to_bytes(4) + bytes([0, 0x55, 0x66, 0x77]) + bytes(4)), of.BAD_MATCH, 6)
+    bench.refused(
+        of.flow_mod((0xFFFF << 16 | 8).to_bytes(4) + bytes([0, 0x55, 0x66, 0x77]) + bytes(4)), of.BAD_MATCH, 6
+    )
 
 
 @case("7.2.3.1", REFUSALS, "a match of the deprecated standard type is OFPBMC_BAD_TYPE")
@@ -335,4 +337,3 @@ def _chained(*headers: int) -> bytes:
     chain = b"".join(bytes([number, 0]) + content[this] for this, number in zip(headers, after, strict=True))
     payload = chain + packet[40:]
     return plain[:14] + packet[:4] + len(payload).to_bytes(2) + bytes([headers[0]]) + packet[7:40] + payload
-

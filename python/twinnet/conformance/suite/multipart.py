@@ -140,7 +140,11 @@ for _kind, _name in (
         bench.refused(of.multipart(kind, bytes(4)), of.BAD_REQUEST, 6)
 
 
-for _kind, _name in ((of.MP_DESCRIPTION, "the description"), (of.MP_TABLE, "tables"), (of.MP_GROUP_FEATURES, "features of groups")):
+for _kind, _name in (
+    (of.MP_DESCRIPTION, "the description"),
+    (of.MP_TABLE, "tables"),
+    (of.MP_GROUP_FEATURES, "features of groups"),
+):
 
     @case("7.3.5", REFUSED, f"a request for {_name} that is too long is OFPBRC_BAD_LEN")
     def _(bench: Bench, kind: int = _kind) -> None:

@@ -109,7 +109,9 @@ def _(bench: Bench) -> None:
     bench.passes(frame, build(ip_fragment=0x2000 | 5, ip_dscp=9))
 
 
-@case("5.12", SUMS, "addresses of the first fragment change its checksum, those of a later one nothing behind the header")
+@case(
+    "5.12", SUMS, "addresses of the first fragment change its checksum, those of a later one nothing behind the header"
+)
 def _(bench: Bench) -> None:
     match = {"eth_type": 0x0800, "ip_proto": 17}
     bench.forward(match, of.set_field("ipv4_dst", 0x01020304))

@@ -105,7 +105,9 @@ def _(bench: Bench) -> None:
     check(table.metadata_match == table.metadata_write == (1 << 64) - 1, "bits are missing")
 
 
-for _kind, _name in enumerate(("goto", "write-metadata", "write-actions", "apply-actions", "clear-actions", "meter"), 1):
+for _kind, _name in enumerate(
+    ("goto", "write-metadata", "write-actions", "apply-actions", "clear-actions", "meter"), 1
+):
 
     @case("7.3.5.5", READ, f"the first table tells the instruction {_name}")
     def _(bench: Bench, kind: int = _kind) -> None:

@@ -139,7 +139,9 @@ def _(bench: Bench) -> None:
 
 @case("5.12", MPLS, "push-MPLS, label, class and TTL in one list")
 def _(bench: Bench) -> None:
-    bench.forward(IP, of.push_mpls(0x8847), of.set_field("mpls_label", 99), of.set_field("mpls_tc", 5), of.set_mpls_ttl(7))
+    bench.forward(
+        IP, of.push_mpls(0x8847), of.set_field("mpls_label", 99), of.set_field("mpls_tc", 5), of.set_mpls_ttl(7)
+    )
     bench.passes(build(), _frame(0x8847, mpls(99, 5, 1, 7, PACKET)))
 
 
@@ -255,7 +257,11 @@ def _(bench: Bench) -> None:
 
 for _name, _outer in (("VLAN", "tag"), ("MPLS", "label"), ("PBB", "I-TAG")):
 
-    @case("5.12", {"VLAN": VLAN, "MPLS": MPLS, "PBB": PBB}[_name], f"an {_outer} that is pushed and popped leaves the frame as it was")
+    @case(
+        "5.12",
+        {"VLAN": VLAN, "MPLS": MPLS, "PBB": PBB}[_name],
+        f"an {_outer} that is pushed and popped leaves the frame as it was",
+    )
     def _(bench: Bench, name: str = _name) -> None:
         push, pop = {
             "VLAN": (of.push_vlan(0x8100), of.pop_vlan()),

@@ -29,12 +29,29 @@ _rewrites("set-nw-tos leaves ECN", ten.set_tos(40), build(ip_ecn=1), build(ip_ec
 _rewrites("set-tp-src of UDP", ten.set_tp(9, 7), build(**UDP), build(**UDP, udp_src=7))
 _rewrites("set-tp-dst of TCP", ten.set_tp(10, 7), build(ip_proto=6), build(ip_proto=6, tcp_dst=7))
 _rewrites("set-vlan-vid tags an untagged frame", ten.set_vlan_vid(9), build(), build(vlan_vid=9))
-_rewrites("set-vlan-vid changes a tag, not its priority", ten.set_vlan_vid(9), build(vlan_vid=5, vlan_pcp=3), build(vlan_vid=9, vlan_pcp=3))
-_rewrites("set-vlan-pcp tags an untagged frame with identifier 0", ten.set_vlan_pcp(3), build(), build(vlan_vid=0, vlan_pcp=3))
-_rewrites("set-vlan-pcp changes a tag, not its identifier", ten.set_vlan_pcp(3), build(vlan_vid=5, vlan_pcp=1), build(vlan_vid=5, vlan_pcp=3))
+_rewrites(
+    "set-vlan-vid changes a tag, not its priority",
+    ten.set_vlan_vid(9),
+    build(vlan_vid=5, vlan_pcp=3),
+    build(vlan_vid=9, vlan_pcp=3),
+)
+_rewrites(
+    "set-vlan-pcp tags an untagged frame with identifier 0", ten.set_vlan_pcp(3), build(), build(vlan_vid=0, vlan_pcp=3)
+)
+_rewrites(
+    "set-vlan-pcp changes a tag, not its identifier",
+    ten.set_vlan_pcp(3),
+    build(vlan_vid=5, vlan_pcp=1),
+    build(vlan_vid=5, vlan_pcp=3),
+)
 _rewrites("strip-vlan", ten.strip_vlan(), build(vlan_vid=5), build())
 _rewrites("strip-vlan of an untagged frame is without effect", ten.strip_vlan(), build(), build())
-_rewrites("set-nw-dst of a frame that is not IP is without effect", ten.set_nw(7, 9), build(eth_type=0x88B5), build(eth_type=0x88B5))
+_rewrites(
+    "set-nw-dst of a frame that is not IP is without effect",
+    ten.set_nw(7, 9),
+    build(eth_type=0x88B5),
+    build(eth_type=0x88B5),
+)
 
 
 for _name, _port in (("ALL", ten.ALL_PORTS), ("FLOOD", ten.FLOOD), ("NORMAL", ten.NORMAL)):

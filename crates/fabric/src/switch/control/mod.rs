@@ -4,6 +4,8 @@
 //! it stands in the stream, and what arrives after its reply meets the new state.
 
 mod actions;
+#[cfg(test)]
+mod any_bytes;
 mod buffers;
 mod changes;
 mod connection;

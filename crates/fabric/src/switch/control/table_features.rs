@@ -54,16 +54,14 @@ impl Context<'_> {
             return tables.cloned().collect();
         }
         (0..TABLES)
-            .map(|table_id| {
-                TableFeatures {
-                    table_id,
-                    name: Text::new(&format!("table{table_id}")).unwrap_or_default(),
-                    metadata_match: u64::MAX,
-                    metadata_write: u64::MAX,
-                    config: 0,
-                    max_entries: TABLE_FLOWS,
-                    properties: properties(table_id),
-                }
+            .map(|table_id| TableFeatures {
+                table_id,
+                name: Text::new(&format!("table{table_id}")).unwrap_or_default(),
+                metadata_match: u64::MAX,
+                metadata_write: u64::MAX,
+                config: 0,
+                max_entries: TABLE_FLOWS,
+                properties: properties(table_id),
             })
             .collect()
     }
@@ -112,7 +110,8 @@ impl Context<'_> {
             .into_iter()
             .filter_map(|id| {
                 let flow = &switch.pipeline.entry(id)?.flow;
-                let (matching, instructions) = (write_match(&flow.matching), write_instructions(&flow.actions, &flow.matching));
+                let (matching, instructions) =
+                    (write_match(&flow.matching), write_instructions(&flow.actions, &flow.matching));
                 let held = self.agent.tables.check(flow.table, flow.priority, &matching, &instructions).is_ok();
                 (!held).then(|| Selection {
                     table: Some(flow.table),

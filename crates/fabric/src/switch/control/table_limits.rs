@@ -76,9 +76,8 @@ impl TableLimits {
             return Err(ErrorKind::FlowModFailed(FlowModFailed::BadTableId));
         };
         let miss = priority == 0 && matching.fields.is_empty();
-        let of_this_flow = |property: &&TableProperty| {
-            matches!(property, TableProperty::Match(_)) || is_for_misses(property) == miss
-        };
+        let of_this_flow =
+            |property: &&TableProperty| matches!(property, TableProperty::Match(_)) || is_for_misses(property) == miss;
         for property in table.properties.iter().filter(of_this_flow) {
             match property {
                 TableProperty::Match(fields) => check_fields(fields, matching)?,

@@ -126,7 +126,10 @@ impl Agent {
                 let message = v13::PortStatus { reason, port: port_v13(port, None) };
                 connection.send_v13(0, &v13::Message::PortStatus(message));
             } else {
-                let message = v10::PortStatus { reason: v10::PortReason::from_number(reason.number()), port: port_v10(port, None) };
+                let message = v10::PortStatus {
+                    reason: v10::PortReason::from_number(reason.number()),
+                    port: port_v10(port, None),
+                };
                 connection.send_v10(0, &v10::Message::PortStatus(message));
             }
         }
