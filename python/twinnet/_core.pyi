@@ -176,7 +176,7 @@ class BareSwitch:
         ports: int,
         *,
         dpid: int = 1,
-        versions: list[int] = [1, 4],  # noqa: B006 - as the extension has it
+        versions: list[int] = ...,
         standalone: bool = False,
         rate_bps: int | None = None,
         seed: int = 1,

@@ -18,6 +18,7 @@ class Bare:
 
     name = "twinnet"
     patience_s = 0.0
+    takes_ports_down = True
 
     def __init__(self) -> None:
         self.reset()

@@ -196,6 +196,17 @@ class Bench(Channel):
         self.others.append(other)
         return other
 
+    def needs_devices(self) -> None:
+        """Go on only where devices stop when they are taken down."""
+        if not self.target.takes_ports_down:
+            raise NotPossible("the devices of this switch do not stop when they are taken down")
+
+    def needs_buffers(self) -> None:
+        """Go on only with a switch that has buffers, which it need not have."""
+        body = self.ask(Message(of.FEATURES_REQUEST, b"", self.version), of.FEATURES_REPLY).body
+        if body[8:12] == bytes(4):
+            raise NotPossible("the switch has no buffers, and says so")
+
     def close(self) -> None:
         """End the connections."""
         for one in (*self.others, self):
@@ -247,14 +258,24 @@ class Bench(Channel):
         check(not self.packet_ins(), "more than one packet-in came")
         return first
 
-    def flows(self, **wanted: int) -> list[of.FlowStats]:
+    def flows(
+        self,
+        *,
+        table: int = of.ALL_TABLES,
+        out_port: int = of.ANY,
+        out_group: int = of.ANY,
+        cookie: int = 0,
+        cookie_mask: int = 0,
+    ) -> list[of.FlowStats]:
         """Return the flows of the switch."""
-        request = of.flow_request(**wanted)
+        request = of.flow_request(
+            table=table, out_port=out_port, out_group=out_group, cookie=cookie, cookie_mask=cookie_mask
+        )
         return [flow for body in self.parts(request) for flow in of.read_flow_stats(body)]
 
-    def one_flow(self, **wanted: int) -> of.FlowStats:
+    def one_flow(self, table: int = of.ALL_TABLES) -> of.FlowStats:
         """Return the only flow of the switch."""
-        flows = self.flows(**wanted)
+        flows = self.flows(table=table)
         check(len(flows) == 1, f"{len(flows)} flows, where one is due")
         return flows[0]
 

@@ -63,13 +63,16 @@ _ICMPV4 = {**IPV4, "ip_proto": ICMP}
 _ICMPV6 = {**IPV6, "ip_proto": ICMPV6}
 _SOLICITATION = {**_ICMPV6, "icmpv6_type": 135}
 _ADVERTISEMENT = {**_ICMPV6, "icmpv6_type": 136}
-_ADDRESSES = {"maskable": True, "first": 0x0A010203, "second": 0x0A020304, "required": True}
-_ADDRESSES_6 = {
-    "maskable": True,
-    "first": 0x20010DB8_00010000_00000000_00000005,
-    "second": 0x20010DB8_00020000_00000000_00000006,
-    "required": True,
-}
+_FIRST_6, _SECOND_6 = 0x20010DB8_00010000_00000000_00000005, 0x20010DB8_00020000_00000000_00000006
+
+
+def _address(name: str, number: int) -> Field:
+    return Field(name, number, 32, maskable=True, needs=IPV4, first=0x0A010203, second=0x0A020304, required=True)
+
+
+def _address_6(name: str, number: int) -> Field:
+    return Field(name, number, 128, maskable=True, needs=IPV6, first=_FIRST_6, second=_SECOND_6, required=True)
+
 
 _ALL: list[Field] = [
     Field("in_port", 0, 32, first=1, second=3, settable=False, in_frame=False, required=True),
@@ -83,8 +86,8 @@ _ALL: list[Field] = [
     Field("ip_dscp", 8, 6, needs=IPV4, first=10, second=46),
     Field("ip_ecn", 9, 2, needs=IPV4, first=1, second=2),
     Field("ip_proto", 10, 8, needs=IPV4, first=200, second=201, required=True),
-    Field("ipv4_src", 11, 32, needs=IPV4, **_ADDRESSES),
-    Field("ipv4_dst", 12, 32, needs=IPV4, **_ADDRESSES),
+    _address("ipv4_src", 11),
+    _address("ipv4_dst", 12),
     *_transport("tcp", 13, TCP),
     *_transport("udp", 15, UDP),
     *_transport("sctp", 17, SCTP),
@@ -95,12 +98,12 @@ _ALL: list[Field] = [
     Field("arp_tpa", 23, 32, maskable=True, needs=ARP, first=0x0A010203, second=0x0A020304),
     Field("arp_sha", 24, 48, maskable=True, needs=ARP, first=0x0A1122334455, second=0x0A5544332211),
     Field("arp_tha", 25, 48, maskable=True, needs=ARP, first=0x0A1122334455, second=0x0A5544332211),
-    Field("ipv6_src", 26, 128, needs=IPV6, **_ADDRESSES_6),
-    Field("ipv6_dst", 27, 128, needs=IPV6, **_ADDRESSES_6),
+    _address_6("ipv6_src", 26),
+    _address_6("ipv6_dst", 27),
     Field("ipv6_flabel", 28, 20, maskable=True, needs=IPV6, first=0x12345, second=0x54321),
     Field("icmpv6_type", 29, 8, needs=_ICMPV6, first=128, second=129),
     Field("icmpv6_code", 30, 8, needs=_ICMPV6, first=3, second=1),
-    Field("ipv6_nd_target", 31, 128, needs=_SOLICITATION, first=_ADDRESSES_6["first"], second=_ADDRESSES_6["second"]),
+    Field("ipv6_nd_target", 31, 128, needs=_SOLICITATION, first=_FIRST_6, second=_SECOND_6),
     Field("ipv6_nd_sll", 32, 48, needs=_SOLICITATION, first=0x0A1122334455, second=0x0A5544332211),
     Field("ipv6_nd_tll", 33, 48, needs=_ADVERTISEMENT, first=0x0A1122334455, second=0x0A5544332211),
     Field("mpls_label", 34, 20, needs=MPLS, first=0x12345, second=0x54321),

@@ -1,4 +1,4 @@
-"""Open vSwitch as a target: its userspace datapath, with the devices and the clock of its own tests (``--enable-dummy``).
+"""Open vSwitch as a target: its userspace datapath, with the devices and the clock of its tests (``--enable-dummy``).
 
 It runs in a private directory and touches neither the machine's own Open vSwitch nor a network interface.
 """
@@ -42,6 +42,7 @@ class OpenVSwitch:
     """A bridge of Open vSwitch with the datapath in user space."""
 
     patience_s = 2.0
+    takes_ports_down = False
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="twinnet-ovs-"))

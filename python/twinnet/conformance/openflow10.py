@@ -189,8 +189,9 @@ def read_flow_stats(body: bytes) -> Iterator[FlowStats]:
     """Yield the flows of a reply's body."""
     at = 0
     while at < len(body):
-        length, *rest = struct.unpack_from("!HBx40sIIHHH6xQQQ", body, at)
-        yield FlowStats(*rest, body[at + 88 : at + length])
+        length = int.from_bytes(body[at : at + 2])
+        rest = struct.unpack_from("!Bx40sIIHHH6xQQQ", body, at + 2)
+        yield FlowStats(*rest, actions=body[at + 88 : at + length])
         at += length
 
 

@@ -35,6 +35,7 @@ class Remote:
     """
 
     patience_s = 2.0
+    takes_ports_down = True
 
     def __init__(self, where: str, interfaces: Sequence[tuple[int, str]]) -> None:
         if len(interfaces) != PORTS:

@@ -40,6 +40,9 @@ class Target(Protocol):
     patience_s: float
     """How long an answer may take. Zero: what is to come has come when a call returns."""
 
+    takes_ports_down: bool
+    """Whether its devices stop when the switch takes them down."""
+
     @property
     def ports(self) -> Sequence[int]:
         """Numbers of four ports."""

@@ -20,6 +20,10 @@ GROUPS = "Counters: groups"
 IP = {"eth_type": 0x0800}
 
 
+def _aggregate(table: int = of.ALL_TABLES, out_port: int = of.ANY, cookie: int = 0, cookie_mask: int = 0) -> of.Message:
+    return of.flow_request(of.MP_AGGREGATE, table=table, out_port=out_port, cookie=cookie, cookie_mask=cookie_mask)
+
+
 @case("5.8", FLOWS, "frames and bytes of a flow, without the check sequence")
 def _(bench: Bench) -> None:
     bench.forward(IP)
@@ -90,7 +94,7 @@ for _title, _filter, _due in (
             if kind == of.MP_FLOW:
                 found = len(bench.flows(**chosen))
             else:
-                body = bench.ask(of.flow_request(of.MP_AGGREGATE, **chosen), of.MULTIPART_REPLY).body[8:]
+                body = bench.ask(_aggregate(**chosen), of.MULTIPART_REPLY).body[8:]
                 found = int.from_bytes(body[16:20])
             check(found == due, f"{found} flows, where {due} are due")
 

@@ -117,4 +117,4 @@ def _(bench: Bench) -> None:
 
 @case("7.2.5", REFUSED, "a meter that is not there is refused")
 def _(bench: Bench) -> None:
-    bench.refused(of.flow_mod({}, of.use_meter(9)), of.METER_MOD_FAILED, 3)
+    bench.refused(of.flow_mod({}, of.use_meter(9)), of.METER_MOD_FAILED, 2, 3)

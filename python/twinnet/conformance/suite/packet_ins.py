@@ -98,6 +98,7 @@ for _max in (0, 20, 128):
 
     @case("7.2.5", BUFFERS, f"max_len {_max}: so many bytes and a buffer")
     def _(bench: Bench, most: int = _max) -> None:
+        bench.needs_buffers()
         _to_controller(bench, most)
         bench.frame(build().ljust(1000, b"\1"))
         told = bench.packet_in()
@@ -113,6 +114,7 @@ def _(bench: Bench) -> None:
 
 
 def _buffered(bench: Bench) -> tuple[int, bytes]:
+    bench.needs_buffers()
     _to_controller(bench, 20)
     frame = build().ljust(300, b"\7")
     bench.frame(frame)
@@ -179,6 +181,7 @@ def _(bench: Bench) -> None:
 
 @case("7.3.2", BUFFERS, "an invalid TTL sends miss_send_len bytes")
 def _(bench: Bench) -> None:
+    bench.needs_buffers()
     bench.obeyed(of.set_config(0, 40), of.set_async((7, 7), (7, 7), (15, 15)))
     bench.forward(IP, of.dec_nw_ttl())
     bench.frame(build(ip_ttl=1).ljust(300, b"\1"))

@@ -92,6 +92,7 @@ def _(bench: Bench) -> None:
 
 @case("5.4.1", FRAMES, "of it come miss_send_len bytes, and a buffer", "1.0")
 def _(bench: Bench) -> None:
+    bench.needs_buffers()
     bench.obeyed(Message(ten.SET_CONFIG, struct.pack("!HH", 0, 50), 1))
     bench.drops(build().ljust(500, b"\1"))
     told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
@@ -100,6 +101,7 @@ def _(bench: Bench) -> None:
 
 @case("5.4.1", FRAMES, "an output to the controller says OFPR_ACTION, and sends max_len bytes", "1.0")
 def _(bench: Bench) -> None:
+    bench.needs_buffers()
     bench.obeyed(ten.flow_mod(ten.flow_match(), ten.output(ten.CONTROLLER, 30)))
     bench.drops(build())
     told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
@@ -108,6 +110,7 @@ def _(bench: Bench) -> None:
 
 @case("5.3.6", FRAMES, "a buffer is sent by a packet-out", "1.0")
 def _(bench: Bench) -> None:
+    bench.needs_buffers()
     frame = build().ljust(500, b"\1")
     bench.drops(frame)
     told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
@@ -193,6 +196,8 @@ for _name, _bit, _due in (("PORT_DOWN", 1, 0), ("NO_FWD", 32, 0), ("NO_FLOOD", 1
 
     @case("5.2.1", PORTS, f"{_name}: output to the port {'goes on' if _due else 'ends'}", "1.0")
     def _(bench: Bench, bit: int = _bit, due: int = _due) -> None:
+        if bit == 1:
+            bench.needs_devices()
         bench.obeyed(ten.flow_mod(ten.flow_match(), ten.output(bench.p2)))
         _modify(bench, bench.p2, bit, bit)
         check(len(bench.frame(build())) == due, "it does not")
