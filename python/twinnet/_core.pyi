@@ -199,6 +199,10 @@ class BareSwitch:
     def send(self, port: int, frame: bytes) -> None:
         """Send a frame from the host at `port`. Raises `ValueError` when there is no such port."""
 
+    def send_all(self, port: int, frames: list[bytes]) -> int:
+        """Send frames from the host at `port` without a pause and tell how many came out somewhere; they are not kept.
+        Raises `ValueError` when there is no such port."""
+
     def arrived(self) -> list[tuple[int, bytes]]:
         """The frames that have come to hosts since the last call, each with its port's number."""
 

@@ -173,6 +173,25 @@ impl BareSwitch {
         })
     }
 
+    /// The host at `port` sends frames one after the other, without a pause; what comes of them is thrown away. Says how many came out.
+    fn send_all(&self, py: Python<'_>, port: u32, frames: Vec<Vec<u8>>) -> PyResult<usize> {
+        self.with(py, |bench| {
+            let index = bench.index(port)?;
+            let Bench { fabric, hosts, .. } = bench;
+            let end = hosts.ports[index];
+            let mut came = 0;
+            for frame in frames {
+                hosts.sending[index].push_back(Box::new(Frame::new(frame)));
+                while fabric.readable(end, hosts) {}
+                let now = fabric.now();
+                fabric.advance(now, hosts);
+                came += hosts.arrived.len();
+                hosts.arrived.clear();
+            }
+            Ok(came)
+        })
+    }
+
     /// The frames that have come to the hosts since the last call, each with its port's number, in order.
     fn arrived(&self, py: Python<'_>) -> PyResult<Vec<(u32, Vec<u8>)>> {
         self.with(py, |bench| Ok(std::mem::take(&mut bench.hosts.arrived)))
