@@ -19,6 +19,7 @@ pub mod control;
 mod decision;
 mod event;
 mod execute;
+mod extension;
 mod field;
 mod flow;
 mod group;

@@ -6,6 +6,7 @@ use super::action::Action;
 use super::carry_out::remark;
 use super::decision::{Decision, Lookup, Outcome, Step, SwitchDrop};
 use super::event::PacketInReason;
+use super::extension::Effect;
 use super::field::MatchField;
 use super::mac_table::Station;
 use super::pipeline::Pipeline;
@@ -130,10 +131,12 @@ pub(super) fn walk(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outcome
         Err(Halt::TimeToLive) => walk.invalid_ttl(),
         Err(Halt::Resubmit) => {
             walk.decision.steps = vec![Step::Drop(SwitchDrop::Resubmit)];
+            walk.decision.learnt.clear();
             walk.key = *key;
         }
     }
-    let does_nothing = |step: &Step| matches!(step, Step::Rewrite(_) | Step::Lookup(_) | Step::Group { .. });
+    let does_nothing =
+        |step: &Step| matches!(step, Step::Rewrite(_) | Step::Lookup(_) | Step::Group { .. } | Step::Learn(_));
     if walk.decision.steps.iter().all(does_nothing) {
         walk.push(Step::Drop(walk.reason));
     }
@@ -414,6 +417,17 @@ impl Walk<'_> {
                 let port = self.key.get(field.field) >> first_bit & ones(*bits);
                 self.output(u32::try_from(port).unwrap_or(u32::MAX), queue);
             }
+            Action::Extension(extension) => match extension.effect(&self.key, &self.pipeline.groups) {
+                Effect::Set(to, value) => self.set(to.field, value << to.first_bit, to.ones() << to.first_bit),
+                Effect::Output(port) => self.output(port, queue),
+                Effect::Nothing => {}
+                Effect::Learn(flow) => {
+                    if let Ok(place) = u16::try_from(self.decision.learnt.len()) {
+                        self.push(Step::Learn(place));
+                        self.decision.learnt.push(*flow);
+                    }
+                }
+            },
             Action::Exit => return Err(Halt::Exit),
             Action::Table => {
                 self.resubmits += 1;

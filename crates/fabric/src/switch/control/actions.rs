@@ -216,7 +216,10 @@ impl ActionReader<'_> {
             Nicira::DecMplsTtl => Action::DecrementMplsTtl,
             Nicira::SetMplsLabel(label) => self.load(ours(Oxm::MplsLabel), u128::from(*label), 0xf_ffff)?,
             Nicira::SetMplsTc(class) => self.load(ours(Oxm::MplsTc), u128::from(*class), 7)?,
-            _ => return bad(BadAction::BadExpType),
+            action => match super::extensions::read(action)? {
+                Some(action) => action,
+                None => return bad(BadAction::BadExpType),
+            },
         })
     }
 
@@ -337,6 +340,7 @@ fn common_nicira(action: &Action, matching: &Match) -> Option<nicira::Action> {
     Some(match action {
         Action::PopQueue => nicira::Action::PopQueue,
         Action::Exit => nicira::Action::Exit,
+        Action::Extension(extension) => extension.wire.clone(),
         Action::Resubmit { port, table } => {
             nicira::Action::ResubmitTable { in_port: port.map_or(0xfff8, to_narrow), table_id: table.unwrap_or(0xff) }
         }

@@ -13,6 +13,7 @@ use super::super::group::{Bucket, GroupKind, GroupRefusal};
 use super::super::matching::Match;
 use super::super::meter::{Band, Effect, Meter, BURST, MOST_BANDS, MOST_METERS, PACKETS};
 use super::super::parse::{Selection, LAST_TABLE};
+use super::super::pipeline::MOST_FLOWS;
 use super::super::value;
 use super::actions::ActionReader;
 use super::{Context, TABLES};
@@ -43,9 +44,6 @@ pub(super) struct FlowChange {
     pub(super) modify_adds: bool,
     pub(super) buffer: u32,
 }
-
-/// Flows that a switch holds at most.
-const MOST_FLOWS: usize = 4_000_000;
 
 impl Context<'_> {
     pub(super) fn change_flows(&mut self, change: FlowChange) -> Result<(), ErrorKind> {

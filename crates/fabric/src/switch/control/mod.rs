@@ -9,6 +9,9 @@ mod any_bytes;
 mod buffers;
 mod changes;
 mod connection;
+#[cfg(test)]
+mod extension_tests;
+mod extensions;
 mod fields;
 mod numbers;
 mod statistics;
