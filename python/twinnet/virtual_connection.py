@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,12 @@ from twinnet.lab_connection import PendingReply
 
 if TYPE_CHECKING:
     from twinnet._core import VirtualLab
+    from twinnet.control.virtual_control import VirtualControl
 
 __all__ = ["VirtualConnection", "no_programs"]
 
 _PATIENCE_S = 0.1
+_WIRE_VERSIONS = {"1.0": 1, "1.3": 4}
 _OF_REAL_HOSTS = ("spawn", "wait", "signal")
 
 
@@ -65,6 +68,8 @@ class VirtualConnection:
         self.looked_up: Callable[[int], bool] = lambda _: False
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
         self._lab: VirtualLab = self._guarded(lambda: _core.VirtualLab(json.dumps(network)))
+        self.control: VirtualControl | None = None
+        """What speaks with the controllers before time passes."""
 
     @property
     def closed(self) -> bool:
@@ -96,6 +101,8 @@ class VirtualConnection:
             return {}
         if do in ("advance", "app.wait"):
             return self._let_time_pass({"do": do, **fields})
+        if do == "controllers.wait":
+            return self._wait_for_controllers(fields["switches"], int(fields["until_ps"]))
         return self._ask({"do": do, **fields})
 
     def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
@@ -110,11 +117,64 @@ class VirtualConnection:
         """End the lab; whoever waits for time to pass is told so."""
         self._closed.set()
 
-    def _let_time_pass(self, body: Mapping[str, Any]) -> Any:
+    def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
+        """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""
+        return self._lab.take_control()
+
+    def give_control(self, connection: int, data: bytes) -> None:
+        """A controller says `data`."""
+        self._guarded(lambda: self._lab.give_control(connection, data))
+
+    def open_control(self, switch: str, target: str) -> int:
+        """Begin a connection of `switch` to the controller `target` and return its number."""
+        return int(self._ask({"do": "controller.open", "switch": switch, "target": target})["connection"])
+
+    def close_control(self, connection: int) -> None:
+        """The controller ended the connection."""
+        self._ask({"do": "controller.close", "connection": connection})
+
+    def control_version(self, connection: int) -> int | None:
+        """Return the version (of the wire) that was agreed on; ``None``: none yet."""
+        rows = [row for row in self._ask({"do": "controllers"}) if row.get("connection") == connection]
+        return _WIRE_VERSIONS.get(rows[0]["version"]) if rows else None
+
+    def _let_time_pass(self, body: Mapping[str, Any], enough: Callable[[], bool] = lambda: False) -> Any:
+        looked_s = time.monotonic()
         while True:
-            answer = self._ask(body, _PATIENCE_S)
-            if not answer["paused"] or self.looked_up(int(answer["now_ps"])):
+            step = self._settled(body)
+            if enough():
+                return {"now_ps": self._now_ps(), "paused": False}
+            answer = self._ask(step, _PATIENCE_S)
+            if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
+                looked_s = time.monotonic()
+                if self.looked_up(int(answer["now_ps"])):
+                    return answer
+            elif not answer["controllers"] and (step == body or answer.get("finished")):
+                self._settled(body)
                 return answer
+
+    def _settled(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Lets controllers speak, and returns `body` with the time until which none of them wants to be called."""
+        if self.control is None:
+            return body
+        self.control.settle(self._now_ps())
+        timer_ps = self.control.next_timer_ps
+        if timer_ps is None or timer_ps >= body.get("until_ps", timer_ps + 1):
+            return body
+        return {**body, "until_ps": timer_ps}
+
+    def _now_ps(self) -> int:
+        return int(self._ask({"do": "now"})["now_ps"])
+
+    def _wait_for_controllers(self, switches: Sequence[str], until_ps: int) -> Any:
+        """Let time pass, until every one of `switches` has agreed on a version with a controller or it is `until_ps`."""
+
+        def joined() -> bool:
+            rows = self._ask({"do": "controllers"})
+            return set(switches) <= {row["switch"] for row in rows if row.get("version")}
+
+        answer = self._let_time_pass({"do": "advance", "until_ps": until_ps}, joined)
+        return {**answer, "joined": joined()}
 
     def _ask(self, body: Mapping[str, Any], patience_s: float | None = None) -> Any:
         if self.closed:

@@ -14,7 +14,7 @@ use crate::heap::Heap;
 pub enum Class {
     /// A scheduled change of a link: what happens at this moment meets the new state.
     Change,
-    /// Flow entries of a switch time out.
+    /// Flow entries of a switch time out, or something comes through its control channel.
     Timeout,
     /// The last bit of a frame leaves a serialiser.
     Departure,

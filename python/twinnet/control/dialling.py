@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twinnet.control.choice import APP_TARGET
 from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
@@ -45,6 +46,8 @@ class Dialling:
                 self._listen(switch["name"], switch["listen"])
         for switch in switches:
             for text in switch.get("controllers", ()):
+                if text.startswith(APP_TARGET):
+                    continue
                 self._start(self._dial, switch["name"], text, parse_target(text))
 
     def _start(self, work: Any, *arguments: Any) -> None:

@@ -12,6 +12,7 @@ mod numbers;
 mod statistics;
 mod table_features;
 mod tell;
+pub mod text;
 mod v10_messages;
 mod v10_statistics;
 mod v13_messages;
