@@ -144,7 +144,9 @@ class Lab:
         return self._controllers.controller
 
     def wait_for_controllers(self, timeout: str = "10 s") -> None:
-        """Wait until every switch that has controllers has agreed on a version with one of them.
+        """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller in
+        this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing more
+        is on its way between controllers and switches.
 
         Parameters
         ----------
@@ -177,12 +179,25 @@ class Lab:
     def _have_joined(self, switches: Sequence[str], timeout_ps: int) -> bool:
         if self.clock == "virtual":
             until_ps = self.now_ps() + timeout_ps
-            return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["joined"])
+            return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
+        begin_s = time.monotonic()
         try:
             self.connection.submit("controllers.wait", switches=switches).result(timeout_ps / 1e12)
         except TimeoutError:
             return False
-        return True
+        left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
+        if self._controllers is None or self._controllers.wait_served(switches, left_s):
+            return True
+        self._controllers.check()
+        return False
+
+    def check_controllers(self) -> None:
+        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process connects them."""
+        if self._controllers is None:
+            return
+        self._controllers.check()
+        for (switch, target), why in self._controllers.troubles.items():
+            raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""

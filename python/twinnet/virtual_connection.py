@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["VirtualConnection", "no_programs"]
 
 _PATIENCE_S = 0.1
-_WIRE_VERSIONS = {"1.0": 1, "1.3": 4}
 _OF_REAL_HOSTS = ("spawn", "wait", "signal")
 
 
@@ -99,10 +98,8 @@ class VirtualConnection:
         if do == "stop":
             self.close()
             return {}
-        if do in ("advance", "app.wait"):
+        if do in ("advance", "app.wait", "controllers.wait"):
             return self._let_time_pass({"do": do, **fields})
-        if do == "controllers.wait":
-            return self._wait_for_controllers(fields["switches"], int(fields["until_ps"]))
         return self._ask({"do": do, **fields})
 
     def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
@@ -133,17 +130,10 @@ class VirtualConnection:
         """The controller ended the connection."""
         self._ask({"do": "controller.close", "connection": connection})
 
-    def control_version(self, connection: int) -> int | None:
-        """Return the version (of the wire) that was agreed on; ``None``: none yet."""
-        rows = [row for row in self._ask({"do": "controllers"}) if row.get("connection") == connection]
-        return _WIRE_VERSIONS.get(rows[0]["version"]) if rows else None
-
-    def _let_time_pass(self, body: Mapping[str, Any], enough: Callable[[], bool] = lambda: False) -> Any:
+    def _let_time_pass(self, body: Mapping[str, Any]) -> Any:
         looked_s = time.monotonic()
         while True:
             step = self._settled(body)
-            if enough():
-                return {"now_ps": self._now_ps(), "paused": False}
             answer = self._ask(step, _PATIENCE_S)
             if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
                 looked_s = time.monotonic()
@@ -165,16 +155,6 @@ class VirtualConnection:
 
     def _now_ps(self) -> int:
         return int(self._ask({"do": "now"})["now_ps"])
-
-    def _wait_for_controllers(self, switches: Sequence[str], until_ps: int) -> Any:
-        """Let time pass, until every one of `switches` has agreed on a version with a controller or it is `until_ps`."""
-
-        def joined() -> bool:
-            rows = self._ask({"do": "controllers"})
-            return set(switches) <= {row["switch"] for row in rows if row.get("version")}
-
-        answer = self._let_time_pass({"do": "advance", "until_ps": until_ps}, joined)
-        return {**answer, "joined": joined()}
 
     def _ask(self, body: Mapping[str, Any], patience_s: float | None = None) -> Any:
         if self.closed:

@@ -57,6 +57,11 @@ class Dialling:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
         return self._troubles.get((switch, target))
 
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        return dict(self._troubles)
+
     def end(self) -> None:
         """Make no more connections, and stop listening."""
         self._ended.set()

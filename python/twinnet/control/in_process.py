@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from twinnet.control.connected_switch import ConnectedSwitch
@@ -42,8 +43,11 @@ class InProcess:
         self._now_ps = now_ps
         self._wake = wake
         self._joined: dict[str, ConnectedSwitch] = {}
+        self._served: set[str] = set()
+        self._changed = threading.Condition()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self._ended = False
         controller.attach(self, self._joined)
 
     @property
@@ -68,9 +72,21 @@ class InProcess:
 
     def open(self, connection: int, switch: str) -> Session:
         """Begin a session with `switch` on the connection of that number."""
-        session = Session(self.controller, switch, self._joined, self._wake)
+        session = Session(self.controller, switch, self._joined, self._wake, self._note_served)
         self.sessions[connection] = session
         return session
+
+    def _note_served(self, switch: str) -> None:
+        with self._changed:
+            self._served.add(switch)
+            self._changed.notify_all()
+
+    def wait_served(self, switches: Iterable[str], timeout_s: float) -> bool:
+        """Wait until what the controller told `switches` on joining has taken effect; return whether it has within
+        `timeout_s` seconds."""
+        wanted = set(switches)
+        with self._changed:
+            return self._changed.wait_for(lambda: wanted <= self._served or self._ended, timeout_s) and not self._ended
 
     def close(self, connection: int) -> None:
         """The connection has ended."""
@@ -80,6 +96,9 @@ class InProcess:
 
     def end(self) -> None:
         """The lab has ended."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
         self.sessions.clear()
         self._timers.clear()
         self.controller.detach()

@@ -28,6 +28,8 @@ class InProcessThread:
 
     Attributes
     ----------
+    switches
+        The names of those switches.
     failure
         What the controller raised; its switches then go on by their fail mode.
     """
@@ -42,6 +44,7 @@ class InProcessThread:
         self._sockets: dict[int, socket.socket] = {}
         self._waiting: dict[int, bytearray] = {}
         self._attached: list[PendingReply] = []
+        self.switches: list[str] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ, None)
         self.runtime = InProcess(controller, spec, self._now_ps, self._ring)
@@ -70,7 +73,8 @@ class InProcessThread:
             fields = {"switch": switch, "target": self._target, "peer": "controller"}
             self._attached.append(self._lab.submit("controller.attach", [theirs.fileno()], **fields))
         ours.setblocking(False)
-        connection = len(self._sockets)
+        connection = len(self.switches)
+        self.switches.append(switch)
         self._sockets[connection] = ours
         self._waiting[connection] = bytearray()
         self._selector.register(ours, selectors.EVENT_READ, connection)

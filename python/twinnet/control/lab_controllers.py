@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.choice import ControllerChoice
@@ -81,6 +81,21 @@ class LabControllers:
         """Raise what the controller in this process has raised, if it has."""
         if self._thread is not None and self._thread.failure is not None:
             raise self._thread.failure
+
+    def wait_served(self, switches: Sequence[str], timeout_s: float) -> bool:
+        """Wait until the controller in this process has served those of `switches` that are its own; return whether it
+        has within `timeout_s` seconds of real time. Nothing is waited for on the virtual clock, or where there is none."""
+        if self._thread is None or self._choice is None:
+            return True
+        own = [name for name in switches if name in self._thread.switches]
+        return self._thread.runtime.wait_served(own, timeout_s)
+
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        if self._virtual is not None:
+            return self._virtual.troubles
+        return self._dialling.troubles if self._dialling is not None else {}
 
     def last_words(self) -> str:
         """Return the end of what the program wrote that the lab has started."""

@@ -38,10 +38,6 @@ class ControlledLab(Protocol):
         """The controller ended the connection."""
         ...
 
-    def control_version(self, connection: int) -> int | None:
-        """Return the version (of the wire) that was agreed on; ``None``: none yet."""
-        ...
-
 
 class Endpoint(Protocol):
     """The controllers' end of connections."""

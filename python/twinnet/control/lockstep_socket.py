@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from twinnet.control.framing import ECHO_REPLY, ECHO_REQUEST, HEADER, HEADER_BYTES, Framing, NotOpenFlow
+from twinnet.control.hello import agreed_version
 from twinnet.control.program import ControllerProgram
 from twinnet.control.targets import parse_target
 
@@ -44,8 +45,9 @@ class _Line:
     framing: Framing = field(default_factory=Framing)
     from_switch: Framing = field(default_factory=Framing)
     heard: bytearray = field(default_factory=bytearray)
+    our_hello: bytes = b""
+    their_hello: bytes = b""
     version: int | None = None
-    greeted: bool = False
     fence: int = 0
     passed: int = 0
     nonsense: bool = False
@@ -62,8 +64,6 @@ class SocketEndpoint:
         See above, in seconds of real time.
     program
         The program that the lab has started as this controller.
-    version_of
-        Tells the version that was agreed on.
     note
         Told switch, target and reason when a connection fails or ends.
     """
@@ -74,14 +74,12 @@ class SocketEndpoint:
         quiet_s: float,
         patience_s: float,
         program: ControllerProgram | None,
-        version_of: Callable[[int], int | None],
         note: Callable[[str, str, str], None],
     ) -> None:
         self._target = target
         self._quiet_s = quiet_s
         self._patience_s = patience_s
         self._program = program
-        self._version_of = version_of
         self._note = note
         self._lines: dict[int, _Line] = {}
         self._lost: list[int] = []
@@ -126,7 +124,6 @@ class SocketEndpoint:
             line = self._lines.get(connection)
             if line is None:
                 return
-            line.version = line.version or self._version_of(connection)
             data = self._without_probes(line, data)
             if not data:
                 return
@@ -184,6 +181,7 @@ class SocketEndpoint:
         """Answers the switch's echo requests, and returns what else it says."""
         rest = bytearray()
         for message in line.from_switch.push(data):
+            line.our_hello = line.our_hello or message
             version, kind, length, xid = HEADER.unpack_from(message)
             if kind == ECHO_REQUEST:
                 line.heard += HEADER.pack(version, ECHO_REPLY, length, xid) + message[HEADER_BYTES:]
@@ -210,30 +208,31 @@ class SocketEndpoint:
         return True
 
     def _await(self, lines: Sequence[_Line], deadline: float) -> None:
-        """Sends a fence on each of `lines`, and waits until all are passed. Before a version is agreed on, which it has to be before
-        anything but a hello may be sent, the first message is waited for."""
+        """Sends a fence on each of `lines`, and waits until all are passed. Before anything but a hello may be sent, the other side's
+        hello is waited for."""
+        # Hellos first: a switch that has said nothing yet has nobody who owes it one.
+        lines = [line for line in lines if line.our_hello]
+        self._await_all(lines, lambda line: bool(line.their_hello), deadline)
         for line in lines:
-            if line.version is not None and not line.nonsense:
+            if line.number not in self._lines or line.nonsense:
+                continue
+            line.version = line.version or agreed_version(line.our_hello, line.their_hello)
+            # Without a version the switch ends the connection by itself.
+            if line.version is not None:
                 line.fence += 1
                 body = _FENCE + str(line.fence).encode()
                 header = HEADER.pack(line.version, ECHO_REQUEST, HEADER_BYTES + len(body), _FENCE_XID)
                 self._write(line, header + body, deadline)
+        self._await_all(lines, lambda line: line.passed >= line.fence, deadline)
 
-        def owing() -> list[_Line]:
-            return [
-                line
-                for line in lines
-                if line.number in self._lines
-                and not line.nonsense
-                and (line.passed < line.fence if line.version is not None else not line.greeted)
-            ]
-
-        while left := owing():
-            self._pump(_POLL_S)
+    def _await_all(self, lines: Sequence[_Line], come: Callable[[_Line], bool], deadline: float) -> None:
+        """Reads until what each of `lines` owes has `come`; gives up those that owe it still at the `deadline`."""
+        while left := [one for one in lines if one.number in self._lines and not one.nonsense and not come(one)]:
             if time.monotonic() > deadline:
                 for line in left:
                     self._give_up(line, f"it owed an answer for {self._patience_s:g} s")
                 return
+            self._pump(_POLL_S)
 
     def _await_quiet(self, deadline: float) -> None:
         quiet_since = time.monotonic()
@@ -286,7 +285,7 @@ class SocketEndpoint:
         try:
             for message in line.framing.push(data):
                 version, kind, length, xid = HEADER.unpack_from(message)
-                line.greeted = True
+                line.their_hello = line.their_hello or message
                 if kind == ECHO_REPLY and xid == _FENCE_XID and message[HEADER_BYTES:].startswith(_FENCE):
                     line.passed = max(line.passed, _number(message[HEADER_BYTES + len(_FENCE) :]))
                 elif kind == ECHO_REQUEST and version == line.version:

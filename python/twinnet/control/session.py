@@ -30,10 +30,17 @@ class Session:
         The switches that have joined, by name; this one is entered and taken out.
     wake
         Called when bytes are there to be sent.
+    served
+        Called with the switch's name when what the controller told it on joining has taken effect.
     """
 
     def __init__(
-        self, controller: Controller, name: str, joined: dict[str, ConnectedSwitch], wake: Callable[[], None]
+        self,
+        controller: Controller,
+        name: str,
+        joined: dict[str, ConnectedSwitch],
+        wake: Callable[[], None],
+        served: Callable[[str], None],
     ) -> None:
         from twinnet import _core
 
@@ -42,6 +49,7 @@ class Session:
         self._name = name
         self._joined = joined
         self._wake = wake
+        self._served = served
         self._framing = Framing()
         self._out = bytearray()
         self._lock = threading.Lock()
@@ -135,6 +143,7 @@ class Session:
             self._switch.ports = ports
             self._joined[self._name] = self._switch
             self._controller.on_switch_joined(self._switch)
+            self._switch.barrier(lambda: self._served(self._name))
 
     def _tell(self, switch: ConnectedSwitch, kind: str, said: Mapping[str, Any]) -> None:
         if kind == "packet_in":

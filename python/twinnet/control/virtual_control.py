@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from twinnet.control.choice import APP_TARGET, ControllerChoice
@@ -77,7 +77,7 @@ class VirtualControl:
             chosen = choice is not None and choice.target == target
             quiet_s, patience_s = (choice.quiet_s, choice.patience_s) if chosen else (_QUIET_S, _PATIENCE_S)
             own = program if chosen else None
-            endpoint = SocketEndpoint(target, quiet_s, patience_s, own, self._lab.control_version, self._note)
+            endpoint = SocketEndpoint(target, quiet_s, patience_s, own, self._note)
             self._sockets[target] = endpoint
         sock = endpoint.dial(switch)
         if sock is not None:
@@ -98,6 +98,11 @@ class VirtualControl:
         return self._troubles.get((switch, target))
 
     @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended, by switch and target."""
+        return dict(self._troubles)
+
+    @property
     def next_timer_ps(self) -> int | None:
         """When time has to stop for a timer of the controller."""
         return self._runtime.next_timer_ps if self._runtime is not None else None
@@ -109,11 +114,6 @@ class VirtualControl:
         if self._runtime is not None:
             self._runtime.run_timers()
         self._lockstep.settle()
-
-    @property
-    def targets(self) -> Sequence[str]:
-        """The controllers that are programs of their own."""
-        return list(self._sockets)
 
     def end(self) -> None:
         """The lab has ended."""

@@ -82,6 +82,11 @@ impl Channel {
         Some(output)
     }
 
+    /// Whether nothing is under way, either way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.to_switch.is_empty() && self.to_controllers.is_empty()
+    }
+
     /// Whether something has arrived at a controller by `now`.
     pub(super) fn has_arrived(&self, now: Time) -> bool {
         self.to_controllers.front().is_some_and(|(at, _)| *at <= now)

@@ -179,6 +179,16 @@ impl Fabric {
         }
     }
 
+    /// Whether nothing is under way in any control channel, and no switch has anything to say.
+    #[must_use]
+    pub fn control_is_quiet(&self) -> bool {
+        let quiet = |node: &NodeId| match self.nodes.get(node.0 as usize) {
+            Some(Node::Switch(switch)) => switch.channel.as_ref().is_none_or(|channel| channel.is_empty()),
+            _ => true,
+        };
+        !self.control_waits && self.controlled.iter().all(quiet)
+    }
+
     /// Bytes that a controller has said and that have not come through the control channel yet.
     #[must_use]
     pub fn control_bytes_under_way(&self, node: NodeId, connection: u64) -> usize {

@@ -103,6 +103,7 @@ impl VirtualLab {
             "app.wait" => self.wait(body, pause),
             "controller.open" => self.control.open(&mut self.network, body),
             "controller.close" => self.control.close(&mut self.network, body),
+            "controllers.wait" => self.wait_for_controllers(body, pause),
             "controllers" => Ok(self.control.state(&self.network)),
             "capture.start" => self.start_capture(body),
             "capture.stop" => self.stop_capture(body),
@@ -176,6 +177,32 @@ impl VirtualLab {
         };
         let mut answer = self.passed(paused);
         answer["finished"] = Value::Bool(finished);
+        Ok(answer)
+    }
+
+    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on its way between
+    /// switches and controllers.
+    fn wait_for_controllers(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
+        let until = moment(number(body, "until_ps")?)?;
+        let names = body.get("switches").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let switches = names.map(|name| self.network.switch(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut paused = false;
+        let served = loop {
+            let fabric = &mut self.network.fabric;
+            let agreed = |node| fabric.controllers(node).iter().any(|state| state.version.is_some());
+            if fabric.control_is_quiet() && switches.iter().all(|node| agreed(*node)) {
+                break true;
+            }
+            if fabric.controllers_are_due() || !fabric.advance_some(until, 1, &mut self.outside) {
+                break false;
+            }
+            paused = pause();
+            if paused {
+                break false;
+            }
+        };
+        let mut answer = self.passed(paused);
+        answer["finished"] = Value::Bool(served);
         Ok(answer)
     }
 
