@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import socket
 import sys
 import warnings
@@ -24,12 +25,14 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def line_of_switches(switches: int, program: str, *arguments: str, fail_mode: str = "secure", **settings: str) -> tn.Network:
+def line_of_switches(
+    switches: int, program: str, *arguments: str, fail_mode: str = "secure", **settings: str
+) -> tn.Network:
     """h1 - s1 - ... - sN - h2, every link 1 ms."""
     port = free_port()
     net = tn.Network()
     nodes = [net.host("h1"), *(net.switch(f"s{n + 1}", fail_mode=fail_mode) for n in range(switches)), net.host("h2")]
-    for a, b in zip(nodes, nodes[1:], strict=False):
+    for a, b in itertools.pairwise(nodes):
         net.link(a, b, delay="1 ms")
     command = [sys.executable, str(CONTROLLERS / program), str(port), *arguments]
     net.controller(f"tcp:127.0.0.1:{port}", run=command, **settings)
@@ -104,7 +107,7 @@ def test_a_controller_that_fails_is_given_up_and_the_lab_goes_on_by_its_fail_mod
         with pytest.warns(ControllerWarning, match=f"s1 has lost its controller .*({why})"):
             lab.run_until("2 s")
         lab.run_until("8 s")
-        # The table-miss flow that the controller left still sends what no other covers to nobody; without it the switch learns.
+        # The table-miss flow that the controller left sends frames to nobody; without it the switch learns.
         lab.switch("s1").delete_flows()
         again = lab.start(tn.apps.ping("h1", "h2", count=2, interval="1 s"))
         lab.run_until("12 s")
@@ -119,9 +122,12 @@ def test_a_controller_that_is_not_there_is_told_at_once() -> None:
     net = tn.Network()
     net.link(net.host("h1"), net.switch("s1"))
     net.controller(f"tcp:127.0.0.1:{free_port()}")
-    with pytest.warns(ControllerWarning, match="refused"), net.simulate() as lab:
-        with pytest.raises(TimeLimit, match="no controller has joined s1.*refused"):
-            lab.wait_for_controllers("1 s")
+    with (
+        pytest.warns(ControllerWarning, match="refused"),
+        net.simulate() as lab,
+        pytest.raises(TimeLimit, match=r"no controller has joined s1.*refused"),
+    ):
+        lab.wait_for_controllers("1 s")
 
 
 def test_a_program_that_cannot_start_says_why() -> None:

@@ -107,9 +107,9 @@ def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
 def openflow_request(kind: str, xid: int) -> bytes:
-    """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a set-config),
-    ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``, ``groups`` or
-    ``meters``. Raises `ValueError` for another name."""
+    """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
+    set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``,
+    ``groups`` or ``meters``. Raises `ValueError` for another name."""
 
 def openflow_echo_reply(xid: int, data: bytes) -> bytes:
     """The answer to an echo request."""

@@ -144,9 +144,9 @@ class Lab:
         return self._controllers.controller
 
     def wait_for_controllers(self, timeout: str = "10 s") -> None:
-        """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller in
-        this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing more
-        is on its way between controllers and switches.
+        """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller
+        in this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
+        more is on its way between controllers and switches.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Lab:
         return False
 
     def check_controllers(self) -> None:
-        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process connects them."""
+        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows."""
         if self._controllers is None:
             return
         self._controllers.check()

@@ -398,7 +398,7 @@ class SwitchModel(_Strict):
 
 
 class ControllerModel(_Strict):
-    """The controller of the switches that name none: a program (`connect`, `run`), or one in the lab's process (`app`)."""
+    """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app)."""
 
     connect: str | None = None
     run: str | list[str] | None = None

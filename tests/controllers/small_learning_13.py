@@ -1,7 +1,7 @@
 """A learning switch in one thread, without any library, OpenFlow 1.3. Usage: small_learning_13.py PORT [MODE].
 
-With a mode it misbehaves, from the first frame on that a switch sends it: `die`, `hang`, `nonsense`, `stranger` (another protocol), `half` (a message),
-`flood` (echo requests without an end), `busy` (it computes on and on).
+With a mode it misbehaves, from the first frame on that a switch sends it: `die`, `hang`, `nonsense`, `stranger`
+(another protocol), `half` (a message), `flood` (echo requests without an end), `busy` (it computes on and on).
 """
 
 import selectors
@@ -10,7 +10,16 @@ import struct
 import sys
 
 HEADER = struct.Struct("!BBHI")
-HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, PACKET_OUT, FLOW_MOD = 0, 2, 3, 5, 6, 10, 13, 14
+HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, PACKET_OUT, FLOW_MOD = (
+    0,
+    2,
+    3,
+    5,
+    6,
+    10,
+    13,
+    14,
+)
 CONTROLLER, FLOOD, ANY, NO_BUFFER = 0xFFFFFFFD, 0xFFFFFFFB, 0xFFFFFFFF, 0xFFFFFFFF
 
 
@@ -55,7 +64,8 @@ class Switch:
 
     def packet_in(self, body):
         if self.mode:
-            return self.misbehave()
+            self.misbehave()
+            return
         match_length = struct.unpack_from("!H", body, 18)[0]
         in_port = in_port_of(body[20 : 16 + match_length])
         frame = body[16 + (match_length + 7) // 8 * 8 + 2 :]

@@ -1,4 +1,4 @@
-"""Which controller a network has, and how its switches reach it: plain data, made and checked by :meth:`Network.controller`."""
+"""Which controller a network has, and how its switches reach it: plain data, checked by :meth:`Network.controller`."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false
@@ -69,18 +69,17 @@ class ControllerChoice:
         patience: str,
     ) -> ControllerChoice:
         """Check what :meth:`Network.controller` was given; raises `BadValue`."""
-        times = {"delay_ps": way_ps(delay, "delay"), "quiet_s": _wait_s(quiet, "quiet")}
-        times["patience_s"] = _wait_s(patience, "patience")
-        if times["patience_s"] <= times["quiet_s"]:
+        delay_ps, quiet_s, patience_s = way_ps(delay, "delay"), _wait_s(quiet, "quiet"), _wait_s(patience, "patience")
+        if patience_s <= quiet_s:
             raise BadValue(f"the patience {patience!r} is no longer than the quiet {quiet!r}", "give it more")
         if controller is None or isinstance(controller, str):
             target = DEFAULT_CONNECT if controller is None else controller
             parse_target(target)
-            return cls(target, run, None, **times)
+            return cls(target, run, None, delay_ps, quiet_s, patience_s)
         if run is not None:
             raise BadValue("a controller of this process is not run as a program", "leave run away")
         factory, name = _factory(controller)
-        return cls(APP_TARGET + name, None, factory, **times)
+        return cls(APP_TARGET + name, None, factory, delay_ps, quiet_s, patience_s)
 
 
 def _factory(controller: Controller | Callable[[], Controller]) -> tuple[Callable[[], Controller], str]:

@@ -7,14 +7,14 @@ one is made after 1 s, 2 s, 4 s and then every 8 s. When the owner dies the lab 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.control.choice import APP_TARGET
-from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.control.targets import Target, parse_listen, parse_target
+from twinnet.control.unix_listener import UnixListener
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 
@@ -39,7 +39,7 @@ class Dialling:
         self._lab = lab
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
-        self._listeners: list[tuple[socket.socket, ListenTarget]] = []
+        self._listeners: list[socket.socket | UnixListener] = []
         switches = [node for node in nodes if node["kind"] == "switch"]
         for switch in switches:
             if switch.get("listen"):
@@ -65,12 +65,11 @@ class Dialling:
     def end(self) -> None:
         """Make no more connections, and stop listening."""
         self._ended.set()
-        for listener, target in self._listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
+        for listener in self._listeners:
+            if isinstance(listener, socket.socket):
+                with contextlib.suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-            if target.path is not None:
-                target.path.unlink(missing_ok=True)
 
     def _dial(self, switch: str, text: str, target: Target) -> None:
         pause_s = _SHORTEST_PAUSE_S
@@ -100,9 +99,7 @@ class Dialling:
         target = parse_listen(text)
         try:
             if target.path is not None:
-                listener = socket.socket(socket.AF_UNIX)
-                listener.bind(os.fspath(target.path))
-                listener.listen(_BACKLOG)
+                listener = UnixListener(target.path)
             else:
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
                 listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
@@ -110,8 +107,9 @@ class Dialling:
             self.end()
             remedy = "choose another place, or end what listens there"
             raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
-        self._listeners.append((listener, target))
-        self._start(self._accept, listener, switch, text)
+        self._listeners.append(listener)
+        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+        self._start(self._accept, accepting, switch, text)
 
     def _accept(self, listener: socket.socket, switch: str, text: str) -> None:
         while not self._ended.is_set():

@@ -64,7 +64,7 @@ class PacketOut:
     data
         The frame; empty when the switch keeps it.
     actions
-        What to do with it, in ``ovs-ofctl`` syntax: ``output:2``, ``flood``.
+        What to do with it, in ``ovs-ofctl`` syntax: ``output:2``, ``flood``; or ``table``: through the flow tables.
     in_port
         The port that it counts as having come in by; ``None``: from the controller.
     buffer

@@ -5,7 +5,18 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-__all__ = ["ARP", "BROADCAST", "IPV4", "IPV6", "ArpPacket", "eth_type", "flow_words", "is_group", "mac_bytes", "mac_text"]
+__all__ = [
+    "ARP",
+    "BROADCAST",
+    "IPV4",
+    "IPV6",
+    "ArpPacket",
+    "eth_type",
+    "flow_words",
+    "is_group",
+    "mac_bytes",
+    "mac_text",
+]
 
 ARP = 0x0806
 IPV4 = 0x0800
@@ -91,7 +102,7 @@ class _Words:
 def flow_words(frame: bytes) -> _Words:
     """Return what tells the flow of `frame` apart: as conditions in ``ovs-ofctl`` syntax, and as bytes to hash.
 
-    IPv4 goes by addresses, protocol and (where it is no fragment) ports; everything else by hardware addresses and type.
+    IPv4 goes by addresses, protocol and (where it is no fragment) ports; all else by hardware addresses and type.
     """
     kind, at = _payload(frame)
     dst, src = mac_text(frame[0:6]), mac_text(frame[6:12])

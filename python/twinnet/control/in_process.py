@@ -1,4 +1,4 @@
-"""An in-process controller while a lab runs: its sessions with switches, and its timers. Whoever drives it tells the time."""
+"""An in-process controller while a lab runs: its sessions with switches, and its timers. It is told the time."""
 
 from __future__ import annotations
 

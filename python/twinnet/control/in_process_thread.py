@@ -1,4 +1,4 @@
-"""An in-process controller on the wall clock: a thread of its own, and a real connection to each switch over a pair of sockets."""
+"""An in-process controller on the wall clock: a thread of its own, and a pair of sockets to each switch."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ class InProcessThread:
         except BaseException as error:
             self.failure = error
             if not self._ended.is_set():
-                logging.getLogger("twinnet.control").exception("the controller has failed; its switches go on without it")
+                logging.getLogger("twinnet.control").exception(
+                    "the controller has failed; its switches go on without it"
+                )
         finally:
             self._close()
 

@@ -25,8 +25,8 @@ class LabControllers:
     Parameters
     ----------
     choice
-        The controller of the switches that name none; ``None``: there is none. One for this process is made now, so that
-        one that cannot be made is known before anything is built.
+        The controller of the switches that name none; ``None``: there is none. One for this process is made now, so
+        that one that cannot be made is known before anything is built.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class LabControllers:
 
     def wait_served(self, switches: Sequence[str], timeout_s: float) -> bool:
         """Wait until the controller in this process has served those of `switches` that are its own; return whether it
-        has within `timeout_s` seconds of real time. Nothing is waited for on the virtual clock, or where there is none."""
+        has within `timeout_s` seconds. Nothing is waited for on the virtual clock, or where there is none."""
         if self._thread is None or self._choice is None:
             return True
         own = [name for name in switches if name in self._thread.switches]

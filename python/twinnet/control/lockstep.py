@@ -2,8 +2,8 @@
 
 At each moment: (1) all events of the network happen; (2) what the switches have to say goes to their controllers, one
 connection after the other in the order of the switches in the description, and each controller is done before the next
-is told; (3) what the controllers said goes to the switches in the same order. That is repeated until nobody has anything
-to say; then time goes on.
+is told; (3) what the controllers said goes to the switches in the same order. That is repeated until nobody has
+anything to say; then time goes on.
 """
 
 from __future__ import annotations

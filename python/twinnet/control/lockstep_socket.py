@@ -101,7 +101,7 @@ class SocketEndpoint:
                     return sock
                 except OSError as error:
                     why = error.strerror or str(error)
-                # One that is just being started may not listen yet; for one that runs already there is nothing to wait for.
+                # One that is being started may not listen yet; for one that runs there is nothing to wait for.
                 if self._program is None or not self._program.running or time.monotonic() > deadline:
                     said = self._program.last_words() if self._program is not None else ""
                     self._unreachable = why + (f"; it said: {said}" if said else "")
@@ -208,8 +208,10 @@ class SocketEndpoint:
         return True
 
     def _await(self, lines: Sequence[_Line], deadline: float) -> None:
-        """Sends a fence on each of `lines`, and waits until all are passed. Before anything but a hello may be sent, the other side's
-        hello is waited for."""
+        """Sends a fence on each of `lines`, and waits until all are passed.
+
+        Before anything but a hello may be sent, the other side's hello is waited for.
+        """
         # Hellos first: a switch that has said nothing yet has nobody who owes it one.
         lines = [line for line in lines if line.our_hello]
         self._await_all(lines, lambda line: bool(line.their_hello), deadline)

@@ -1,4 +1,4 @@
-"""One switch's connection to an in-process controller: bytes in, calls of the controller's methods and bytes out. No I/O."""
+"""One switch's connection to an in-process controller: bytes in; calls of its methods, and bytes out. No I/O."""
 
 from __future__ import annotations
 
@@ -122,6 +122,9 @@ class Session:
             self._barriers.pop(xid, lambda: None)()
         elif "more" in said:
             self._gather(kind, xid, said)
+        elif kind == "error" and self._switch is None:
+            remedy = "an in-process controller needs switches with the protocol OpenFlow13"
+            raise LabError(f"{self._name} refused its controller: {said['text']}", remedy)
         elif self._switch is not None:
             self._tell(self._switch, kind, said)
 

@@ -20,9 +20,10 @@ _GROUPS = "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00"
 class ShortestPath(Controller):
     """Knows the network and where its hosts are from the description (:class:`Topology`).
 
-    The first frame of a flow comes to the controller, which gives every switch on the path a flow for exactly that flow
-    (IPv4: addresses, protocol, ports; else addresses and type). Among several shortest paths a hash of the flow chooses at each switch, as routers
-    do (RFC 2992, hash-threshold). Frames for groups go along a spanning tree. When a link goes down or comes up all paths are chosen anew.
+    The first frame of a flow comes to the controller, which gives every switch on the path a flow for exactly that one
+    (IPv4: addresses, protocol, ports; else addresses and type). Among several shortest paths a hash of the flow chooses
+    at each switch, as routers do (RFC 2992, hash-threshold). Frames for groups go along a spanning tree. When a link
+    goes down or comes up all paths are chosen anew.
 
     Parameters
     ----------

@@ -53,8 +53,8 @@ class StatisticsPoller(Controller):
             rows.extend({"time_s": self.now, "switch": event.switch.name, **row} for row in event.rows)
 
     def table(self, kind: StatisticsKind = "ports") -> polars.DataFrame:
-        """Return what was answered: a row for each port (flow, queue, ...) and time, with the columns ``time_s`` (the lab's time at which the
-        answer came), ``switch``, and those of :class:`Statistics`.
+        """Return what was answered: a row for each port (flow, queue, ...) and time, with the columns ``time_s`` (the
+        lab's time at which the answer came), ``switch``, and those of :class:`Statistics`.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """The network as shortest paths and spanning trees see it: switches, the lines between them, and where hosts are.
 
-It comes from the description of the network, not from discovery by LLDP: it is known at once and whole, costs no frames,
-and is the same in every run. What switches report of their ports keeps it up to date.
+It comes from the description of the network, not from discovery by LLDP: it is known at once and whole, costs no
+frames, and is the same in every run. What switches report of their ports keeps it up to date.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ COOKIE = 0x7472_6565
 
 
 def install_tree(switch: ConnectedSwitch, ports: list[int], priority: int, match: str = "") -> None:
-    """Give `switch` flows of `priority` that send what matches and comes in by one of `ports` out by the others; what comes
-    in by another port is dropped."""
+    """Give `switch` flows of `priority` that send what matches and comes in by one of `ports` out by the others; what
+    comes in by another port is dropped."""
     switch.delete(f"cookie={COOKIE}/-1")
     conditions = f",{match}" if match else ""
     switch.install(f"cookie={COOKIE},priority={priority}{conditions},actions=drop")
@@ -25,8 +25,8 @@ def install_tree(switch: ConnectedSwitch, ports: list[int], priority: int, match
 
 
 class TreeFlooding(Controller):
-    """Every frame goes to all hosts, along a spanning tree of the description (:class:`Topology`); when a link goes down or
-    comes up the tree is grown anew. The flows are installed beforehand: no frame goes to the controller.
+    """Every frame goes to all hosts, along a spanning tree of the description (:class:`Topology`); when a link goes
+    down or comes up the tree is grown anew. The flows are installed beforehand: no frame goes to the controller.
 
     Attributes
     ----------

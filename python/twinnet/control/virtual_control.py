@@ -74,10 +74,10 @@ class VirtualControl:
             return
         endpoint = self._sockets.get(target)
         if endpoint is None:
-            chosen = choice is not None and choice.target == target
-            quiet_s, patience_s = (choice.quiet_s, choice.patience_s) if chosen else (_QUIET_S, _PATIENCE_S)
-            own = program if chosen else None
-            endpoint = SocketEndpoint(target, quiet_s, patience_s, own, self._note)
+            if choice is not None and choice.target == target:
+                endpoint = SocketEndpoint(target, choice.quiet_s, choice.patience_s, program, self._note)
+            else:
+                endpoint = SocketEndpoint(target, _QUIET_S, _PATIENCE_S, None, self._note)
             self._sockets[target] = endpoint
         sock = endpoint.dial(switch)
         if sock is not None:

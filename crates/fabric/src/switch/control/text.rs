@@ -7,6 +7,7 @@ use twinnet_openflow::v13::{
 };
 use twinnet_openflow::NO_BUFFER;
 
+use super::super::action::Action;
 use super::super::matching::Match;
 use super::super::parse;
 use super::super::syntax::FlowSyntaxError;
@@ -60,11 +61,14 @@ pub fn deletion(line: &str) -> Result<FlowMod, FlowSyntaxError> {
     })
 }
 
-/// A frame (or one that the switch keeps as `buffer_id`) that `actions` are done with.
+/// A frame (or one that the switch keeps as `buffer_id`) that `actions` are done with; `table` sends it through the flow tables.
 ///
 /// # Errors
 /// [`FlowSyntaxError`] points at the word that is wrong.
 pub fn packet_out(in_port: u32, actions: &str, buffer_id: u32, data: Vec<u8>) -> Result<PacketOut, FlowSyntaxError> {
+    if actions.trim().eq_ignore_ascii_case("table") {
+        return Ok(PacketOut { buffer_id, in_port, actions: write_list(&[Action::Table], &Match::default()), data });
+    }
     let actions = parse::actions(actions).map_err(|error| FlowSyntaxError {
         problem: error.problem.replace("cannot stand in write_actions", "belongs to flows, not to a frame that is sent"),
         remedy: error.remedy.replace("write it beside write_actions", "write for example output:2 or flood"),
@@ -103,6 +107,7 @@ mod tests {
     #[test]
     fn actions_of_a_sent_frame_are_actions_only() {
         assert_eq!(packet_out(1, "output:2,flood", NO_BUFFER, vec![0; 60]).unwrap().actions.len(), 2);
+        assert_eq!(packet_out(1, "table", NO_BUFFER, vec![0; 60]).unwrap().actions.len(), 1);
         let refusal = packet_out(1, "goto_table:2", NO_BUFFER, Vec::new()).unwrap_err();
         assert!(refusal.to_string().contains("belongs to flows"), "{refusal}");
     }
