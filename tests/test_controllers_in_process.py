@@ -24,7 +24,7 @@ from twinnet.control import (
     Together,
     TreeFlooding,
 )
-from twinnet.errors import BadFlow, BadValue, LabClosed, NotAvailable
+from twinnet.errors import BadFlow, BadValue, LabClosed, LabError, NotAvailable
 
 CLOCKS = pytest.mark.parametrize("clock", ["virtual", "wall"])
 MS_PS = 10**9
@@ -340,6 +340,26 @@ def test_a_mistake_in_a_controller_ends_it_on_the_wall_clock_and_is_raised_at_th
         assert state["version"] is None and "ZeroDivisionError" in state["trouble"]
 
 
+def test_a_controller_and_a_switch_that_talk_for_ever_at_one_moment_are_stopped() -> None:
+    class Echoing(Controller):
+        def on_switch_joined(self, switch: ConnectedSwitch) -> None:
+            switch.send(PacketOut(bytes(60), "controller"))
+
+        def on_packet_in(self, event: PacketIn) -> None:
+            event.switch.send(event.out("controller"))
+
+    net = line(1)
+    net.controller(Echoing)
+    with pytest.raises(LabError, match="at one moment") as refusal:
+        net.simulate().open()
+    assert refusal.value.name == "ControllerLoop"
+    # With a delay of the channel time goes on, and so does the lab.
+    net.controller(Echoing, delay="1 ms")
+    with net.simulate() as lab:
+        lab.run_until("100 ms")
+        assert lab.switch("s1").controller_state[0]["packet_ins"] == 48
+
+
 def test_a_refused_message_ends_a_controller_that_does_not_care() -> None:
     class Wrong(Controller):
         def on_switch_joined(self, switch: ConnectedSwitch) -> None:
@@ -397,7 +417,7 @@ def test_switches_without_openflow_1_3_are_told_apart() -> None:
     net = tn.Network()
     net.link(net.host("h1"), net.switch("s1", protocols=["OpenFlow10"]))
     net.controller(LearningSwitch)
-    with pytest.raises(tn.errors.LabError, match="OpenFlow13"):
+    with pytest.raises(LabError, match="OpenFlow13"):
         net.simulate().open()
 
 

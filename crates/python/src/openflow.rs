@@ -43,9 +43,7 @@ pub fn openflow_request<'py>(py: Python<'py>, kind: &str, xid: u32) -> PyResult<
         })),
         "tables" => ask(RequestBody::Table),
         "ports" => ask(RequestBody::PortStats(PortStatsRequest { port_no: port_number::ANY })),
-        "queues" => {
-            ask(RequestBody::Queue(QueueStatsRequest { port_no: port_number::ANY, queue_id: ALL_QUEUES }))
-        }
+        "queues" => ask(RequestBody::Queue(QueueStatsRequest { port_no: port_number::ANY, queue_id: ALL_QUEUES })),
         "groups" => ask(RequestBody::Group(GroupStatsRequest { group_id: group_number::ALL })),
         "meters" => ask(RequestBody::Meter(MeterRequest { meter_id: meter_number::ALL })),
         other => return Err(PyValueError::new_err(format!("there is no message {other:?}"))),

@@ -2,9 +2,7 @@
 //! messages as text again.
 
 use twinnet_openflow::oxm::Match as OxmMatch;
-use twinnet_openflow::v13::{
-    group_number, port_number, table_number, FlowFlags, FlowMod, FlowModCommand, PacketOut,
-};
+use twinnet_openflow::v13::{group_number, port_number, table_number, FlowFlags, FlowMod, FlowModCommand, PacketOut};
 use twinnet_openflow::NO_BUFFER;
 
 use super::super::action::Action;
@@ -18,7 +16,12 @@ use super::fields::{read_match, write_match};
 ///
 /// # Errors
 /// [`FlowSyntaxError`] points at the word that is wrong.
-pub fn flow_mod(line: &str, command: FlowModCommand, flags: FlowFlags, buffer: u32) -> Result<FlowMod, FlowSyntaxError> {
+pub fn flow_mod(
+    line: &str,
+    command: FlowModCommand,
+    flags: FlowFlags,
+    buffer: u32,
+) -> Result<FlowMod, FlowSyntaxError> {
     let flow = parse::flow(line)?;
     Ok(FlowMod {
         cookie: flow.cookie,
@@ -70,7 +73,9 @@ pub fn packet_out(in_port: u32, actions: &str, buffer_id: u32, data: Vec<u8>) ->
         return Ok(PacketOut { buffer_id, in_port, actions: write_list(&[Action::Table], &Match::default()), data });
     }
     let actions = parse::actions(actions).map_err(|error| FlowSyntaxError {
-        problem: error.problem.replace("cannot stand in write_actions", "belongs to flows, not to a frame that is sent"),
+        problem: error
+            .problem
+            .replace("cannot stand in write_actions", "belongs to flows, not to a frame that is sent"),
         remedy: error.remedy.replace("write it beside write_actions", "write for example output:2 or flood"),
         ..error
     })?;
