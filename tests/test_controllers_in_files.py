@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from pathlib import Path
 
@@ -46,11 +45,6 @@ links:
   - between: [h2, s1]
 """
     return parse_network(text, "net.yaml")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("name", ["learning", "shortest-path", "tree-flooding", "own_controller:Flooding"])
@@ -117,17 +111,15 @@ def test_a_study_on_the_virtual_clock_waits_for_its_controller_and_repeats_exact
 
 
 def test_a_study_runs_with_a_controller_that_is_a_program(tmp_path: Path) -> None:
-    port = free_port()
-    run = json.dumps([sys.executable, str(CONTROLLERS / "small_learning_13.py"), str(port)])
-    controller = f"{{connect: 'tcp:127.0.0.1:{port}', run: {run}, quiet: 0 s, delay: 1 ms}}"
-    for clock in ("virtual", "wall"):
-        status, _ = run_study(tmp_path / clock, controller, clock)
+    run = json.dumps([sys.executable, str(CONTROLLERS / "small_learning_13.py"), "{port}"])
+    controller = f"{{run: {run}, quiet: 0 s, delay: 1 ms}}"
+    for clock, words in (("virtual", ["--jobs", "2"]), ("wall", [])):
+        status, _ = run_study(tmp_path / clock, controller, clock, *words)
         assert status == 0
 
 
 def test_a_run_that_has_lost_its_controller_has_failed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    port = free_port()
-    run = json.dumps([sys.executable, str(CONTROLLERS / "small_learning_13.py"), str(port), "die"])
-    status, _ = run_study(tmp_path, f"{{connect: 'tcp:127.0.0.1:{port}', run: {run}, quiet: 0 s}}", "virtual")
+    run = json.dumps([sys.executable, str(CONTROLLERS / "small_learning_13.py"), "{port}", "die"])
+    status, _ = run_study(tmp_path, f"{{run: {run}, quiet: 0 s}}", "virtual")
     assert status == 1
     assert "lost its controller" in "".join(capfd.readouterr())

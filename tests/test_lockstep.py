@@ -29,13 +29,12 @@ def line_of_switches(
     switches: int, program: str, *arguments: str, fail_mode: str = "secure", **settings: str
 ) -> tn.Network:
     """h1 - s1 - ... - sN - h2, every link 1 ms."""
-    port = free_port()
     net = tn.Network()
     nodes = [net.host("h1"), *(net.switch(f"s{n + 1}", fail_mode=fail_mode) for n in range(switches)), net.host("h2")]
     for a, b in itertools.pairwise(nodes):
         net.link(a, b, delay="1 ms")
-    command = [sys.executable, str(CONTROLLERS / program), str(port), *arguments]
-    net.controller(f"tcp:127.0.0.1:{port}", run=command, **settings)
+    command = [sys.executable, str(CONTROLLERS / program), "{port}", *arguments]
+    net.controller(run=command, **settings)
     return net
 
 
@@ -136,6 +135,26 @@ def test_a_program_that_cannot_start_says_why() -> None:
     net.controller(f"tcp:127.0.0.1:{free_port()}", run=[sys.executable, "-c", "raise SystemExit('no such app')"])
     with pytest.warns(ControllerWarning, match="no such app"), net.simulate():
         pass
+
+
+@pytest.mark.parametrize("clock", ["virtual", "wall"])
+def test_a_program_is_not_started_where_another_listens(clock: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        net = tn.Network()
+        net.link(net.host("h1"), net.switch("s1"))
+        net.controller(f"tcp:127.0.0.1:{taken.getsockname()[1]}", run="true")
+        lab = net.simulate() if clock == "virtual" else net.emulate()
+        with pytest.raises(NotAvailable, match=r"write \{port\} in run"):
+            lab.open()
+
+
+def test_labs_stand_side_by_side_each_with_a_program_of_its_own() -> None:
+    net = line_of_switches(1, "small_learning_13.py", quiet="0 s")
+    with net.simulate() as one, net.simulate() as other:
+        targets = [lab.switch("s1").controller_state[0]["target"] for lab in (one, other)]
+        assert targets[0] != targets[1] and all("{" not in target for target in targets)
+    with pytest.raises(BadValue, match="leave connect away"):
+        net.controller("tcp:127.0.0.1:6653", run="app {port}")
 
 
 def test_probes_of_silent_controllers_cost_no_real_time_and_lose_none() -> None:

@@ -105,14 +105,15 @@ class Lab:
         """Build the network and start it; ``with`` does so too. All is undone when building fails."""
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
+        controllers = LabControllers(self._network.controller_choice)
         spec = self._network.to_spec()
+        controllers.place(spec)
         if self._seed is not None:
             spec["seed"] = self._seed
         if self._static_neighbours:
             spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
-            controllers = LabControllers(self._network.controller_choice)
             self._connection = VirtualConnection(spec)
             controllers.start_in_lockstep(self._connection, spec)
             self._controllers = controllers
@@ -121,7 +122,7 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
-        self._controllers = LabControllers(self._network.controller_choice)
+        self._controllers = controllers
         self._process = LabProcess(self._name)
         self._name, self._connection = self._process.name, self._process.connection
         try:

@@ -93,7 +93,8 @@ class Network:
             Where it is (``tcp:127.0.0.1:6653`` when nothing is said); or a :class:`twinnet.control.Controller`, which
             runs in this process, or the class of one, of which each lab then makes its own.
         run
-            A program that is started beside the lab and ended with it; ``None``: it runs already, or will.
+            A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where
+            ``{port}`` stands in it, a port that is free is written, and the switches connect to that.
         delay
             What the way between a switch and the controller takes, each way.
         quiet, patience

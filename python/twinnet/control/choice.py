@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from twinnet.control.controller import Controller
@@ -22,6 +23,8 @@ __all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
 APP_TARGET = "app:"
 """What the target of a switch begins with whose controller runs in the lab's process."""
 DEFAULT_CONNECT = "tcp:127.0.0.1:6653"
+_PORT = "{port}"
+_CHOSEN = f"tcp:127.0.0.1:{_PORT}"
 _LONGEST_WAIT_PS = 600 * 10**12
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
@@ -73,6 +76,12 @@ class ControllerChoice:
         if patience_s <= quiet_s:
             raise BadValue(f"the patience {patience!r} is no longer than the quiet {quiet!r}", "give it more")
         if controller is None or isinstance(controller, str):
+            if _wants_port(run):
+                if controller is not None:
+                    raise BadValue(
+                        f"the controller's port is chosen ({_PORT}), and it is at {controller!r}", "leave connect away"
+                    )
+                return cls(_CHOSEN, run, None, delay_ps, quiet_s, patience_s)
             target = DEFAULT_CONNECT if controller is None else controller
             parse_target(target)
             return cls(target, run, None, delay_ps, quiet_s, patience_s)
@@ -80,6 +89,20 @@ class ControllerChoice:
             raise BadValue("a controller of this process is not run as a program", "leave run away")
         factory, name = _factory(controller)
         return cls(APP_TARGET + name, None, factory, delay_ps, quiet_s, patience_s)
+
+    def at_free_port(self) -> ControllerChoice:
+        """Return the choice with a port that is free now where its program is to be told one; otherwise itself."""
+        if self.target != _CHOSEN or self.run is None:
+            return self
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+        words = [self.run] if isinstance(self.run, str) else self.run
+        run = [word.replace(_PORT, port) for word in words]
+        return replace(self, target=_CHOSEN.replace(_PORT, port), run=run[0] if isinstance(self.run, str) else run)
+
+
+def _wants_port(run: str | Sequence[str] | None) -> bool:
+    return run is not None and any(_PORT in word for word in ([run] if isinstance(run, str) else run))
 
 
 def _factory(controller: Controller | Callable[[], Controller]) -> tuple[Callable[[], Controller], str]:

@@ -9,6 +9,7 @@ from twinnet.control.choice import ControllerChoice
 from twinnet.control.dialling import Dialling
 from twinnet.control.in_process_thread import InProcessThread
 from twinnet.control.program import ControllerProgram
+from twinnet.control.targets import answers, parse_target
 from twinnet.control.virtual_control import VirtualControl
 from twinnet.errors import NotAvailable
 from twinnet.lab_connection import LabRequests
@@ -35,12 +36,21 @@ class LabControllers:
     """
 
     def __init__(self, choice: ControllerChoice | None) -> None:
-        self._choice = choice
+        self._network_target = choice.target if choice is not None else None
+        self._choice = choice.at_free_port() if choice is not None else None
         self.controller = choice.factory() if choice is not None and choice.factory is not None else None
         self._program: ControllerProgram | None = None
         self._dialling: Dialling | None = None
         self._thread: InProcessThread | None = None
         self._virtual: VirtualControl | None = None
+
+    def place(self, spec: Mapping[str, Any]) -> None:
+        """Write into `spec` (of the lab protocol) where the controller is whose port was chosen now."""
+        if self._choice is None or self._choice.target == self._network_target:
+            return
+        for node in spec["nodes"]:
+            if self._network_target in node.get("controllers", ()):
+                node["controllers"] = [self._choice.target]
 
     def start(self, lab: LabRequests, spec: Mapping[str, Any]) -> None:
         """Start them for a lab on the wall clock."""
@@ -74,8 +84,15 @@ class LabControllers:
         lab.control = self._virtual
 
     def _start_program(self) -> None:
-        if self._choice is not None and self._choice.run is not None:
-            self._program = ControllerProgram(self._choice.run).start()
+        choice = self._choice
+        if choice is None or choice.run is None:
+            return
+        if answers(parse_target(choice.target)):
+            raise NotAvailable(
+                f"a controller is to be started at {choice.target}, and another program listens there already",
+                "end that, or have a free port chosen: write {port} in run, and leave connect away",
+            )
+        self._program = ControllerProgram(choice.run).start()
 
     def check(self) -> None:
         """Raise what the controller in this process has raised, if it has."""

@@ -96,6 +96,9 @@ class SocketEndpoint:
             while True:
                 try:
                     sock = socket.create_connection((target.address, target.port), _CONNECT_S)
+                    if self._program is not None and not self._program.running:
+                        sock.close()
+                        raise ConnectionError("another program listens there, and the one that was started has ended")
                     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     sock.setblocking(False)
                     return sock
