@@ -58,6 +58,9 @@ impl Fabric {
         self.plant_tree();
         let finished = self.finished_apps;
         for _ in 0..most {
+            if self.controllers_are_due() {
+                return true;
+            }
             let Some(event) = self.events.pop_until(until) else {
                 self.now = self.now.max(until);
                 return false;
@@ -82,6 +85,14 @@ impl Fabric {
             if model.host.deadline().is_some_and(|at| at <= now) {
                 model.host.timer(now, &mut self.pool);
             }
+        }
+        self.settle(node, world);
+    }
+
+    /// Apps of a model host start.
+    pub(super) fn apps_start(&mut self, node: u32, world: &mut dyn World) {
+        if let Node::Model(model) = &mut self.nodes[node as usize] {
+            model.host.timer(self.now, &mut self.pool);
         }
         self.settle(node, world);
     }
@@ -114,6 +125,9 @@ impl Fabric {
         let now = self.now;
         let Node::Model(model) = &mut self.nodes[node as usize] else { return };
         self.finished_apps += u64::from(model.host.take_finished_apps());
+        if let Some(at) = model.host.take_planned_start() {
+            self.events.push(at.max(now), Class::Start, node);
+        }
         let Some(at) = model.host.deadline() else { return };
         if model.timer_at.is_none_or(|watched| at < watched) {
             let at = at.max(now);
