@@ -4,13 +4,19 @@
 //! it stands in the stream, and what arrives after its reply meets the new state.
 
 mod actions;
+#[cfg(test)]
+mod any_bytes;
 mod buffers;
 mod changes;
 mod connection;
+#[cfg(test)]
+mod extension_tests;
+mod extensions;
 mod fields;
 mod numbers;
 mod statistics;
 mod table_features;
+mod table_limits;
 mod tell;
 pub mod text;
 mod v10_messages;
@@ -30,8 +36,10 @@ use twinnet_units::{Duration, Time};
 use super::translate::Miss;
 use super::{FailMode, Output, Switch};
 use crate::engine::PortCounters;
+use crate::queue::ClassRates;
 use buffers::Buffers;
 use connection::Connection;
+use table_limits::TableLimits;
 
 /// Silence after which a controller is probed, and after which, unanswered, it counts as gone.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
@@ -49,6 +57,8 @@ pub struct PortFacts {
     pub rate_bps: Option<u64>,
     /// Counters of the classes of its queue discipline, as JSON.
     pub classes: serde_json::Value,
+    /// What the classes of its queue discipline are promised.
+    pub rates: Vec<ClassRates>,
     /// When it began to exist.
     pub since: Time,
 }
@@ -93,8 +103,8 @@ pub struct Agent {
     /// The highest generation of a role request so far.
     generation: Option<u64>,
     buffers: Buffers,
-    /// What controllers called tables.
-    table_names: BTreeMap<u8, String>,
+    /// What controllers want the tables to be able to do.
+    tables: TableLimits,
 }
 
 impl Agent {
@@ -106,7 +116,7 @@ impl Agent {
             connections: BTreeMap::new(),
             generation: None,
             buffers: Buffers::default(),
-            table_names: BTreeMap::new(),
+            tables: TableLimits::default(),
         }
     }
 
@@ -194,7 +204,7 @@ impl Agent {
     /// Tells the controllers what has happened.
     pub fn tell(&mut self, switch: &mut Switch) {
         for event in switch.events.take() {
-            self.tell_event(switch, &event);
+            self.tell_event(&event);
         }
     }
 
