@@ -128,7 +128,9 @@ class InProcessEndpoint:
 
     def deliver(self, connection: int, data: bytes) -> None:
         """Call the controller."""
-        self.runtime.sessions[connection].receive(data)
+        session = self.runtime.sessions.get(connection)
+        if session is not None:
+            session.receive(data)
 
     def closed(self, connection: int, why: str, last: bytes) -> None:
         """Tell the controller."""
