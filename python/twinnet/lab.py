@@ -19,6 +19,7 @@ from twinnet.apps import App, Flow
 from twinnet.control import ControllerProgram, Dialling
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
+from twinnet.interfaces import RealInterfaces
 from twinnet.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
@@ -120,9 +121,15 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
-        self._process = LabProcess(self._name)
+        interfaces = RealInterfaces.of(spec["nodes"])
+        try:
+            self._process = LabProcess(self._name)
+        except BaseException:
+            interfaces.close()
+            raise
         self._name, self._connection = self._process.name, self._process.connection
         try:
+            interfaces.offer_to(self._connection)
             started = dict(self._connection.request("start", network=spec, options=self._options))
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
@@ -319,6 +326,11 @@ class Lab:
     def ports(self) -> list[Mapping[str, Any]]:
         """Return the counters of every port, in the form of the lab protocol."""
         return list(self.connection.request("ports"))
+
+    def interfaces(self) -> list[Mapping[str, Any]]:
+        """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
+        ``state`` (``up``, ``down``, ``gone``)."""
+        return list(self.connection.request("interfaces"))
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""

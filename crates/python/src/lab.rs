@@ -83,6 +83,14 @@ pub fn promote_lab(pid: i32) -> bool {
     scheduling::promote(pid)
 }
 
+/// Opens an interface of the machine for a lab; returns a packet socket, a socket that hears of the interface, its index and its
+/// MTU. The descriptors belong to the caller.
+#[pyfunction]
+pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
+    let open = twinnet_linux::real_interface::open(name).map_err(core_error)?;
+    Ok((open.packet.into_raw_fd(), open.watch.into_raw_fd(), open.index, open.mtu))
+}
+
 /// Names of the caller's running labs.
 #[pyfunction]
 pub fn list_labs() -> PyResult<Vec<String>> {

@@ -12,6 +12,7 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
+use super::outside::{Datapath, InterfaceSpec};
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -55,6 +56,8 @@ pub enum NodeSpec {
     Host(HostSpec),
     /// A switch.
     Switch(SwitchSpec),
+    /// An existing interface of the machine.
+    Interface(InterfaceSpec),
 }
 
 /// A real host: a network namespace.
@@ -135,6 +138,9 @@ pub struct SwitchSpec {
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
+    /// What moves its frames.
+    #[serde(default, skip_serializing_if = "Datapath::is_own")]
+    pub datapath: Datapath,
 }
 
 fn every_protocol() -> Vec<Protocol> {
@@ -392,6 +398,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => &host.name,
             Self::Switch(switch) => &switch.name,
+            Self::Interface(interface) => &interface.name,
         }
     }
 
@@ -401,6 +408,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.len(),
             Self::Switch(switch) => switch.ports.len(),
+            Self::Interface(interface) => interface.ports.len(),
         }
     }
 
@@ -410,6 +418,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
             Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
+            Self::Interface(interface) => interface.ports.get(port).map(|port| port.name.as_str()),
         }
     }
 }
@@ -459,7 +468,7 @@ impl NetworkSpec {
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match node {
             NodeSpec::Host(host) => Some(host.name.as_str()),
-            NodeSpec::Switch(_) => None,
+            NodeSpec::Switch(_) | NodeSpec::Interface(_) => None,
         })
     }
 
@@ -503,8 +512,10 @@ impl NetworkSpec {
             }
             match node {
                 NodeSpec::Host(host) => host.check()?,
+                NodeSpec::Interface(interface) => interface.check()?,
                 NodeSpec::Switch(switch) => {
                     switch.check()?;
+                    switch.check_datapath()?;
                     if let Some(other) = dpids.insert(switch.dpid, name) {
                         return Err(invalid(format!("switches {other:?} and {name:?} both have dpid {}", switch.dpid)));
                     }
@@ -644,7 +655,7 @@ fn check_node_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_interface_name(name: &str) -> Result<(), String> {
+pub(super) fn check_interface_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%';
     if name.is_empty()
         || name.len() > INTERFACE_NAME_BYTES
@@ -671,7 +682,7 @@ fn read_each<T: for<'de> Deserialize<'de>>(value: Option<&Value>, key: &str) -> 
     }
 }
 
-fn invalid(message: String) -> LabError {
+pub(super) fn invalid(message: String) -> LabError {
     LabError::new("InvalidNetwork", message, "")
 }
 
