@@ -80,16 +80,16 @@ def test_frames_pass_between_interfaces_with_the_delay_of_the_link(network: Priv
 @needs_private_network
 @needs_iperf3
 def test_tcp_keeps_to_the_rate_of_the_link_with_offloads_on(network: PrivateNetwork) -> None:
-    lab = Between(network, rate="50 Mbit")
-    server = network.far[1].popen("iperf3", "-s", "-1", stdout=subprocess.PIPE)
+    lab = Between(network, rate="10 Mbit")
+    server = network.far[1].popen("iperf3", "-s", "-1", "--forceflush", stdout=subprocess.PIPE)
     assert server.stdout is not None
     while "listening" not in server.stdout.readline():
         pass
-    network.far[0].run("iperf3", "-c", "10.9.0.2", "-t", "2", "-f", "k")
-    said = server.communicate(timeout=20)[0]
+    said = network.far[0].run("iperf3", "-c", "10.9.0.2", "-t", "2", "-f", "k")
+    server.communicate(timeout=20)
     kbit_s = float(re.findall(r"([0-9.]+) Kbits/sec +receiver", said)[0])
-    # Of 50 Mbit/s, 1448 of 1538 bytes of each frame are TCP's payload: 47.1. The first tenth of a second is slow start.
-    assert 40_000 < kbit_s < 47_500
+    # Of 10 Mbit/s, 1448 of 1538 bytes of each frame are TCP's payload: 9.4. A machine that is busy may carry less, never more.
+    assert 5_000 < kbit_s < 9_500
     lab.end()
 
 
@@ -108,22 +108,42 @@ def test_checksums_are_right_where_the_other_side_checks_them_in_software(networ
     send = "import socket; s = socket.create_connection(('10.9.0.2', 5000)); s.sendall(bytes(3_000_000))"
     network.far[0].run(sys.executable, "-c", send)
     assert server.communicate(timeout=20)[0] == "3000000\n"
-    wrong = network.far[1].run("sh", "-c", "grep -A1 ^Tcp: /proc/net/snmp | tail -1")
+    wrong = network.far[1].run("sh", "-c", "grep ^Tcp: /proc/net/snmp | tail -1")
     assert wrong.split()[-1] == "0"
     lab.end()
 
 
+LISTEN_FOR_TAG = """\
+import socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind(("far", 0))
+s.setsockopt(263, 8, 1)
+print("up", flush=True)
+while True:
+    frame, (message, *_), _, _ = s.recvmsg(2000, 100)
+    if frame.endswith(b"tagged?"):
+        status, _, _, _, _, control, protocol = struct.unpack("IIIHHHH", message[2])
+        print(bool(status & 16), hex(protocol), hex(control), hex(int.from_bytes(frame[12:14], "big")))
+        break
+"""
+SEND_TAGGED = """\
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("far", 0))
+s.send(b"\\xff" * 6 + bytes([2, 0, 0, 0, 0, 9]) + bytes.fromhex("81006007" "88b5") + b"tagged?".rjust(60))
+"""
+
+
 @needs_private_network
 def test_vlan_tags_are_kept(network: PrivateNetwork) -> None:
-    for number, far in enumerate(network.far, 1):
-        far.run("ip", "link", "add", "link", "far", "name", "v7", "type", "vlan", "id", "7")
-        far.run("ip", "address", "add", f"10.77.0.{number}/24", "dev", "v7")
-        far.run("ip", "link", "set", "v7", "up")
     lab = Between(network)
-    assert " 0% packet loss" in network.far[0].run("ping", "-c", "2", "-i", "0.2", "10.77.0.2")
-    lab.ask("lab.switch('s1').add_flow('dl_vlan=7,actions=drop')")
-    assert "100% packet loss" in network.far[0].run("ping", "-c", "1", "-W", "1", "10.77.0.2", check=False)
-    assert " 0% packet loss" in network.far[0].run("ping", "-c", "1", "-W", "1", "10.9.0.2")
+    lab.ask("lab.switch('s1').add_flow('dl_vlan=7,actions=output:2')")
+    listener = network.far[1].popen(sys.executable, "-c", LISTEN_FOR_TAG, stdout=subprocess.PIPE)
+    assert listener.stdout is not None
+    listener.stdout.readline()
+    network.far[0].run(sys.executable, "-c", SEND_TAGGED)
+    assert listener.communicate(timeout=20)[0] == "True 0x8100 0x6007 0x88b5\n"
+    assert "n_packets=1," in lab.ask("lab.switch('s1').dump_flows()")
     lab.end()
 
 

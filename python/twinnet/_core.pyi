@@ -70,6 +70,9 @@ def open_interface(name: str) -> tuple[int, int, int, int]:
         `NoSuchInterface`, `NotEthernet` or `PacketSocketRefused`.
     """
 
+def kernel_has_open_vswitch() -> bool:
+    """Return whether the kernel has Open vSwitch's datapath; asking loads its module where that is permitted."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 

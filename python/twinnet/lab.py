@@ -25,6 +25,8 @@ from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
+from twinnet.open_vswitch import Bridge, Instance, is_open_vswitch
+from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
 from twinnet.units import duration_ps, format_duration, size_bytes
 from twinnet.virtual_connection import VirtualConnection, no_programs
@@ -96,6 +98,7 @@ class Lab:
         self._layout: Layout | None = None
         self._dialling: Dialling | None = None
         self._controller: ControllerProgram | None = None
+        self._open_vswitch: Instance | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
@@ -121,6 +124,7 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
+        self._open_vswitch = Instance(spec["nodes"])
         interfaces = RealInterfaces.of(spec["nodes"])
         try:
             self._process = LabProcess(self._name)
@@ -137,6 +141,7 @@ class Lab:
             if self._network.controller_program is not None:
                 self._controller = ControllerProgram(self._network.controller_program).start()
             self._dialling = Dialling(self._connection, spec["nodes"])
+            self._open_vswitch.start(self._connection)
         except BaseException:
             self._end_control()
             self._process.end(_STOP_PATIENCE_S)
@@ -146,6 +151,8 @@ class Lab:
     def _end_control(self) -> None:
         if self._dialling is not None:
             self._dialling.end()
+        if self._open_vswitch is not None:
+            self._open_vswitch.end()
         if self._controller is not None:
             self._controller.stop()
 
@@ -164,10 +171,16 @@ class Lab:
             when the lab has started it.
         """
         nodes = self.describe()["nodes"]
-        names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
-        pending = self.connection.submit("controllers.wait", switches=names)
+        controlled = [node for node in nodes if node["kind"] == "switch" and node.get("controllers")]
+        bridges = [Bridge(self.connection, node) for node in controlled if is_open_vswitch(node)]
+        names = [node["name"] for node in controlled]
+        own = [node["name"] for node in controlled if not is_open_vswitch(node)]
+        pending = self.connection.submit("controllers.wait", switches=own)
+        until_s = time.monotonic() + duration_ps(timeout, "timeout") / 1e12
         try:
-            pending.result(duration_ps(timeout, "timeout") / 1e12)
+            pending.result(max(0.0, until_s - time.monotonic()))
+            if not all(bridge.wait_for_controller(until_s) for bridge in bridges):
+                raise TimeoutError
         except TimeoutError:
             states = {name: self.switch(name).controller_state for name in names}
             waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
@@ -182,7 +195,8 @@ class Lab:
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
-        return self._dialling.trouble(switch, target) if self._dialling is not None else None
+        told = self._dialling.trouble(switch, target) if self._dialling is not None else None
+        return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
@@ -334,7 +348,7 @@ class Lab:
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""
-        return list(self.connection.request("jobs"))
+        return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock

@@ -3,9 +3,12 @@
 //! (docs/reference/lab-protocol.md, "Open vSwitch").
 
 use std::collections::HashMap;
+use std::ffi::CStr;
+use std::io;
 use std::path::Path;
 
 use rustix::mount::{mount, MountFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use twinnet_fabric::lab::network::{Attachment, HostPortSpec, HostSpec, NetworkSpec};
 use twinnet_fabric::lab::outside::Datapath;
 use twinnet_packet::Framing;
@@ -106,10 +109,55 @@ pub fn mount_directory() -> Result<(), LabError> {
     })
 }
 
+/// Whether the kernel has Open vSwitch's datapath. Asking for it loads its module where the machine permits that.
+#[must_use]
+pub fn kernel_has_datapath() -> bool {
+    generic_netlink_family(c"ovs_datapath").is_ok()
+}
+
+/// Asks the kernel for a family of generic netlink.
+fn generic_netlink_family(name: &CStr) -> io::Result<()> {
+    const HEADER_BYTES: usize = 16;
+    const GENERIC_HEADER_BYTES: usize = 4;
+    const GET_FAMILY: u8 = 3;
+    const FAMILY_NAME: u16 = 2;
+    let socket = rustix::net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        Some(rustix::net::netlink::GENERIC),
+    )?;
+    let name = name.to_bytes_with_nul();
+    let attribute_bytes = 4 + name.len();
+    let length = HEADER_BYTES + GENERIC_HEADER_BYTES + attribute_bytes.next_multiple_of(4);
+    let mut request = vec![0_u8; length];
+    request[..4].copy_from_slice(&u32::try_from(length).unwrap_or(0).to_ne_bytes());
+    request[4..6].copy_from_slice(&(libc::GENL_ID_CTRL as u16).to_ne_bytes());
+    request[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    request[16..18].copy_from_slice(&[GET_FAMILY, 1]);
+    request[20..22].copy_from_slice(&u16::try_from(attribute_bytes).unwrap_or(0).to_ne_bytes());
+    request[22..24].copy_from_slice(&FAMILY_NAME.to_ne_bytes());
+    request[24..24 + name.len()].copy_from_slice(name);
+    rustix::net::send(&socket, &request, SendFlags::empty())?;
+    let mut answer = [0_u8; 4096];
+    let (received, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
+    let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+    if received < HEADER_BYTES + 4 || i32::from(kind) == libc::NLMSG_ERROR {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_family_that_every_kernel_has_is_found_and_others_are_not() {
+        assert!(generic_netlink_family(c"nlctrl").is_ok());
+        assert!(generic_netlink_family(c"no_such_family").is_err());
+    }
 
     #[test]
     fn a_network_without_open_vswitch_needs_no_place_for_it() {

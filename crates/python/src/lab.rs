@@ -91,6 +91,12 @@ pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
     Ok((open.packet.into_raw_fd(), open.watch.into_raw_fd(), open.index, open.mtu))
 }
 
+/// Whether the kernel has Open vSwitch's datapath.
+#[pyfunction]
+pub fn kernel_has_open_vswitch() -> bool {
+    twinnet_linux::open_vswitch::kernel_has_datapath()
+}
+
 /// Names of the caller's running labs.
 #[pyfunction]
 pub fn list_labs() -> PyResult<Vec<String>> {

@@ -19,7 +19,9 @@ mod _core {
     #[pymodule_export]
     use super::flows::check_flow;
     #[pymodule_export]
-    use super::lab::{doctor, lab_main, list_labs, open_interface, promote_lab, spawn_lab, LabHandle};
+    use super::lab::{
+        doctor, kernel_has_open_vswitch, lab_main, list_labs, open_interface, promote_lab, spawn_lab, LabHandle,
+    };
     #[pymodule_export]
     use super::theory::port_experiment;
     #[pymodule_export]
