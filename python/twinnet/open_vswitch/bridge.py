@@ -90,7 +90,7 @@ class Bridge:
     ) -> str:
         """Run ``ovs-ofctl COMMAND BRIDGE ARGUMENTS`` there, and return what it wrote."""
         version = max(self._protocols())
-        argv = ["ovs-ofctl", "--no-syslog", "--bundle", "-O", version, command, self.name, *arguments]
+        argv = ["ovs-ofctl", "-vsyslog:off", "--bundle", "-O", version, command, self.name, *arguments]
         if not command.startswith(("add-flow", "mod-flow", "del-flow", "replace-flow")):
             argv.remove("--bundle")
         return run(self._running(), argv, given, refused=refused).stdout
