@@ -74,7 +74,7 @@ def test_hosts_reach_each_other_through_it_with_the_delays_of_the_links(datapath
 def test_tcp_passes_with_right_checksums_and_keeps_to_the_rate(datapath: str, interface: str) -> None:
     if interface == "tap" and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         pytest.skip("TAPs are not permitted here")
-    with hosts_at(datapath, rate="10 Mbit").emulate(interface=interface) as lab:
+    with hosts_at(datapath, rate="2 Mbit").emulate(interface=interface) as lab:
         server = lab["h2"].popen("iperf3 -s -1 --forceflush")
         assert server.stdout is not None
         while b"listening" not in server.stdout.readline():
@@ -82,8 +82,8 @@ def test_tcp_passes_with_right_checksums_and_keeps_to_the_rate(datapath: str, in
         said = lab["h1"].run("iperf3 -c h2 -t 2 -f k", check=True).stdout
         server.wait("20 s")
         kbit_s = float(re.findall(r"([0-9.]+) Kbits/sec +receiver", said)[0])
-        # 1448 of 1538 bytes of each frame are TCP's payload: 9.4 of 10 Mbit/s. A busy machine carries less, never more.
-        assert 4_000 < kbit_s < 9_500
+        # 1448 of 1538 bytes of each frame are TCP's payload: 1.88 of 2 Mbit/s. A busy machine carries less, never more.
+        assert 300 < kbit_s < 1_900
         told = lab["h2"].run("grep ^Tcp: /proc/net/snmp").stdout.splitlines()
         assert dict(zip(told[0].split(), told[1].split(), strict=True))["InCsumErrors"] == "0"
 
@@ -224,6 +224,16 @@ def test_an_ordinary_user_has_it_too(user: OrdinaryUser) -> None:
 
 
 @needs_ovs
+def test_an_ordinary_user_has_it_where_taps_are_not_permitted(user: OrdinaryUser) -> None:
+    try:
+        command = user.without_tap(user.command(user.python, "-c", OWNER))
+    except CannotSwitch as reason:
+        pytest.skip(str(reason))
+    done = user.run(command)
+    assert (done.returncode, done.stdout.strip().isdecimal()) == (0, True), done.stderr
+
+
+@needs_ovs
 @needs_kernel
 def test_an_ordinary_user_has_the_kernel_s_datapath_too(user: OrdinaryUser) -> None:
     done = user.run(user.command(user.python, "-c", OWNER.replace('kind="ovs"', 'kind="ovs", datapath="system"')))
@@ -237,26 +247,26 @@ def test_queues_before_the_kernel_s_datapath_are_chosen_by_flows() -> None:
     net = tn.Network()
     s1 = net.switch("s1", kind="ovs", datapath="system")
     net.link(net.host("h1"), s1)
-    slow = tn.qos.Htb("8 Mbit", {0: tn.qos.HtbQueue(max_rate="8 Mbit"), 1: tn.qos.HtbQueue(max_rate="2 Mbit")})
+    slow = tn.qos.Htb("2 Mbit", {0: tn.qos.HtbQueue(max_rate="2 Mbit"), 1: tn.qos.HtbQueue(max_rate="400 kbit")})
     net.link(s1, net.host("h2"), rate="10 Mbit", queue_a=slow)
     with net.emulate() as lab:
         bridge = lab.switch("s1").open_vswitch
-        assert bridge is not None and 'max-rate="2000000"' in bridge.vsctl("list", "Queue")
+        assert bridge is not None and 'max-rate="400000"' in bridge.vsctl("list", "Queue")
 
         def kbit_s() -> float:
             server = lab["h2"].popen("iperf3 -s -1 --forceflush")
             assert server.stdout is not None
             while b"listening" not in server.stdout.readline():
                 pass
-            said = lab["h1"].run("iperf3 -c h2 -t 4 -f k", check=True).stdout
+            said = lab["h1"].run("iperf3 -4 -c h2 -t 4 -f k", check=True).stdout
             server.wait("20 s")
             return float(re.findall(r"([0-9.]+) Kbits/sec +receiver", said)[0])
 
         fast = kbit_s()
         lab.switch("s1").add_flow("priority=9,tcp,in_port=1,actions=set_queue:1,output:2")
         slow_kbit_s = kbit_s()
-        assert 3_000 < fast < 8_400
-        assert slow_kbit_s < 2_300
+        assert 700 < fast < 2_100
+        assert slow_kbit_s < 480
         lab.switch("s1").set_queue(2, tn.qos.Fifo(limit_frames=100))
         assert "qos                 : []" in bridge.vsctl("list", "Port", "s1-eth2")
 

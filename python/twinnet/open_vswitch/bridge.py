@@ -56,11 +56,12 @@ class Bridge:
         self._node = node
         self.name = str(node["name"])
 
-    def creation(self) -> list[str]:
-        """Return the words for ``ovs-vsctl`` that create it."""
+    def creation(self, without_tap: bool = False) -> list[str]:
+        """Return the words for ``ovs-vsctl`` that create it; `without_tap` where it cannot have a TAP of its own."""
         node = self._node
+        datapath = "dummy" if without_tap and node["datapath"] == "netdev" else node["datapath"]
         settings = [
-            f"datapath_type={node['datapath']}",
+            f"datapath_type={datapath}",
             f"fail_mode={node['fail_mode']}",
             f"protocols={','.join(self._protocols())}",
             f"other_config:datapath-id={node['dpid']:016x}",

@@ -6,6 +6,7 @@ and the machine's own is never touched; when the lab ends, the kernel ends all o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ _START = f"""\
 mkdir -p {DIRECTORY} && cd {DIRECTORY} &&
 "$1" create {DIRECTORY}/conf.db "$2" &&
 "$3" {DIRECTORY}/conf.db --remote=punix:{DIRECTORY}/db.sock --detach --no-chdir --pidfile --log-file -vconsole:warn &&
-"$4" unix:{DIRECTORY}/db.sock --detach --no-chdir --pidfile --log-file -vconsole:warn
+"$4" unix:{DIRECTORY}/db.sock --detach --no-chdir --pidfile --log-file -vconsole:warn $5
 """
 _VSCTL = ("ovs-vsctl", "--timeout=20", "--no-syslog", f"--db=unix:{DIRECTORY}/db.sock")
 
@@ -59,23 +60,26 @@ class Instance:
         if self._programs is None:
             return
         found = self._programs
+        # The userspace datapath makes a TAP for a bridge's own port. Where none can be made, the same datapath under
+        # another name keeps that port to itself.
+        without_tap = not os.access("/dev/net/tun", os.R_OK | os.W_OK)
         arguments = [found.database_tool, found.schema, found.database, found.switch]
+        arguments += ["--enable-dummy"] if without_tap else [""]
         run(lab, ["/bin/sh", "-c", _START, "sh", *arguments], refused="OpenVswitchFailed")
         self._relays = Relays(lab, self._switches)
-        done = run(lab, [*_VSCTL, *self._configuration()], refused="OpenVswitchFailed")
+        done = run(lab, [*_VSCTL, *self._configuration(without_tap)], refused="OpenVswitchFailed")
         if "Error detected" in done.stderr:
-            line = next(line for line in done.stderr.splitlines() if "Error detected" in line)
-            raise LabError(line.split("Error detected ")[-1].rstrip("."), "see `twinnet doctor`", "OpenVswitchFailed")
+            raise LabError(self._why(lab), "see `twinnet doctor`", "OpenVswitchFailed")
         for switch in self._switches:
             if switch["flows"]:
                 Bridge(lab, switch).add_flows(switch["flows"])
 
-    def _configuration(self) -> list[str]:
+    def _configuration(self, without_tap: bool) -> list[str]:
         # A lab's traffic needs few threads, and many labs may run side by side.
         words = ["set", "Open_vSwitch", ".", "other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"]
         for switch in self._switches:
             bridge = Bridge(None, switch)
-            words += ["--", *bridge.creation()]
+            words += ["--", *bridge.creation(without_tap)]
             if self._relays is not None and switch.get("controllers"):
                 words += ["--", "set-controller", bridge.name, *self._relays.targets(bridge.name)]
             for port in switch["ports"]:
@@ -84,6 +88,12 @@ class Instance:
                 if bridge.shapes_in_kernel(port["queue"]):
                     words += ["--", *quality_of_service(port["name"], port["queue"])]
         return words
+
+    def _why(self, lab: LabRequests) -> str:
+        """What Open vSwitch says of the bridges and ports that it could not make."""
+        log = run(lab, ["/bin/sh", "-c", f"grep -E 'WARN|ERR' {DIRECTORY}/ovs-vswitchd.log || true"]).stdout
+        said = dict.fromkeys(line.split("|")[-1] for line in log.splitlines())
+        return "Open vSwitch cannot make its ports: " + ("; ".join([*said][:4]) or "it does not say why")
 
     def trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
