@@ -69,6 +69,7 @@ impl Instance {
         let host = HostSpec {
             name: HOST.to_owned(),
             model: false,
+            processing: None,
             forwarding: false,
             ports,
             routes: Vec::new(),

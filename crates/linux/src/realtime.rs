@@ -21,7 +21,7 @@ use crate::clock::LabClock;
 use crate::controllers::Controllers;
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
-use crate::ingress::{Losses, Watched};
+use crate::ingress::{Counter, Losses, SocketLosses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::model_apps::LoopApps;
 use crate::netlink::Netlink;
@@ -30,7 +30,7 @@ use crate::real_interface::{RealInterface, State};
 use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
-use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
 use twinnet_fabric::lab::requests::schedule_described;
 use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
 
@@ -50,6 +50,10 @@ struct Held {
     mtu: u32,
     index: u32,
     routing: Option<Arc<Mutex<Netlink>>>,
+    /// What counts the frames that were lost on the way to the loop.
+    losses: Option<Counter>,
+    /// Whether frames are read as they come, whatever the link's rate: not those of a host, which is held back.
+    eager: bool,
 }
 
 /// The hosts as the fabric sees them.
@@ -281,6 +285,12 @@ impl FabricLoop {
         for interface in interfaces {
             let port = network.names.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
             let Some(port) = port.map(|port| port.0) else { continue };
+            let losses = match (&interface.watch, &interface.routing) {
+                (Some(_), _) => Some(Counter::Socket(Arc::new(SocketLosses::of(&interface.fd)?))),
+                (None, Some(routing)) => Some(Counter::Interface(interface.index, Arc::clone(routing))),
+                (None, None) => None,
+            };
+            let eager = !matches!(network.spec.nodes.get(interface.node), Some(NodeSpec::Host(_)));
             let device = Device::new(interface.fd, interface.kind, interface.whole_frames);
             // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
             watch(&epoll, device.raw(), u64::from(port), libc::EPOLLIN | libc::EPOLLET)?;
@@ -289,6 +299,8 @@ impl FabricLoop {
                 mtu: interface.mtu,
                 index: interface.index,
                 routing: interface.routing,
+                losses,
+                eager,
             });
             devices[port as usize] = Some(device);
             if let Some(told) = interface.watch {
@@ -450,8 +462,8 @@ impl FabricLoop {
         let of = |(port, held): (usize, &Option<Held>)| {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
-            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some();
-            Some(Watched { index: held.index, routing: held.routing.clone()?, rated })
+            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
+            Some(Watched { counter: held.losses.clone()?, rated })
         };
         self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
     }

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::assemble::{queue, switch_port_mac};
+use super::assemble::{queue, switch_port_mac, RunningNetwork};
 use super::error::LabError;
 use super::network::{check_interface_name, invalid, MacAddress, NetworkSpec, NodeSpec, SwitchSpec};
 use crate::queue::QueueConfig;
-use crate::DEFAULT_QUEUE_FRAMES;
+use crate::{PortId, DEFAULT_QUEUE_FRAMES};
 
 /// An existing interface of the machine: what it receives enters the network, and what the network sends to it leaves the
 /// machine.
@@ -195,6 +195,14 @@ impl NetworkSpec {
             NodeSpec::Switch(switch) if !switch.datapath.is_own() => Some((index, switch)),
             _ => None,
         })
+    }
+}
+
+impl RunningNetwork {
+    /// The switch whose port `port` is, when it is Open vSwitch.
+    pub(super) fn open_vswitch_of(&self, port: PortId) -> Option<&SwitchSpec> {
+        let is_its = |index: usize| self.names.ports_of_node.get(index).is_some_and(|ports| ports.contains(&port));
+        self.spec.open_vswitches().find(|(index, _)| is_its(*index)).map(|(_, switch)| switch)
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use serde_json::{json, Value};
 use twinnet_fabric::lab::network::NodeSpec;
-use twinnet_fabric::lab::requests::{missing, text};
+use twinnet_fabric::lab::requests::{missing, not_a_switch, text};
 use twinnet_fabric::lab::RunningNetwork;
 use twinnet_fabric::switch::control::Peer;
 use twinnet_fabric::{NodeId, World};
@@ -190,9 +190,7 @@ impl Controllers {
 
 fn node_of(at: &RunningNetwork, name: &str) -> Result<(NodeId, String), LabError> {
     let node = at.names.nodes.get(name).copied().filter(|node| at.fabric.switch(*node).is_some());
-    let node = node.ok_or_else(|| {
-        LabError::new("NotASwitch", format!("{name:?} is not a switch of this lab"), "name a switch; see `nodes`")
-    })?;
+    let node = node.ok_or_else(|| not_a_switch(at, name))?;
     Ok((node, name.to_owned()))
 }
 
