@@ -1,5 +1,8 @@
 """What moves a switch's frames: the fabric, or one of Open vSwitch's two datapaths; and what follows from that."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import click
@@ -84,7 +84,7 @@ def switch(
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[list[int]]:
+def _signals() -> Generator[list[int]]:
     """Within, SIGINT and SIGTERM are put into the list that this gives."""
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)

@@ -14,7 +14,8 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
@@ -82,7 +83,7 @@ class Relays:
         self._listeners.append((listener, None))
         self._targets.setdefault(switch, []).append(f"unix:{path}")
         target = parse_target(text)
-        _start(self._accept, listener, lambda taken: self._dial(taken, switch, text, target))
+        _start(self._accept, listener, partial(self._dial, switch, text, target))
 
     def _relay_from(self, switch: str, text: str) -> None:
         target = parse_listen(text)
@@ -98,12 +99,12 @@ class Relays:
             remedy = "choose another place, or end what listens there"
             raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
         self._listeners.append((listener, target))
-        _start(self._accept, listener, lambda taken: self._join(taken, f"{DIRECTORY}/{switch}.mgmt"))
+        _start(self._accept, listener, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
 
     def _there(self, sock: socket.socket, work: str, path: str) -> None:
         run(self._lab, [sys.executable, "-I", "-S", "-c", work, path], stdin=sock.fileno())
 
-    def _accept(self, listener: socket.socket, take: Any) -> None:
+    def _accept(self, listener: socket.socket, take: Callable[[socket.socket], None]) -> None:
         while not self._ended.is_set():
             try:
                 taken, _ = listener.accept()
@@ -115,7 +116,7 @@ class Relays:
                 continue
             _start(take, taken)
 
-    def _dial(self, taken: socket.socket, switch: str, text: str, target: Target) -> None:
+    def _dial(self, switch: str, text: str, target: Target, taken: socket.socket) -> None:
         with taken:
             try:
                 there = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
@@ -129,7 +130,7 @@ class Relays:
                 _pass_both_ways(taken, there)
                 self._troubles[switch, text] = "the connection ended"
 
-    def _join(self, taken: socket.socket, path: str) -> None:
+    def _join(self, path: str, taken: socket.socket) -> None:
         with taken, socket.socket(socket.AF_UNIX) as there:
             try:
                 self._there(there, _CONNECT, path)
@@ -138,7 +139,7 @@ class Relays:
             _pass_both_ways(taken, there)
 
 
-def _start(work: Any, *arguments: Any) -> None:
+def _start(work: Callable[..., None], *arguments: Any) -> None:
     threading.Thread(target=work, args=arguments, name="twinnet-relay", daemon=True).start()
 
 
