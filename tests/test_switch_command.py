@@ -73,6 +73,23 @@ def test_tools_reach_it_and_port_one_is_the_first_that_was_named(network: Privat
     alone.end(signal.SIGINT)
 
 
+@needs_ovs_ofctl
+def test_a_port_whose_interface_vanishes_is_down_and_the_others_go_on(network: PrivateNetwork) -> None:
+    network.here.run("ip", "link", "add", "gone1", "type", "veth", "peer", "name", "gone2")
+    for name in ("gone1", "gone2"):
+        network.here.run("ip", "link", "set", name, "up")
+    alone = Alone(network, *("--port", "e1", "--port", "e2", "--port", "gone1", "--listen", "ptcp:6657"))
+    told = ("ovs-ofctl", "-O", "OpenFlow13", "dump-ports-desc", "tcp:127.0.0.1:6657")
+    assert "LINK_DOWN" not in network.here.run(*told)
+    network.here.run("ip", "link", "delete", "gone1")
+    assert alone.process.stderr is not None
+    while "gone1 is gone" not in (line := alone.process.stderr.readline()):
+        assert line
+    assert "LINK_DOWN" in network.here.run(*told).partition("3(s-eth3)")[2]
+    assert " 0% packet loss" in network.far[0].run("ping", "-c", "2", "-i", "0.2", "10.9.0.2")
+    alone.end(signal.SIGINT)
+
+
 @needs_os_ken
 def test_a_controller_that_is_a_program_of_its_own_drives_it(network: PrivateNetwork) -> None:
     controller = network.here.popen(sys.executable, str(HERE / "controllers" / "learning_13.py"), "6656")

@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn classes_that_queue_numbers_could_not_reach_are_refused() {
-        let htb = json!({"kind": "htb", "rate_bps": 1_000_000, "queues": {}});
+        let htb = json!({"kind": "htb", "rate_bps": 1_000_000, "queues": {"0": {"max_rate_bps": 1_000_000}}});
         let drr =
             json!({"kind": "drr", "classes": [{"quantum_bytes": 1500, "queue": {"kind": "fifo", "limit_frames": 5}}]});
         let red = json!({"kind": "red", "min_bytes": 3000});
