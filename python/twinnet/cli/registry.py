@@ -34,6 +34,9 @@ COMMANDS: dict[str, Entry] = {
     "switch": Entry(
         "twinnet.cli.switch_command", "switch", "Run one switch alone, on existing interfaces of this machine."
     ),
+    "conformance": Entry(
+        "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
+    ),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
     "doctor": Entry(
         "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
