@@ -89,7 +89,7 @@ def test_tcp_keeps_to_the_rate_of_the_link_with_offloads_on(network: PrivateNetw
     server.communicate(timeout=20)
     kbit_s = float(re.findall(r"([0-9.]+) Kbits/sec +receiver", said)[0])
     # 1448 of 1538 bytes of each frame are TCP's payload: 9.4 of 10 Mbit/s. A busy machine may carry less, never more.
-    assert 5_000 < kbit_s < 9_500
+    assert 1_000 < kbit_s < 9_500
     lab.end()
 
 
