@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twinnet.control.choice import APP_TARGET
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 from twinnet.open_vswitch.bridge import Bridge, quality_of_service
@@ -45,6 +46,8 @@ class Instance:
         self._switches = [node for node in nodes if is_open_vswitch(node)]
         self._programs: Programs | None = find_programs() if self._switches else None
         self._relays: Relays | None = None
+        for switch in self._switches:
+            _require_reachable_controllers(switch)
         of_kernel = [node["name"] for node in self._switches if node["datapath"] == "system"]
         if of_kernel:
             _require_kernel_datapath(of_kernel)
@@ -99,10 +102,28 @@ class Instance:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
         return self._relays.trouble(switch, target) if self._relays is not None else None
 
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        return self._relays.troubles if self._relays is not None else {}
+
     def end(self) -> None:
         """Let go of what its owner holds for it; its processes end with the lab."""
         if self._relays is not None:
             self._relays.end()
+
+
+def _require_reachable_controllers(switch: Mapping[str, Any]) -> None:
+    name = switch["name"]
+    if any(target.startswith(APP_TARGET) for target in switch.get("controllers") or ()):
+        raise NotAvailable(
+            f"a controller in this process cannot drive {name}, which is Open vSwitch",
+            "have the controller be a program of its own, or use kind='own'",
+        )
+    if switch.get("control_delay_ps"):
+        raise NotAvailable(
+            f"the way to the controller of {name}, which is Open vSwitch, cannot be given a delay", "use kind='own'"
+        )
 
 
 def _require_kernel_datapath(switches: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ there its folder is seen; when the owner dies the lab ends, and the folder with 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import sys
 import threading
@@ -18,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.control.targets import Target, parse_listen, parse_target
+from twinnet.control.unix_listener import UnixListener
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 from twinnet.open_vswitch.bridge import controller_socket
@@ -47,7 +47,7 @@ class Relays:
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
         self._targets: dict[str, list[str]] = {}
-        self._listeners: list[tuple[socket.socket, ListenTarget | None]] = []
+        self._listeners: list[socket.socket | UnixListener] = []
         try:
             for switch in switches:
                 name = switch["name"]
@@ -67,20 +67,24 @@ class Relays:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
         return self._troubles.get((switch, target))
 
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        return dict(self._troubles)
+
     def end(self) -> None:
         """Take no more connections. Those that there are end with the lab."""
         self._ended.set()
-        for listener, target in self._listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
+        for listener in self._listeners:
+            if isinstance(listener, socket.socket):
+                with contextlib.suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-            if target is not None and target.path is not None:
-                target.path.unlink(missing_ok=True)
 
     def _relay_to(self, switch: str, text: str, path: str) -> None:
         listener = socket.socket(socket.AF_UNIX)
         self._there(listener, _BIND, path)
-        self._listeners.append((listener, None))
+        self._listeners.append(listener)
         self._targets.setdefault(switch, []).append(f"unix:{path}")
         target = parse_target(text)
         _start(self._accept, listener, partial(self._dial, switch, text, target))
@@ -89,17 +93,16 @@ class Relays:
         target = parse_listen(text)
         try:
             if target.path is not None:
-                listener = socket.socket(socket.AF_UNIX)
-                listener.bind(os.fspath(target.path))
-                listener.listen(_BACKLOG)
+                listener = UnixListener(target.path)
             else:
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
                 listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
         except OSError as error:
             remedy = "choose another place, or end what listens there"
             raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
-        self._listeners.append((listener, target))
-        _start(self._accept, listener, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
+        self._listeners.append(listener)
+        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+        _start(self._accept, accepting, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
 
     def _there(self, sock: socket.socket, work: str, path: str) -> None:
         run(self._lab, [sys.executable, "-I", "-S", "-c", work, path], stdin=sock.fileno())
