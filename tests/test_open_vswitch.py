@@ -296,6 +296,18 @@ def test_what_contradicts_itself_is_refused() -> None:
         net.switch("s1", kind="ovs", delay="1 ms")
 
 
+@needs_ovs
+def test_a_controller_that_it_cannot_reach_is_refused_before_anything_is_built() -> None:
+    net = hosts_at("netdev")
+    net.controller(tn.control.LearningSwitch)
+    with pytest.raises(NotAvailable, match="in this process cannot drive s1"), net.emulate():
+        pass
+    net = hosts_at("netdev")
+    net.controller("tcp:127.0.0.1:6653", delay="1 ms")
+    with pytest.raises(NotAvailable, match="cannot be given a delay"), net.emulate():
+        pass
+
+
 def test_the_virtual_clock_refuses_it_by_name() -> None:
     net = tn.Network()
     net.switch("s1", kind="ovs")
