@@ -51,6 +51,28 @@ def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathL
 def lab_main(control: int, listener: int, name: str) -> None:
     """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
 
+def open_interface(name: str) -> tuple[int, int, int, int]:
+    """Open an interface of the machine for a lab.
+
+    Parameters
+    ----------
+    name
+        Its name in the network namespace of the calling thread.
+
+    Returns
+    -------
+    tuple
+        A packet socket, a socket that hears of the interface (both belong to the caller), its index and its MTU.
+
+    Raises
+    ------
+    CoreError
+        `NoSuchInterface`, `NotEthernet` or `PacketSocketRefused`.
+    """
+
+def kernel_has_open_vswitch() -> bool:
+    """Return whether the kernel has Open vSwitch's datapath; asking loads its module where that is permitted."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 

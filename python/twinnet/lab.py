@@ -20,11 +20,14 @@ from twinnet.control.controller import Controller
 from twinnet.control.lab_controllers import LabControllers
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
+from twinnet.interfaces import RealInterfaces
 from twinnet.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
+from twinnet.open_vswitch import Instance
+from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
 from twinnet.units import duration_ps, format_duration, size_bytes
 from twinnet.virtual_connection import VirtualConnection, no_programs
@@ -95,6 +98,7 @@ class Lab:
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
         self._controllers: LabControllers | None = None
+        self._open_vswitch: Instance | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
@@ -122,17 +126,26 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
+        self._open_vswitch = Instance(spec["nodes"])
+        interfaces = RealInterfaces.of(spec["nodes"])
         self._controllers = controllers
-        self._process = LabProcess(self._name)
+        try:
+            self._process = LabProcess(self._name)
+        except BaseException:
+            interfaces.close()
+            raise
         self._name, self._connection = self._process.name, self._process.connection
         try:
+            interfaces.offer_to(self._connection)
             started = dict(self._connection.request("start", network=spec, options=self._options))
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
             self._controllers.start(self._connection, spec)
+            self._open_vswitch.start(self._connection)
         except BaseException:
             self._controllers.end()
+            self._open_vswitch.end()
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
@@ -183,7 +196,12 @@ class Lab:
             return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
         begin_s = time.monotonic()
         try:
-            self.connection.submit("controllers.wait", switches=switches).result(timeout_ps / 1e12)
+            own = [name for name in switches if self.switch(name).open_vswitch is None]
+            self.connection.submit("controllers.wait", switches=own).result(timeout_ps / 1e12)
+            for name in switches:
+                bridge = self.switch(name).open_vswitch
+                if bridge is not None and not bridge.wait_for_controller(begin_s + timeout_ps / 1e12):
+                    return False
         except TimeoutError:
             return False
         left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
@@ -197,12 +215,16 @@ class Lab:
         if self._controllers is None:
             return
         self._controllers.check()
-        for (switch, target), why in self._controllers.troubles.items():
+        lost = dict(self._controllers.troubles)
+        if self._open_vswitch is not None:
+            lost |= self._open_vswitch.troubles
+        for (switch, target), why in lost.items():
             raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
-        return self._controllers.trouble(switch, target) if self._controllers is not None else None
+        told = self._controllers.trouble(switch, target) if self._controllers is not None else None
+        return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
@@ -222,6 +244,8 @@ class Lab:
         if self._connection is None:
             return
         failure = self._controllers.end() if self._controllers is not None else None
+        if self._open_vswitch is not None:
+            self._open_vswitch.end()
         if self._owner and not self._connection.closed:
             # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
             with contextlib.suppress(LabError, TimeoutError):
@@ -355,9 +379,14 @@ class Lab:
         """Return the counters of every port, in the form of the lab protocol."""
         return list(self.connection.request("ports"))
 
+    def interfaces(self) -> list[Mapping[str, Any]]:
+        """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
+        ``state`` (``up``, ``down``, ``gone``)."""
+        return list(self.connection.request("interfaces"))
+
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""
-        return list(self.connection.request("jobs"))
+        return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock

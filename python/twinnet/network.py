@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from twinnet import addressing
+from twinnet import addressing, datapaths
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.errors import (
@@ -24,9 +24,8 @@ from twinnet.errors import (
     UnknownNode,
     did_you_mean,
 )
-from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
-from twinnet.nodes import Host, Link, Node, Port, Router, Switch
+from twinnet.nodes import Host, Interface, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
 
@@ -247,6 +246,8 @@ class Network:
         controllers: Sequence[str] = (),
         listen: str | None = None,
         protocols: Sequence[str] = PROTOCOLS,
+        kind: str = "own",
+        datapath: str | None = None,
     ) -> Switch:
         """Add a switch.
 
@@ -270,6 +271,11 @@ class Network:
             ``punix:PATH``; on the wall clock only.
         protocols
             Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
+        kind
+            ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
+            only.
+        datapath
+            With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
         """
         self._free_name(name)
         if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
@@ -280,23 +286,45 @@ class Network:
             parse_listen(listen)
         if fail_mode not in ("standalone", "secure"):
             raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
-        if isinstance(flows, str) or not all(isinstance(flow, str) for flow in flows):
-            raise BadValue(f"the flows of {name} are not a list of lines", 'write for example flows=["actions=flood"]')
+        delay_ps = way_ps(delay, "delay")
+        moved_by = datapaths.checked_datapath(name, kind, datapath, delay_ps)
         number = self._dpid(name, dpid)
         switch = Switch(
             self,
             name,
             dpid=number,
             fail_mode=fail_mode,
-            flows=tuple(checked_flow(flow) for flow in flows),
-            delay_ps=way_ps(delay, "delay"),
+            flows=datapaths.checked_flows(name, moved_by, flows),
+            delay_ps=delay_ps,
             controllers=tuple(controllers),
             listen=listen,
             protocols=checked_protocols(protocols, name),
+            datapath=moved_by,
         )
         self._dpids[number] = name
         self._nodes[name] = switch
         return switch
+
+    def interface(self, interface: str, name: str | None = None) -> Interface:
+        """Add an existing interface of this machine, as the end of one link: what it receives enters the network, and
+        what the network sends to it leaves the machine. On the wall clock only.
+
+        Parameters
+        ----------
+        interface
+            Its name, such as ``eth1``, in the network namespace of the program that owns the lab.
+        name
+            The name of the node; that of the interface when nothing is said.
+        """
+        addressing.checked_real_interface(interface)
+        node_name = interface if name is None else name
+        self._free_name(node_name)
+        for node in self._nodes.values():
+            if isinstance(node, Interface) and node.interface == interface:
+                raise DuplicateName(f"the interface {interface} is {node.name} already", "an interface has one link")
+        node = Interface(self, node_name, interface=interface)
+        self._nodes[node_name] = node
+        return node
 
     def link(
         self,
@@ -500,11 +528,17 @@ class Network:
             if address is not None:
                 raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
             chosen = _switch_port_number(node, number, end)
-            return Port(
-                node.name, len(node.ports), addressing.checked_interface(node.name, chosen), chosen, queue=queue
-            )
+            port_name = addressing.checked_interface(node.name, chosen)
+            datapaths.checked_queue(port_name, node.datapath, queue)
+            return Port(node.name, len(node.ports), port_name, chosen, queue=queue)
         if number is not None:
             raise BadTopology(f"{node.name} is not a switch: its ports have no numbers", f"remove port_{end}")
+        if isinstance(node, Interface):
+            if address is not None:
+                raise BadTopology(f"{node.name} is an interface of the machine", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at an interface")
+            return Port(node.name, 0, node.interface, queue=queue)
         if not isinstance(node, Host):
             raise BadTopology(f"{node.name} cannot be linked")
         index = len(node.ports)

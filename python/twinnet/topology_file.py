@@ -97,6 +97,10 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     for name, switch in model.switches.items():
         if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch))):
             wrong_nodes.add(name)
+    for name, given in model.interfaces.items():
+        interface = given.interface if given is not None else name
+        if not attempt(("interfaces", name), lambda name=name, interface=interface: net.interface(interface, name)):
+            wrong_nodes.add(name)
     if (controller := model.controller) is not None:
         attempt(("controller",), lambda: net.controller(**controller.settings()))
     for index, link in enumerate(model.links):

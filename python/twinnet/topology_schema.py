@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from twinnet import addressing, link_settings, qos, templates
 from twinnet.control.choice import app_factory
@@ -23,6 +32,7 @@ __all__ = [
     "DelayText",
     "FlowText",
     "HostModel",
+    "InterfaceModel",
     "LinkModel",
     "MomentText",
     "NetworkModel",
@@ -68,6 +78,15 @@ ShareValue = Annotated[float, Field(gt=0, le=1)]
 """A probability or weight above 0."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
+
+
+def _flow_of_kind(flow: str, info: ValidationInfo) -> str:
+    """Open vSwitch knows more of flows than we do: it checks its own when the lab starts."""
+    return flow if info.data.get("kind") == "ovs" else checked_flow(flow)
+
+
+SwitchFlowText = Annotated[str, AfterValidator(_flow_of_kind)]
+"""A flow of a switch, whose kind stands before its flows."""
 _PROBABILITY_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "number", "minimum": 0, "maximum": 1},
@@ -394,13 +413,21 @@ class RouterModel(_Strict):
 class SwitchModel(_Strict):
     """A switch."""
 
+    kind: Literal["own", "ovs"] = "own"
+    datapath: Literal["system", "netdev"] | None = None
     dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
     fail_mode: Literal["standalone", "secure"] = "standalone"
-    flows: list[FlowText] = []
+    flows: list[SwitchFlowText] = []
     delay: DelayText = "0 s"
     controllers: list[str] = []
     listen: str | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+
+
+class InterfaceModel(_Strict):
+    """An existing interface of the machine."""
+
+    interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
 
 
 class ControllerModel(_Strict):
@@ -485,6 +512,7 @@ class NetworkModel(_Strict):
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
+    interfaces: dict[NodeName, InterfaceModel | None] = {}
     controller: ControllerModel | None = None
     links: list[LinkModel] = []
     schedule: list[ChangeModel] = []

@@ -34,6 +34,7 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             let wake = at.wake;
             return at.controllers.attach(&mut at.network, &body, request, wake);
         }
+        "interfaces" => Ok(at.real.values().map(|real| real.to_json(&at.network.spec)).collect()),
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {

@@ -9,6 +9,8 @@ use twinnet_units::{Duration, Time};
 
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
+use super::outside;
+use super::requests::not_a_switch;
 use crate::host::{ModelHost, StaticNeighbours};
 use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
@@ -32,9 +34,7 @@ impl RunningNetwork {
     /// `NotASwitch`.
     pub fn switch(&self, name: &str) -> Result<NodeId, LabError> {
         let node = self.names.nodes.get(name).copied().filter(|node| self.fabric.switch(*node).is_some());
-        node.ok_or_else(|| {
-            LabError::new("NotASwitch", format!("{name:?} is not a switch of this lab"), "name a switch; see `nodes`")
-        })
+        node.ok_or_else(|| not_a_switch(self, name))
     }
 
     /// The wire versions that the switch of that name speaks.
@@ -80,6 +80,9 @@ pub struct Names {
 /// # Errors
 /// [`LabError`] that names the element and what is wrong with it.
 pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
+    if bodies == Bodies::Models {
+        outside::refuse_on_virtual_clock(&spec)?;
+    }
     let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
     let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
@@ -90,6 +93,12 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
                 let model = host.model || bodies == Bodies::Models;
                 let model = model.then(|| model_host(host, mtus, spec.seed, neighbours.as_ref())).transpose()?;
                 add_host(&mut assembly, host, model, &mut queues)?;
+            }
+            NodeSpec::Switch(switch) if !switch.datapath.is_own() => {
+                add_outside(&mut assembly, &switch.name, outside::switch_ports(switch)?, &mut queues);
+            }
+            NodeSpec::Interface(interface) => {
+                add_outside(&mut assembly, &interface.name, outside::interface_ports(interface)?, &mut queues);
             }
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
@@ -194,6 +203,29 @@ fn add_host(
     Ok(())
 }
 
+/// Adds a node whose frames come from the kernel: an interface of the machine, or a switch that is no part of the fabric.
+fn add_outside(
+    assembly: &mut Assembly,
+    name: &str,
+    described: Vec<outside::OutsidePort>,
+    queues: &mut Vec<Option<QueueConfig>>,
+) {
+    let node = assembly.fabric.add_host();
+    assembly.names.nodes.insert(name.to_owned(), node);
+    let mut ports = Vec::with_capacity(described.len());
+    for port in described {
+        ports.push(assembly.add_port(node, &port.name, port.number, port.mac));
+        queues.push(Some(port.queue));
+    }
+    assembly.names.ports_of_node.push(ports);
+}
+
+/// The hardware address of port `number` of the switch `dpid`.
+pub(super) fn switch_port_mac(dpid: u64, number: u32) -> [u8; 6] {
+    let [_, _, _, a, b, c, d, e] = (dpid << 16 | u64::from(number & 0xffff)).to_be_bytes();
+    [0x02, a, b, c, d, e]
+}
+
 fn add_switch(
     assembly: &mut Assembly,
     described: &SwitchSpec,
@@ -212,8 +244,8 @@ fn add_switch(
     assembly.names.nodes.insert(described.name.clone(), node);
     let mut ports = Vec::with_capacity(described.ports.len());
     for port in &described.ports {
-        let [_, _, _, a, b, c, d, e] = (described.dpid << 16 | u64::from(port.number & 0xffff)).to_be_bytes();
-        ports.push(assembly.add_port(node, &port.name, port.number, [0x02, a, b, c, d, e]));
+        let mac = switch_port_mac(described.dpid, port.number);
+        ports.push(assembly.add_port(node, &port.name, port.number, mac));
         queues.push(queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);

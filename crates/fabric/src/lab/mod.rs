@@ -5,6 +5,7 @@ mod assemble;
 mod error;
 mod model_apps;
 pub mod network;
+pub mod outside;
 pub mod requests;
 mod virtual_capture;
 mod virtual_control;

@@ -12,6 +12,7 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
+use super::outside::{Datapath, InterfaceSpec};
 use crate::host::ProcessingConfig;
 
 /// Longest interface name that the kernel takes, in bytes.
@@ -56,6 +57,8 @@ pub enum NodeSpec {
     Host(HostSpec),
     /// A switch.
     Switch(SwitchSpec),
+    /// An existing interface of the machine.
+    Interface(InterfaceSpec),
 }
 
 /// A real host: a network namespace.
@@ -142,6 +145,9 @@ pub struct SwitchSpec {
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
+    /// What moves its frames.
+    #[serde(default, skip_serializing_if = "Datapath::is_own")]
+    pub datapath: Datapath,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -404,6 +410,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => &host.name,
             Self::Switch(switch) => &switch.name,
+            Self::Interface(interface) => &interface.name,
         }
     }
 
@@ -413,6 +420,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.len(),
             Self::Switch(switch) => switch.ports.len(),
+            Self::Interface(interface) => interface.ports.len(),
         }
     }
 
@@ -422,6 +430,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
             Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
+            Self::Interface(interface) => interface.ports.get(port).map(|port| port.name.as_str()),
         }
     }
 }
@@ -471,7 +480,7 @@ impl NetworkSpec {
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match node {
             NodeSpec::Host(host) => Some(host.name.as_str()),
-            NodeSpec::Switch(_) => None,
+            NodeSpec::Switch(_) | NodeSpec::Interface(_) => None,
         })
     }
 
@@ -515,8 +524,10 @@ impl NetworkSpec {
             }
             match node {
                 NodeSpec::Host(host) => host.check()?,
+                NodeSpec::Interface(interface) => interface.check()?,
                 NodeSpec::Switch(switch) => {
                     switch.check()?;
+                    switch.check_datapath()?;
                     if let Some(other) = dpids.insert(switch.dpid, name) {
                         return Err(invalid(format!("switches {other:?} and {name:?} both have dpid {}", switch.dpid)));
                     }
@@ -656,7 +667,7 @@ fn check_node_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_interface_name(name: &str) -> Result<(), String> {
+pub(super) fn check_interface_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%';
     if name.is_empty()
         || name.len() > INTERFACE_NAME_BYTES
@@ -683,7 +694,7 @@ fn read_each<T: for<'de> Deserialize<'de>>(value: Option<&Value>, key: &str) -> 
     }
 }
 
-fn invalid(message: String) -> LabError {
+pub(super) fn invalid(message: String) -> LabError {
     LabError::new("InvalidNetwork", message, "")
 }
 

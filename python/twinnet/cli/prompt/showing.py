@@ -43,7 +43,10 @@ def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
     for name, node in lab.layout.nodes.items():
         if node["kind"] == "switch":
             ports = ", ".join(f"{port['number']}:{port['name']}" for port in node["ports"])
-            lines.append(f"{name}: switch dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+            kind = f"Open vSwitch ({node['datapath']})" if node.get("datapath", "own") != "own" else "switch"
+            lines.append(f"{name}: {kind} dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+        elif node["kind"] == "interface":
+            lines.append(f"{name}: interface {node['interface']} of the machine")
         else:
             kind = "router" if node.get("forwarding") else "host"
             ports = "; ".join(
