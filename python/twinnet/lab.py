@@ -25,6 +25,7 @@ from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, L
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
 from twinnet.ranges import moment_ps
+from twinnet.underlays import Underlays
 from twinnet.units import duration_ps, format_duration, size_bytes
 from twinnet.virtual_connection import VirtualConnection, no_programs
 
@@ -120,17 +121,24 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
-        self._process = LabProcess(self._name)
+        underlays = Underlays.of(spec["nodes"], spec["links"])
+        try:
+            self._process = LabProcess(self._name)
+        except BaseException:
+            underlays.close()
+            raise
         self._name, self._connection = self._process.name, self._process.connection
         try:
             started = dict(self._connection.request("start", network=spec, options=self._options))
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
+            underlays.attach_to(self._connection)
             if self._network.controller_program is not None:
                 self._controller = ControllerProgram(self._network.controller_program).start()
             self._dialling = Dialling(self._connection, spec["nodes"])
         except BaseException:
+            underlays.close()
             self._end_control()
             self._process.end(_STOP_PATIENCE_S)
             raise
@@ -319,6 +327,11 @@ class Lab:
     def ports(self) -> list[Mapping[str, Any]]:
         """Return the counters of every port, in the form of the lab protocol."""
         return list(self.connection.request("ports"))
+
+    def tunnels(self) -> list[Mapping[str, Any]]:
+        """Return how the tunnels to other speakers stand, in the form of the lab protocol: ``node``, ``remote``,
+        ``path_mtu``, ``inner_mtu``, ``counters`` and the packets ``refused``."""
+        return list(self.connection.request("tunnels"))
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""

@@ -13,7 +13,7 @@ from twinnet.tunnels import Tunnel
 if TYPE_CHECKING:
     from twinnet.network import Network
 
-__all__ = ["Host", "Link", "Node", "Port", "Router", "Switch"]
+__all__ = ["Host", "Link", "Node", "Port", "Router", "Switch", "TunnelEnd"]
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +51,8 @@ class Port:
         spec: dict[str, Any] = {"name": self.name, "queue": optional_spec(self.queue)}
         if self.number is not None:
             return spec | {"number": self.number}
+        if self.mac is None:
+            return spec
         return spec | {"mac": self.mac, "addresses": list(self.addresses)}
 
 
@@ -180,6 +182,29 @@ class Switch(Node):
             spec["listen"] = self.listen
         if self.protocols != PROTOCOLS:
             spec["protocols"] = list(self.protocols)
+        return spec
+
+
+@dataclass(eq=False)
+class TunnelEnd(Node):
+    """The end of a tunnel to another speaker; one link ends there.
+
+    Parameters
+    ----------
+    tunnel
+        What is spoken, and with whom.
+    """
+
+    tunnel: Tunnel | None = None
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        spec: dict[str, Any] = {"kind": "tunnel", "name": self.name, "ports": [port.to_spec() for port in self.ports]}
+        if self.tunnel is not None:
+            # Without an MTU of its own it goes by the underlay's, which is found when the lab starts.
+            encapsulation = self.tunnel.to_spec() | {"mtu": self.tunnel.mtu or 65_535}
+            spec |= {"tunnel": encapsulation, "remote": self.tunnel.remote, "local": self.tunnel.local}
+            spec["port"] = self.tunnel.port
         return spec
 
 

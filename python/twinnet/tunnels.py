@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address
 from typing import Any, Literal, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.units import size_bytes
 
-__all__ = ["Tunnel", "gre", "link_tunnel", "tunnel_from_mapping", "vxlan"]
+__all__ = ["Tunnel", "far_tunnel", "gre", "link_tunnel", "tunnel_from_mapping", "vxlan"]
 
 _UNDERLAY_MTUS = (68, 65_535)
 _LONGEST_PACKET = 65_535
 _HIGHEST_KEY = (1 << 32) - 1
 _HIGHEST_VNI = (1 << 24) - 1
 _VLAN_TAGS = 8
+_ETHERNET_MTU = 1500
+_VXLAN_PORT = 4789
+_COMMON = ("mtu", "fragment", "remote", "local")
+_SETTINGS = {"gre": ("key", "checksum", *_COMMON), "vxlan": ("vni", "port", *_COMMON)}
 
 
 @dataclass(frozen=True)
@@ -32,18 +37,33 @@ class Tunnel:
     identifier
         The GRE key or the VXLAN network identifier; ``None``: a GRE header without a key.
     mtu
-        The underlay's MTU in bytes: the longest IPv4 packet.
+        The underlay's MTU in bytes, the longest IPv4 packet; ``None``: 1500 for a link, what the underlay has for a
+        tunnel to another speaker.
     fragment
         Whether a longer packet is cut into fragments; otherwise it is dropped.
     checksum
         Whether the GRE header has a checksum.
+    remote
+        The other speaker's IPv4 address; ``None``: the tunnel of a link inside the network.
+    local
+        The address to speak from; ``None``: what the kernel chooses towards `remote`.
+    port
+        The UDP port of VXLAN, here and there.
     """
 
     kind: Literal["gre", "vxlan"]
     identifier: int | None
-    mtu: int = 1500
+    mtu: int | None = None
     fragment: bool = True
     checksum: bool = False
+    remote: str | None = None
+    local: str | None = None
+    port: int = _VXLAN_PORT
+
+    @property
+    def underlay_mtu(self) -> int:
+        """The underlay's MTU in bytes: 1500 where nothing is said."""
+        return self.mtu if self.mtu is not None else _ETHERNET_MTU
 
     @property
     def overhead(self) -> int:
@@ -68,11 +88,11 @@ class Tunnel:
         >>> gre(key=5).inner_mtu, vxlan(42).inner_mtu
         (1458, 1450)
         """
-        return self.mtu - self.overhead
+        return self.underlay_mtu - self.overhead
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
-        spec: dict[str, Any] = {"kind": self.kind, "mtu": self.mtu, "fragment": self.fragment}
+        spec: dict[str, Any] = {"kind": self.kind, "mtu": self.underlay_mtu, "fragment": self.fragment}
         if self.kind == "vxlan":
             return spec | {"vni": self.identifier}
         return spec | {"key": self.identifier, "checksum": self.checksum}
@@ -85,7 +105,7 @@ class Tunnel:
         if not self.fragment and self.inner_mtu < _UNDERLAY_MTUS[0]:
             least = _UNDERLAY_MTUS[0] + self.overhead
             raise BadValue(
-                f"{self}: an underlay's mtu of {self.mtu} has no room for a frame that may not be cut",
+                f"{self}: an underlay's mtu of {self.underlay_mtu} has no room for a frame that may not be cut",
                 f"give at least {least}, or fragment=True",
             )
 
@@ -95,19 +115,30 @@ class Tunnel:
         return "gre" if self.identifier is None else f"gre key {self.identifier}"
 
 
-def gre(key: int | None = None, mtu: int | str = 1500, fragment: bool = True, checksum: bool = False) -> Tunnel:
-    """A tunnel of Ethernet in GRE in IPv4.
+def gre(
+    key: int | None = None,
+    mtu: int | str | None = None,
+    fragment: bool = True,
+    checksum: bool = False,
+    remote: str | None = None,
+    local: str | None = None,
+) -> Tunnel:
+    """A tunnel of Ethernet in GRE in IPv4: of a link (:meth:`twinnet.Network.link`), or to another speaker
+    (:meth:`twinnet.Network.tunnel`).
 
     Parameters
     ----------
     key
         Tells several tunnels between the same two apart; ``None``: the header has no key.
     mtu
-        The underlay's MTU in bytes, or text with unit: the longest IPv4 packet.
+        The underlay's MTU in bytes, or text with unit: the longest IPv4 packet. For a link 1500 when nothing is said;
+        a tunnel to another speaker goes by what its underlay has.
     fragment
         Whether a packet that is longer is cut by IPv4; otherwise it is dropped and counted.
     checksum
         Whether the GRE header has a checksum.
+    remote, local
+        For a tunnel to another speaker: its IPv4 address, and the one to speak from.
 
     Examples
     --------
@@ -116,25 +147,53 @@ def gre(key: int | None = None, mtu: int | str = 1500, fragment: bool = True, ch
     """
     if key is not None:
         key = _whole(key, "key", _HIGHEST_KEY)
-    return Tunnel("gre", key, _underlay_mtu(mtu), _flag(fragment, "fragment"), _flag(checksum, "checksum"))
+    return Tunnel(
+        "gre",
+        key,
+        _underlay_mtu(mtu),
+        _flag(fragment, "fragment"),
+        _flag(checksum, "checksum"),
+        remote=_address(remote, "remote"),
+        local=_address(local, "local"),
+    )
 
 
-def vxlan(vni: int, mtu: int | str = 1500, fragment: bool = True) -> Tunnel:
-    """A tunnel of Ethernet in VXLAN in UDP in IPv4.
+def vxlan(
+    vni: int,
+    mtu: int | str | None = None,
+    fragment: bool = True,
+    remote: str | None = None,
+    local: str | None = None,
+    port: int = _VXLAN_PORT,
+) -> Tunnel:
+    """A tunnel of Ethernet in VXLAN in UDP in IPv4: of a link (:meth:`twinnet.Network.link`), or to another speaker
+    (:meth:`twinnet.Network.tunnel`).
 
     Parameters
     ----------
     vni
         The network identifier, 24 bits.
-    mtu, fragment
+    mtu, fragment, remote, local
         As for :func:`gre`.
+    port
+        For a tunnel to another speaker: the UDP port, here and there.
 
     Examples
     --------
     >>> vxlan(42, mtu="9000 B").inner_mtu
     8950
     """
-    return Tunnel("vxlan", _whole(vni, "vni", _HIGHEST_VNI), _underlay_mtu(mtu), _flag(fragment, "fragment"))
+    if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65_535:
+        raise BadValue(f"the port of the tunnel is {port!r}; allowed are whole numbers from 1 to 65535")
+    return Tunnel(
+        "vxlan",
+        _whole(vni, "vni", _HIGHEST_VNI),
+        _underlay_mtu(mtu),
+        _flag(fragment, "fragment"),
+        remote=_address(remote, "remote"),
+        local=_address(local, "local"),
+        port=port,
+    )
 
 
 def tunnel_from_mapping(value: object) -> Tunnel:
@@ -152,7 +211,7 @@ def tunnel_from_mapping(value: object) -> Tunnel:
     if kind not in makers:
         raise BadValue(f"the tunnel {kind!r} is not known", did_you_mean(str(kind), makers))
     given: dict[Any, Any] = dict(cast("Mapping[Any, Any]", settings)) if isinstance(settings, Mapping) else {}
-    known = ("vni", "mtu", "fragment") if kind == "vxlan" else ("key", "mtu", "fragment", "checksum")
+    known = _SETTINGS[str(kind)]
     if settings is not None and not isinstance(settings, Mapping):
         raise BadValue(f"the settings of the tunnel {kind} are {settings!r}", f"give any of {', '.join(known)}")
     for name in given:
@@ -168,7 +227,31 @@ def link_tunnel(value: Tunnel | Mapping[str, Any] | None, mtu: int) -> Tunnel | 
     if value is None:
         return None
     tunnel = value if isinstance(value, Tunnel) else tunnel_from_mapping(value)
+    if tunnel.remote is not None or tunnel.local is not None:
+        raise BadValue(
+            f"the tunnel of a link joins its two nodes, and {tunnel} has addresses of an underlay",
+            "leave remote and local out, or use net.tunnel(node, ...) for a tunnel to another speaker",
+        )
     tunnel.check_link_mtu(mtu)
+    return tunnel
+
+
+def far_tunnel(value: object, link_mtu: object = 1500) -> Tunnel:
+    """Return the tunnel to another speaker that `value` is, for a link with that MTU; raises `BadValue` when it cannot
+    be one."""
+    tunnel = value if isinstance(value, Tunnel) else tunnel_from_mapping(value)
+    if tunnel.remote is None:
+        raise BadValue(
+            f"{tunnel} does not say to whom it leads",
+            'give remote="192.0.2.2", or use net.link(a, b, tunnel=...) inside of one network',
+        )
+    if tunnel.fragment and tunnel.mtu is not None:
+        raise BadValue(
+            f"{tunnel}: where packets are cut is the underlay's affair, and its mtu cannot be given",
+            "leave mtu out, or give fragment=False to send only what is not longer",
+        )
+    if isinstance(link_mtu, int):
+        tunnel.check_link_mtu(link_mtu)
     return tunnel
 
 
@@ -178,12 +261,26 @@ def _whole(value: object, what: str, most: int) -> int:
     return value
 
 
-def _underlay_mtu(value: object) -> int:
+def _underlay_mtu(value: object) -> int | None:
+    if value is None:
+        return None
     given = size_bytes(value, "mtu") if isinstance(value, str) else value
     least, most = _UNDERLAY_MTUS
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
         raise BadValue(f"the underlay's mtu is {value!r}; allowed are {least} to {most} bytes")
     return given
+
+
+def _address(value: object, what: str) -> str | None:
+    if value is None:
+        return None
+    try:
+        address = IPv4Address(value) if isinstance(value, str) else None
+    except AddressValueError:
+        address = None
+    if address is None or address.is_multicast or address.is_unspecified:
+        raise BadValue(f"the {what} address of the tunnel is {value!r}", 'give an IPv4 address such as "192.0.2.2"')
+    return str(address)
 
 
 def _flag(value: object, what: str) -> bool:

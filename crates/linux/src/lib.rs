@@ -23,3 +23,4 @@ pub mod realtime;
 mod requests;
 pub mod scheduling;
 pub mod service;
+mod tunnels;

@@ -29,6 +29,7 @@ use crate::pacing::Pacing;
 use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
+use crate::tunnels::Tunnels;
 use twinnet_fabric::lab::network::NetworkSpec;
 use twinnet_fabric::lab::requests::schedule_described;
 use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
@@ -59,6 +60,7 @@ pub(crate) struct Hosts {
     pub(crate) behind: Duration,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) tunnels: Tunnels,
 }
 
 impl Hosts {
@@ -72,6 +74,12 @@ impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
         let late = self.fabric_time() - due;
         self.record.lateness.record(late.as_ns(), 1);
+        if self.tunnels.has(port) {
+            let (handed, full) = self.tunnels.send(port, frame);
+            self.record.handed_over += handed;
+            self.record.overload_drops += full;
+            return;
+        }
         if let Some(Some(device)) = self.devices.get(port.0 as usize) {
             match device.write(&frame) {
                 Ok(()) => self.record.handed_over += frame.frames(),
@@ -84,7 +92,7 @@ impl World for Hosts {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
-        let device = self.devices.get_mut(port.0 as usize)?.as_mut()?;
+        let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
         // An interface that a host deleted gives errors for ever: it is silent from then on.
         device.read(&mut self.pool).unwrap_or(None)
     }
@@ -299,6 +307,7 @@ impl FabricLoop {
                 behind: Duration::ZERO,
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
+                tunnels: Tunnels::default(),
             },
             apps: LoopApps::new(),
             controllers: Controllers::default(),
@@ -352,6 +361,17 @@ impl FabricLoop {
         }
     }
 
+    /// `tunnel.attach`: has the socket that came with the request watched from now on.
+    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+        if let Some(descriptor) = descriptor {
+            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
+                .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
+        }
+        self.mark_ready(port);
+        Ok(Value::Object(serde_json::Map::new()))
+    }
+
     fn mark_ready(&mut self, port: PortId) {
         if !self.ready.contains(&port) {
             self.ready.push(port);
@@ -374,6 +394,9 @@ impl FabricLoop {
             let mut ready = std::mem::take(&mut self.ready);
             ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
             self.ready = ready;
+            for port in self.hosts.tunnels.take_unfinished() {
+                self.mark_ready(port);
+            }
             // What was read may be due at once further on: it is not late for having come while the loop was reading.
             let now = self.network.fabric.now();
             return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;

@@ -34,6 +34,8 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             let wake = at.wake;
             return at.controllers.attach(&mut at.network, &body, request, wake);
         }
+        "tunnel.attach" => at.attach_tunnel(&body, &mut request),
+        "tunnels" => Ok(at.hosts.tunnels.state()),
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {

@@ -9,6 +9,7 @@ use twinnet_units::Time;
 
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
+use super::tunnel_end::{self, TunnelEndSpec};
 use crate::host::{ModelHost, StaticNeighbours};
 use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
@@ -56,6 +57,9 @@ pub struct Names {
 /// # Errors
 /// [`LabError`] that names the element and what is wrong with it.
 pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
+    if bodies == Bodies::Models {
+        tunnel_end::refuse_on_virtual_clock(&spec)?;
+    }
     let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
     let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
@@ -67,6 +71,7 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
                 let model = model.then(|| model_host(host, mtus, spec.seed, neighbours.as_ref())).transpose()?;
                 add_host(&mut assembly, host, model, &mut queues)?;
             }
+            NodeSpec::Tunnel(end) => add_tunnel_end(&mut assembly, end, &mut queues)?,
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
     }
@@ -165,6 +170,23 @@ fn add_host(
     for port in &host.ports {
         ports.push(assembly.add_port(node, &port.name, 0, port.mac.0));
         queues.push(queue(port.queue.as_ref(), &port.name)?);
+    }
+    assembly.names.ports_of_node.push(ports);
+    Ok(())
+}
+
+/// Adds the end of a tunnel: to the fabric it is a host, whose frames come from the underlay.
+fn add_tunnel_end(
+    assembly: &mut Assembly,
+    end: &TunnelEndSpec,
+    queues: &mut Vec<Option<QueueConfig>>,
+) -> Result<(), LabError> {
+    let node = assembly.fabric.add_host();
+    assembly.names.nodes.insert(end.name.clone(), node);
+    let mut ports = Vec::with_capacity(1);
+    for (name, queue) in end.queues()? {
+        ports.push(assembly.add_port(node, name, 0, [0; 6]));
+        queues.push(Some(queue));
     }
     assembly.names.ports_of_node.push(ports);
     Ok(())

@@ -6,6 +6,7 @@ mod error;
 mod model_apps;
 pub mod network;
 pub mod requests;
+pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_lab;
 

@@ -12,6 +12,7 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
+use super::tunnel_end::TunnelEndSpec;
 use crate::link::wire_bytes;
 use crate::tunnel::TunnelConfig;
 
@@ -57,6 +58,8 @@ pub enum NodeSpec {
     Host(HostSpec),
     /// A switch.
     Switch(SwitchSpec),
+    /// The end of a tunnel to another speaker.
+    Tunnel(TunnelEndSpec),
 }
 
 /// A real host: a network namespace.
@@ -415,6 +418,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => &host.name,
             Self::Switch(switch) => &switch.name,
+            Self::Tunnel(end) => &end.name,
         }
     }
 
@@ -424,6 +428,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.len(),
             Self::Switch(switch) => switch.ports.len(),
+            Self::Tunnel(end) => end.ports.len(),
         }
     }
 
@@ -433,6 +438,7 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
             Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
+            Self::Tunnel(end) => end.ports.get(port).map(|port| port.name.as_str()),
         }
     }
 }
@@ -482,7 +488,7 @@ impl NetworkSpec {
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match node {
             NodeSpec::Host(host) => Some(host.name.as_str()),
-            NodeSpec::Switch(_) => None,
+            NodeSpec::Switch(_) | NodeSpec::Tunnel(_) => None,
         })
     }
 
@@ -526,6 +532,7 @@ impl NetworkSpec {
             }
             match node {
                 NodeSpec::Host(host) => host.check()?,
+                NodeSpec::Tunnel(end) => end.check()?,
                 NodeSpec::Switch(switch) => {
                     switch.check()?;
                     if let Some(other) = dpids.insert(switch.dpid, name) {
