@@ -6,10 +6,12 @@ import re
 import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import twinnet as tn
+from open_vswitch_peer import OpenVSwitchPeer
 from test_lab_end_to_end import can_run_labs
 from underlay_pair import ADDRESSES, CannotMake, UnderlayPair
 
@@ -114,15 +116,42 @@ def test_what_may_not_be_cut_fits_or_is_refused_before_anything_is_built(pair: U
 
 @wall_clock
 def test_the_kernels_vxlan_device_is_spoken_with(pair: UnderlayPair) -> None:
-    made = pair.run(1, *"ip link add vx0 type vxlan id 42 local 192.0.2.2 remote 192.0.2.1 dstport 4789".split())
+    made = pair.run(1, "ip link add vx0 type vxlan id 42 local 192.0.2.2 remote 192.0.2.1 dstport 4789")
     if made.returncode != 0:
         pytest.skip(f"this kernel has no vxlan device: {made.stderr.strip()}")
-    pair.run(1, *"ip addr add 10.0.0.2/24 dev vx0".split())
-    pair.run(1, *"ip link set vx0 up".split())
+    pair.run(1, "ip addr add 10.0.0.2/24 dev vx0")
+    pair.run(1, "ip link set vx0 up")
     one = pair.lab(0, address="10.0.0.1/24", tunnels=[tunnel("vxlan", THERE)])
     assert one.refusal is None
     assert received(one.run("ping -c 5 -i 0.05 -s 1400 -W 2 10.0.0.2")) == 5
-    assert received(pair.run(1, *"ping -c 3 -i 0.05 -s 1422 -W 2 10.0.0.1".split()).stdout) == 3
+    assert received(pair.run(1, "ping -c 3 -i 0.05 -s 1422 -W 2 10.0.0.1").stdout) == 3
+
+
+@wall_clock
+def test_the_kernels_gretap_device_is_spoken_with(pair: UnderlayPair) -> None:
+    made = pair.run(1, "ip link add gt0 type gretap key 42 local 192.0.2.2 remote 192.0.2.1")
+    if made.returncode != 0:
+        pytest.skip(f"this kernel has no gretap device: {made.stderr.strip()}")
+    pair.run(1, "ip addr add 10.0.0.2/24 dev gt0")
+    pair.run(1, "ip link set gt0 up")
+    one = pair.lab(0, address="10.0.0.1/24", tunnels=[tunnel("gre", THERE, checksum=True)])
+    assert one.refusal is None
+    assert received(one.run("ping -c 5 -i 0.05 -s 1400 -W 2 10.0.0.2")) == 5
+    assert received(pair.run(1, "ping -c 3 -i 0.05 -s 1422 -W 2 10.0.0.1").stdout) == 3
+
+
+@wall_clock
+@pytest.mark.parametrize("kind", ["gre", "vxlan"])
+def test_open_vswitch_is_spoken_with(pair: UnderlayPair, kind: str, tmp_path: Path) -> None:
+    try:
+        peer = OpenVSwitchPeer(pair, 1, tmp_path)
+    except CannotMake as error:
+        pytest.skip(str(error))
+    with peer:
+        peer.tunnel(kind, THERE, HERE, 42, "10.0.0.2/24")
+        one = pair.lab(0, address="10.0.0.1/24", mtu=1400, tunnels=[tunnel(kind, THERE, fragment=False)])
+        assert one.refusal is None
+        assert received(one.run("ping -c 5 -i 0.1 -s 1300 -W 2 10.0.0.2")) >= 4, one.ask()
 
 
 def test_the_virtual_clock_refuses_a_tunnel_to_another_speaker() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -66,14 +68,23 @@ class UnderlayPair:
         if done.returncode != 0:
             raise CannotMake(f"ip {' '.join(words)}: {done.stderr}")
 
-    def run(self, side: int, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run `command` on machine `side` (0 or 1)."""
-        return subprocess.run([*self._enter(side), *command], capture_output=True, text=True, timeout=60, check=False)
+    def run(self, side: int, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `command` (words, or one text) on machine `side` (0 or 1)."""
+        words = shlex.split(command[0]) if len(command) == 1 else command
+        return subprocess.run(
+            [*self._enter(side), *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=os.environ | environment,
+        )
 
-    def start(self, side: int, *command: str) -> subprocess.Popen[str]:
+    def start(self, side: int, *command: str, **environment: str) -> subprocess.Popen[str]:
         """Start `command` on machine `side`; whoever starts it ends it."""
         return subprocess.Popen(
             [*self._enter(side), *command],
+            env=os.environ | environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

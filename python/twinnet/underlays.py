@@ -17,6 +17,7 @@ __all__ = ["Underlays"]
 
 _GRE = 47
 _IP_MTU = 14
+_SO_NO_CHECK = 11
 _IP_MTU_DISCOVER = 10
 _NEVER_CUT, _CUT = 2, 0
 _BUFFER_BYTES = 4 << 20
@@ -118,6 +119,8 @@ def _way(name: str, remote: str, local: str | None) -> tuple[str, int]:
 
 def _vxlan_socket(name: str, local: str, port: int) -> socket.socket:
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # "UDP Checksum: It SHOULD be transmitted as zero" (RFC 7348 5).
+    made.setsockopt(socket.SOL_SOCKET, _SO_NO_CHECK, 1)
     try:
         made.bind((local, port))
     except OSError as error:
