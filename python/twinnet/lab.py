@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
+from twinnet.capture_plan import CapturePlan
 from twinnet.control import ControllerProgram, Dialling
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
@@ -26,7 +27,7 @@ from twinnet.lab_process import LabProcess
 from twinnet.network import Network
 from twinnet.ranges import moment_ps
 from twinnet.underlays import Underlays
-from twinnet.units import duration_ps, format_duration, size_bytes
+from twinnet.units import duration_ps, format_duration
 from twinnet.virtual_connection import VirtualConnection, no_programs
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
@@ -402,7 +403,15 @@ class Lab:
         place = {number: index for index, number in enumerate(apps)}
         return sorted(found, key=lambda report: place[report.app])
 
-    def capture(self, interface: str, path: str, limit: str | None = None, snap: str | None = None) -> Capture:
+    def capture(
+        self,
+        interface: str,
+        path: str,
+        limit: str | None = None,
+        snap: str | None = None,
+        ring: tuple[int, str] | None = None,
+        direction: Literal["both", "in", "out"] = "both",
+    ) -> Capture:
         """Write the frames of `interface` to the pcapng file `path` until the capture is stopped.
 
         Parameters
@@ -415,24 +424,22 @@ class Lab:
             The most data that is written, with unit.
         snap
             How much of each frame is kept, with unit.
+        ring
+            How many files are kept, and when one is full: ``(10, "50 MB")`` or ``(24, "1 h")``. The files are called
+            like `path` with a number before the dot, and sort by time; a new one takes the place of the oldest.
+        direction
+            What the port's node receives (``in``), what it sends (``out``), or both.
         """
         self.layout.port(interface)
-        limit_bytes = size_bytes(limit, "limit") if limit is not None else None
-        snap_bytes = size_bytes(snap, "snap") if snap is not None else None
-        settings: dict[str, Any] = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
+        asked = CapturePlan(path, limit, snap, ring, direction)
+        place = asked.open()
         try:
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadValue(f"the capture file {path!r} cannot be written: {error.strerror}") from None
-        try:
-            if self.clock == "virtual":
-                answer = self.connection.request("capture.start", path=str(Path(path).resolve()), **settings)
-            else:
-                answer = self.connection.request("capture.start", [file], **settings)
+            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            descriptors = () if self.clock == "virtual" else (place,)
+            answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
-            os.close(file)
-        number = answer["capture"]
-        return Capture(self, int(number), path)
+            os.close(place)
+        return Capture(self, int(answer["capture"]), path)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> int:
         """Begin to count what `interfaces` transmit in each `interval`; return the sampler's number for

@@ -423,21 +423,27 @@ UnderlayMtu = Annotated[
 ]
 
 
-class GreModel(_Strict):
+class _FarModel(_Strict):
+    remote: str | None = None
+    local: str | None = None
+
+
+class GreModel(_FarModel):
     """Ethernet in GRE."""
 
     key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
-    mtu: UnderlayMtu = 1500
+    mtu: UnderlayMtu | None = None
     fragment: Annotated[bool, Field(strict=True)] = True
     checksum: Annotated[bool, Field(strict=True)] = False
 
 
-class VxlanModel(_Strict):
+class VxlanModel(_FarModel):
     """Ethernet in VXLAN."""
 
     vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
-    mtu: UnderlayMtu = 1500
+    mtu: UnderlayMtu | None = None
     fragment: Annotated[bool, Field(strict=True)] = True
+    port: Annotated[int, Field(ge=1, le=65_535, strict=True)] = 4789
 
 
 class TunnelModel(_Strict):
@@ -471,6 +477,15 @@ class LinkModel(DirectionModel, _Built):
     parallel: Annotated[bool, Field(strict=True)] = False
 
 
+class FarTunnelModel(DirectionModel):
+    """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
+
+    at: Annotated[str, Field(description="A switch or host.")]
+    through: TunnelModel
+    name: NodeName | None = None
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
+
+
 class ChangeModel(_Strict):
     """A change of a link after the start."""
 
@@ -502,6 +517,7 @@ class NetworkModel(_Strict):
     switches: dict[NodeName, SwitchModel | None] = {}
     controller: ControllerModel | None = None
     links: list[LinkModel] = []
+    tunnels: list[FarTunnelModel] = []
     schedule: list[ChangeModel] = []
 
     @model_validator(mode="after")

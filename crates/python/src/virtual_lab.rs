@@ -1,13 +1,13 @@
 //! The lab on the virtual clock.
 
-use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_linux::capture::Paths;
 
 use crate::lab::core_error;
 
@@ -25,8 +25,7 @@ impl VirtualLab {
     fn new(py: Python<'_>, network: &str) -> PyResult<Self> {
         py.detach(|| {
             let spec = NetworkSpec::from_text(network).map_err(core_error)?;
-            let open = |path: &str| Ok(Box::new(std::fs::File::create(path)?) as Box<dyn Write + Send>);
-            let lab = twinnet_fabric::lab::VirtualLab::new(spec, Box::new(open)).map_err(core_error)?;
+            let lab = twinnet_fabric::lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
             Ok(Self(Mutex::new(lab)))
         })
     }

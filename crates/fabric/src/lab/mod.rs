@@ -2,6 +2,7 @@
 
 mod app_requests;
 mod assemble;
+pub mod capture;
 mod error;
 mod model_apps;
 pub mod network;
@@ -14,4 +15,4 @@ pub use app_requests::{app_number, app_numbers, optional_number, reported_apps, 
 pub use assemble::{assemble, queue, Bodies, Names, RunningNetwork};
 pub use error::LabError;
 pub use model_apps::ModelApps;
-pub use virtual_lab::{OpenFile, VirtualLab};
+pub use virtual_lab::VirtualLab;
