@@ -13,6 +13,7 @@ use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
 use super::tunnel_end::TunnelEndSpec;
+use crate::host::ProcessingConfig;
 use crate::link::wire_bytes;
 use crate::tunnel::TunnelConfig;
 
@@ -83,6 +84,9 @@ pub struct HostSpec {
     /// Kernel parameters below `net.`, by their dotted name.
     #[serde(default)]
     pub sysctls: BTreeMap<String, Value>,
+    /// How long a model takes for each frame that arrives; `None`: no time. A real host takes its own.
+    #[serde(default)]
+    pub processing: Option<ProcessingConfig>,
 }
 
 /// An interface of a host.
