@@ -9,4 +9,4 @@ mod writer;
 
 pub use recorder::{Batch, Recorder};
 pub use settings::{CaptureSettings, Ring};
-pub use writer::{CaptureFile, CaptureStore, CaptureWriter};
+pub use writer::{CaptureFile, CaptureStore, CaptureWriter, NoFiles};

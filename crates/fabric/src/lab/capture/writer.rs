@@ -32,6 +32,19 @@ pub trait CaptureStore: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
 }
 
+/// Has no files: for a lab that captures nothing.
+pub struct NoFiles;
+
+impl CaptureStore for NoFiles {
+    fn open(&self, _name: &str) -> io::Result<Box<dyn CaptureFile>> {
+        Err(io::Error::other("this lab has no place for captures"))
+    }
+
+    fn remove(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes what a recorder has gathered. A disk that is full costs the frames that do not fit: they are counted, the file ends with a whole
 /// block, and what comes later is tried again.
 pub struct CaptureWriter {
