@@ -28,6 +28,7 @@ PARTS = (
     "simulation",
     "scale",
     "analysis",
+    "captures",
     "control",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")

@@ -89,7 +89,7 @@ def doctor() -> str:
     """
 
 def analyze_capture(
-    path: str | PathLike[str],
+    paths: Sequence[str | PathLike[str]],
     *,
     rtp_ports: Sequence[int],
     find_rtp: bool,
@@ -98,7 +98,7 @@ def analyze_capture(
     every_packet: bool,
     most_conversations: int,
 ) -> dict[str, Any]:
-    """Read a capture, without the interpreter's lock.
+    """Read captures that follow each other in time as one, without the interpreter's lock.
 
     Returns
     -------

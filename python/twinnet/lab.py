@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
+from twinnet.capture_plan import CapturePlan
 from twinnet.control.controller import Controller
 from twinnet.control.lab_controllers import LabControllers
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
@@ -29,7 +30,8 @@ from twinnet.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
-from twinnet.units import duration_ps, format_duration, size_bytes
+from twinnet.underlays import Underlays
+from twinnet.units import duration_ps, format_duration
 from twinnet.virtual_connection import VirtualConnection, no_programs
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
@@ -127,13 +129,14 @@ class Lab:
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
         self._open_vswitch = Instance(spec["nodes"])
-        interfaces = RealInterfaces.of(spec["nodes"])
         self._controllers = controllers
-        try:
+        with contextlib.ExitStack() as opened:
+            interfaces = RealInterfaces.of(spec["nodes"])
+            opened.callback(interfaces.close)
+            underlays = Underlays.of(spec["nodes"], spec["links"])
+            opened.callback(underlays.close)
             self._process = LabProcess(self._name)
-        except BaseException:
-            interfaces.close()
-            raise
+            opened.pop_all()
         self._name, self._connection = self._process.name, self._process.connection
         try:
             interfaces.offer_to(self._connection)
@@ -141,9 +144,11 @@ class Lab:
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
+            underlays.attach_to(self._connection)
             self._controllers.start(self._connection, spec)
             self._open_vswitch.start(self._connection)
         except BaseException:
+            underlays.close()
             self._controllers.end()
             self._open_vswitch.end()
             self._process.end(_STOP_PATIENCE_S)
@@ -384,6 +389,11 @@ class Lab:
         ``state`` (``up``, ``down``, ``gone``)."""
         return list(self.connection.request("interfaces"))
 
+    def tunnels(self) -> list[Mapping[str, Any]]:
+        """Return how the tunnels to other speakers stand, in the form of the lab protocol: ``node``, ``remote``,
+        ``path_mtu``, ``inner_mtu``, ``counters`` and the packets ``refused``."""
+        return list(self.connection.request("tunnels"))
+
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""
         return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
@@ -453,7 +463,15 @@ class Lab:
         place = {number: index for index, number in enumerate(apps)}
         return sorted(found, key=lambda report: place[report.app])
 
-    def capture(self, interface: str, path: str, limit: str | None = None, snap: str | None = None) -> Capture:
+    def capture(
+        self,
+        interface: str,
+        path: str,
+        limit: str | None = None,
+        snap: str | None = None,
+        ring: tuple[int, str] | None = None,
+        direction: Literal["both", "in", "out"] = "both",
+    ) -> Capture:
         """Write the frames of `interface` to the pcapng file `path` until the capture is stopped.
 
         Parameters
@@ -466,24 +484,22 @@ class Lab:
             The most data that is written, with unit.
         snap
             How much of each frame is kept, with unit.
+        ring
+            How many files are kept, and when one is full: ``(10, "50 MB")`` or ``(24, "1 h")``. The files are called
+            like `path` with a number before the dot, and sort by time; a new one takes the place of the oldest.
+        direction
+            What the port's node receives (``in``), what it sends (``out``), or both.
         """
         self.layout.port(interface)
-        limit_bytes = size_bytes(limit, "limit") if limit is not None else None
-        snap_bytes = size_bytes(snap, "snap") if snap is not None else None
-        settings: dict[str, Any] = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
+        asked = CapturePlan(path, limit, snap, ring, direction)
+        place = asked.open()
         try:
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadValue(f"the capture file {path!r} cannot be written: {error.strerror}") from None
-        try:
-            if self.clock == "virtual":
-                answer = self.connection.request("capture.start", path=str(Path(path).resolve()), **settings)
-            else:
-                answer = self.connection.request("capture.start", [file], **settings)
+            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            descriptors = () if self.clock == "virtual" else (place,)
+            answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
-            os.close(file)
-        number = answer["capture"]
-        return Capture(self, int(number), path)
+            os.close(place)
+        return Capture(self, int(answer["capture"]), path)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> int:
         """Begin to count what `interfaces` transmit in each `interval`; return the sampler's number for

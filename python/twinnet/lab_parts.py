@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
@@ -346,12 +347,18 @@ class Capture:
         self.stopped = False
         self.frames = 0
         self.dropped = 0
+        self.failure: str | None = None
+        self.files: list[str] = []
 
     def stop(self) -> Capture:
-        """End the capture; afterwards `frames` and `dropped` (frames that the file could not take) are known."""
+        """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
+        file could not be written) and `files` (those that are there, the oldest first) are known."""
         if not self.stopped:
             result = self._lab.connection.request("capture.stop", capture=self.number)
             self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
+            self.failure = result["failure"]
+            folder = Path(self.path).parent
+            self.files = [str(folder / Path(name).name) for name in result["files"] if name] or [self.path]
         return self
 
     def __enter__(self) -> Capture:

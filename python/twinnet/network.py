@@ -25,9 +25,10 @@ from twinnet.errors import (
     did_you_mean,
 )
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
-from twinnet.nodes import Host, Interface, Link, Node, Port, Router, Switch
+from twinnet.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
+from twinnet.tunnels import Tunnel, far_tunnel, link_tunnel
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
@@ -340,6 +341,7 @@ class Network:
         framing: str = "ethernet",
         mtu: int = 1500,
         up: bool = True,
+        tunnel: Tunnel | Mapping[str, Any] | None = None,
         queue: Queue | None = None,
         queue_a: Queue | None = None,
         queue_b: Queue | None = None,
@@ -375,6 +377,9 @@ class Network:
             The largest packet, 68 to 65535 bytes.
         up
             Whether it carries frames when the lab starts.
+        tunnel
+            What carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
+            framing, the queue and the impairments are then the underlay's.
         queue, queue_a, queue_b
             What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
         a_to_b, b_to_a
@@ -398,6 +403,7 @@ class Network:
         if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
             raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
         _flag(up, "up")
+        carried_by = link_tunnel(tunnel, mtu)
         for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
             if given is not None and not isinstance(given, Queue):
                 raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
@@ -425,10 +431,54 @@ class Network:
             node.ports.append(port)
             if isinstance(node, Switch) and port.number is not None:
                 node.port_numbers.add(port.number)
-        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by)
         self._links.append(link)
         self._pairs.setdefault(pair, link)
         return link
+
+    def tunnel(
+        self, node: Node | str, tunnel: Tunnel | Mapping[str, Any], name: str | None = None, **settings: Any
+    ) -> Link:
+        """Have another speaker of GRE or VXLAN at the far end of a new port of `node`: another lab, a Linux machine,
+        a switch. On the wall clock only.
+
+        Parameters
+        ----------
+        node
+            A switch or host, or its name.
+        tunnel
+            :func:`twinnet.gre` or :func:`twinnet.vxlan` with a `remote`.
+        name
+            The name of the tunnel's end; ``tun1``, ``tun2``, ... when nothing is said.
+        settings
+            Of the link between `node` and the tunnel's end, as :meth:`link` takes them: what is done to frames before
+            they enter the tunnel and after they left it.
+
+        Returns
+        -------
+        The link, from `node` to the tunnel's end.
+        """
+        spoken = far_tunnel(tunnel, settings.get("mtu", 1500))
+        at = self.node(node)
+        ends = [one for one in self._nodes.values() if isinstance(one, TunnelEnd)]
+        chosen = (
+            name
+            if name is not None
+            else next(f"tun{n}" for n in range(1, len(self._nodes) + 2) if f"tun{n}" not in self)
+        )
+        self._free_name(chosen)
+        for end in ends:
+            if end.tunnel is not None and _same_tunnel(end.tunnel, spoken):
+                raise DuplicateName(
+                    f"{end.name} is a {spoken} to {spoken.remote} already", "give each tunnel its own key or vni"
+                )
+        end = TunnelEnd(self, chosen, tunnel=spoken)
+        self._nodes[chosen] = end
+        try:
+            return self.link(at, end, **settings)
+        except BaseException:
+            del self._nodes[chosen]
+            raise
 
     def find_link(self, a: Node | str, b: Node | str) -> Link:
         """Return the (first) link between two nodes; raises `BadTopology` when there is none."""
@@ -539,6 +589,12 @@ class Network:
             if node.ports:
                 raise BadTopology(f"{node.name} has a link already", "one link can end at an interface")
             return Port(node.name, 0, node.interface, queue=queue)
+        if isinstance(node, TunnelEnd):
+            if address is not None:
+                raise BadTopology(f"{node.name} is the end of a tunnel", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at a tunnel")
+            return Port(node.name, 0, addressing.checked_interface(node.name, 0), queue=queue)
         if not isinstance(node, Host):
             raise BadTopology(f"{node.name} cannot be linked")
         index = len(node.ports)
@@ -638,6 +694,10 @@ def _switch_port_number(switch: Switch, number: int | None, end: str) -> int:
     if number in taken:
         raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
     return number
+
+
+def _same_tunnel(one: Tunnel, other: Tunnel) -> bool:
+    return (one.kind, one.identifier, one.remote, one.port) == (other.kind, other.identifier, other.remote, other.port)
 
 
 def _checked_seed(seed: object) -> int:

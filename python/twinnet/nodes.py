@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.qos.queue import Queue, optional_spec
+from twinnet.tunnels import Tunnel
 
 if TYPE_CHECKING:
     from twinnet.network import Network
 
-__all__ = ["Host", "Interface", "Link", "Node", "Port", "Router", "Switch"]
+__all__ = ["Host", "Interface", "Link", "Node", "Port", "Router", "Switch", "TunnelEnd"]
 
 
 @dataclass(eq=False, slots=True)
@@ -223,6 +224,29 @@ class Interface(Node):
         return {"kind": "interface", "name": self.name, "interface": self.interface, "ports": ports}
 
 
+@dataclass(eq=False)
+class TunnelEnd(Node):
+    """The end of a tunnel to another speaker; one link ends there.
+
+    Parameters
+    ----------
+    tunnel
+        What is spoken, and with whom.
+    """
+
+    tunnel: Tunnel | None = None
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        spec: dict[str, Any] = {"kind": "tunnel", "name": self.name, "ports": [port.to_spec() for port in self.ports]}
+        if self.tunnel is not None:
+            # Without an MTU of its own it goes by the underlay's, which is found when the lab starts.
+            encapsulation = self.tunnel.to_spec() | {"mtu": self.tunnel.mtu or 65_535}
+            spec |= {"tunnel": encapsulation, "remote": self.tunnel.remote, "local": self.tunnel.local}
+            spec["port"] = self.tunnel.port
+        return spec
+
+
 @dataclass(eq=False, slots=True)
 class Link:
     """Two ports joined; each direction has settings of its own.
@@ -239,6 +263,8 @@ class Link:
         Whether it carries frames when the lab starts.
     ab, ba
         The settings of each direction in the form of the lab protocol.
+    tunnel
+        What carries the frames over an underlay.
     """
 
     index: int
@@ -248,8 +274,10 @@ class Link:
     up: bool
     ab: dict[str, Any]
     ba: dict[str, Any]
+    tunnel: Tunnel | None = None
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         ends = {name: {"node": port.node, "port": port.index} for name, port in (("a", self.a), ("b", self.b))}
-        return ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        spec = ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        return spec if self.tunnel is None else spec | {"tunnel": self.tunnel.to_spec()}

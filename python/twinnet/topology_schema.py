@@ -25,6 +25,7 @@ from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.tunnels import tunnel_from_mapping
 from twinnet.units import duration_ps
 
 __all__ = [
@@ -465,12 +466,54 @@ class DirectionModel(_Strict):
     framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
 
 
+UnderlayMtu = Annotated[
+    int | str,
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 68, "maximum": 65_535}, {"type": "string"}]}),
+]
+
+
+class _FarModel(_Strict):
+    remote: str | None = None
+    local: str | None = None
+
+
+class GreModel(_FarModel):
+    """Ethernet in GRE."""
+
+    key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    checksum: Annotated[bool, Field(strict=True)] = False
+
+
+class VxlanModel(_FarModel):
+    """Ethernet in VXLAN."""
+
+    vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    port: Annotated[int, Field(ge=1, le=65_535, strict=True)] = 4789
+
+
+class TunnelModel(_Strict):
+    """What carries a link's frames over an underlay: one of the kinds."""
+
+    gre: GreModel | None = None
+    vxlan: VxlanModel | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Any:
+        tunnel_from_mapping(self.model_dump(exclude_unset=True))
+        return self
+
+
 class LinkModel(DirectionModel, _Built):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
     mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
     up: Annotated[bool, Field(strict=True)] = True
+    tunnel: TunnelModel | None = None
     queue: QueueModel | None = None
     queue_a: QueueModel | None = None
     queue_b: QueueModel | None = None
@@ -481,6 +524,15 @@ class LinkModel(DirectionModel, _Built):
     address_a: str | list[str] | None = None
     address_b: str | list[str] | None = None
     parallel: Annotated[bool, Field(strict=True)] = False
+
+
+class FarTunnelModel(DirectionModel):
+    """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
+
+    at: Annotated[str, Field(description="A switch or host.")]
+    through: TunnelModel
+    name: NodeName | None = None
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
 
 
 class ChangeModel(_Strict):
@@ -515,6 +567,7 @@ class NetworkModel(_Strict):
     interfaces: dict[NodeName, InterfaceModel | None] = {}
     controller: ControllerModel | None = None
     links: list[LinkModel] = []
+    tunnels: list[FarTunnelModel] = []
     schedule: list[ChangeModel] = []
 
     @model_validator(mode="after")

@@ -25,4 +25,5 @@ pub mod realtime;
 mod requests;
 pub mod scheduling;
 pub mod service;
+mod tunnels;
 mod vlan_tag;

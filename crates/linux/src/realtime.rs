@@ -30,6 +30,7 @@ use crate::real_interface::{RealInterface, State};
 use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
+use crate::tunnels::Tunnels;
 use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
 use twinnet_fabric::lab::requests::schedule_described;
 use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
@@ -66,6 +67,7 @@ pub(crate) struct Hosts {
     pub(crate) behind: Duration,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) tunnels: Tunnels,
 }
 
 impl Hosts {
@@ -79,6 +81,12 @@ impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
         let late = self.fabric_time() - due;
         self.record.lateness.record(late.as_ns(), 1);
+        if self.tunnels.has(port) {
+            let (handed, full) = self.tunnels.send(port, frame);
+            self.record.handed_over += handed;
+            self.record.overload_drops += full;
+            return;
+        }
         if let Some(Some(device)) = self.devices.get(port.0 as usize) {
             match device.write(&frame) {
                 Ok(()) => self.record.handed_over += frame.frames(),
@@ -91,7 +99,7 @@ impl World for Hosts {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
-        let device = self.devices.get_mut(port.0 as usize)?.as_mut()?;
+        let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
         // An interface that a host deleted gives errors for ever: it is silent from then on.
         device.read(&mut self.pool).unwrap_or(None)
     }
@@ -120,7 +128,7 @@ impl World for Hosts {
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
         let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
         let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
-        let bucket = TokenBucket::of(config.rate_bps, config.framing, held.mtu);
+        let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
         routing.hold_back(held.index, "the interface", bucket);
         routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
         // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
@@ -322,6 +330,7 @@ impl FabricLoop {
                 behind: Duration::ZERO,
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
+                tunnels: Tunnels::default(),
             },
             apps: LoopApps::new(),
             controllers: Controllers::default(),
@@ -380,6 +389,17 @@ impl FabricLoop {
         }
     }
 
+    /// `tunnel.attach`: has the socket that came with the request watched from now on.
+    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+        if let Some(descriptor) = descriptor {
+            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
+                .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
+        }
+        self.mark_ready(port);
+        Ok(Value::Object(serde_json::Map::new()))
+    }
+
     fn mark_ready(&mut self, port: PortId) {
         if !self.ready.contains(&port) {
             self.ready.push(port);
@@ -425,6 +445,9 @@ impl FabricLoop {
             let mut ready = std::mem::take(&mut self.ready);
             ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
             self.ready = ready;
+            for port in self.hosts.tunnels.take_unfinished() {
+                self.mark_ready(port);
+            }
             // What was read may be due at once further on: it is not late for having come while the loop was reading.
             let now = self.network.fabric.now();
             return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;

@@ -11,11 +11,12 @@ use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
 use super::outside;
 use super::requests::not_a_switch;
+use super::tunnel_end::{self, TunnelEndSpec};
 use crate::host::{ModelHost, StaticNeighbours};
 use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
 use crate::switch::{FailMode, Switch, SwitchConfig};
-use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
+use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
 
 /// A network in motion: the fabric, the names of what is in it, and what it was described as.
 pub struct RunningNetwork {
@@ -82,6 +83,7 @@ pub struct Names {
 pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
     if bodies == Bodies::Models {
         outside::refuse_on_virtual_clock(&spec)?;
+        tunnel_end::refuse_on_virtual_clock(&spec)?;
     }
     let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
     let mtus = mtus(&spec);
@@ -100,6 +102,7 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
             NodeSpec::Interface(interface) => {
                 add_outside(&mut assembly, &interface.name, outside::interface_ports(interface)?, &mut queues);
             }
+            NodeSpec::Tunnel(end) => add_tunnel_end(&mut assembly, end, &mut queues)?,
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
     }
@@ -114,8 +117,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
             return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
         };
         let ends = |port: PortId| assembly.names.port_names[port.0 as usize].as_str();
-        let forth = direction(&link.ab, ends(a))?;
-        let back = direction(&link.ba, ends(b))?;
+        let forth = direction(&link.ab, link.tunnel, ends(a))?;
+        let back = direction(&link.ba, link.tunnel, ends(b))?;
         let (a_queue, b_queue) = (queues[a.0 as usize].as_ref(), queues[b.0 as usize].as_ref());
         assembly
             .fabric
@@ -142,7 +145,7 @@ fn mtus(spec: &NetworkSpec) -> Vec<Vec<u32>> {
         for end in [&link.a, &link.b] {
             let port = index.get(end.node.as_str()).and_then(|node| mtus[*node].get_mut(end.port));
             if let Some(mtu) = port {
-                *mtu = link.mtu;
+                *mtu = link.host_mtu();
             }
         }
     }
@@ -226,6 +229,23 @@ pub(super) fn switch_port_mac(dpid: u64, number: u32) -> [u8; 6] {
     [0x02, a, b, c, d, e]
 }
 
+/// Adds the end of a tunnel: to the fabric it is a host, whose frames come from the underlay.
+fn add_tunnel_end(
+    assembly: &mut Assembly,
+    end: &TunnelEndSpec,
+    queues: &mut Vec<Option<QueueConfig>>,
+) -> Result<(), LabError> {
+    let node = assembly.fabric.add_host();
+    assembly.names.nodes.insert(end.name.clone(), node);
+    let mut ports = Vec::with_capacity(1);
+    for (name, queue) in end.queues()? {
+        ports.push(assembly.add_port(node, name, 0, [0; 6]));
+        queues.push(Some(queue));
+    }
+    assembly.names.ports_of_node.push(ports);
+    Ok(())
+}
+
 fn add_switch(
     assembly: &mut Assembly,
     described: &SwitchSpec,
@@ -289,7 +309,7 @@ pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, L
 }
 
 /// Reads what a link does in the direction that `name` sends into.
-fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, LabError> {
+fn direction(described: &DirectionSpec, tunnel: Option<TunnelConfig>, name: &str) -> Result<DirectionConfig, LabError> {
     if described.jitter.is_none() && described.loss.is_none() {
         // Nearly every link of a large network: nothing of it is still to be read.
         let impair = ImpairConfig {
@@ -300,10 +320,11 @@ fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, L
             corrupt: described.corrupt,
         };
         let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
-        return Ok(DirectionConfig { rate_bps, framing, delay_ps, impair });
+        return Ok(DirectionConfig { rate_bps, framing, delay_ps, tunnel, impair });
     }
     let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
-    serde_json::from_value(value).map_err(|error| bad_direction(name, &error))
+    let config: DirectionConfig = serde_json::from_value(value).map_err(|error| bad_direction(name, &error))?;
+    Ok(DirectionConfig { tunnel, ..config })
 }
 
 fn bad_direction(name: &str, error: &serde_json::Error) -> LabError {

@@ -13,7 +13,10 @@ use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
 use super::outside::{Datapath, InterfaceSpec};
+use super::tunnel_end::TunnelEndSpec;
 use crate::host::ProcessingConfig;
+use crate::link::wire_bytes;
+use crate::tunnel::TunnelConfig;
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -59,6 +62,8 @@ pub enum NodeSpec {
     Switch(SwitchSpec),
     /// An existing interface of the machine.
     Interface(InterfaceSpec),
+    /// The end of a tunnel to another speaker.
+    Tunnel(TunnelEndSpec),
 }
 
 /// A real host: a network namespace.
@@ -217,6 +222,9 @@ pub struct LinkSpec {
     /// Whether it carries anything.
     #[serde(default = "yes")]
     pub up: bool,
+    /// The tunnel that carries its frames, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelConfig>,
     /// From `a` to `b`.
     #[serde(default)]
     pub ab: DirectionSpec,
@@ -274,6 +282,24 @@ pub struct Attachment {
     pub rate: Option<Rate>,
     /// What a frame costs on the wire.
     pub framing: Framing,
+    /// The tunnel that carries its frames.
+    pub tunnel: Option<TunnelConfig>,
+}
+
+impl Attachment {
+    /// Bytes that a frame of `length` bytes occupies on the wire.
+    #[must_use]
+    pub fn wire_bytes(&self, length: u64) -> u64 {
+        wire_bytes(self.framing, self.tunnel.as_ref(), length)
+    }
+}
+
+impl LinkSpec {
+    /// The MTU of the hosts' interfaces at its ends: its own, or what a tunnel carries that may not cut packets.
+    #[must_use]
+    pub fn host_mtu(&self) -> u32 {
+        self.tunnel.map_or(self.mtu, |tunnel| tunnel.host_mtu(self.mtu))
+    }
 }
 
 const fn ethernet_mtu() -> u32 {
@@ -411,6 +437,7 @@ impl NodeSpec {
             Self::Host(host) => &host.name,
             Self::Switch(switch) => &switch.name,
             Self::Interface(interface) => &interface.name,
+            Self::Tunnel(end) => &end.name,
         }
     }
 
@@ -421,6 +448,7 @@ impl NodeSpec {
             Self::Host(host) => host.ports.len(),
             Self::Switch(switch) => switch.ports.len(),
             Self::Interface(interface) => interface.ports.len(),
+            Self::Tunnel(end) => end.ports.len(),
         }
     }
 
@@ -431,6 +459,7 @@ impl NodeSpec {
             Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
             Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
             Self::Interface(interface) => interface.ports.get(port).map(|port| port.name.as_str()),
+            Self::Tunnel(end) => end.ports.get(port).map(|port| port.name.as_str()),
         }
     }
 }
@@ -480,7 +509,7 @@ impl NetworkSpec {
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match node {
             NodeSpec::Host(host) => Some(host.name.as_str()),
-            NodeSpec::Switch(_) | NodeSpec::Interface(_) => None,
+            NodeSpec::Switch(_) | NodeSpec::Interface(_) | NodeSpec::Tunnel(_) => None,
         })
     }
 
@@ -525,6 +554,7 @@ impl NetworkSpec {
             match node {
                 NodeSpec::Host(host) => host.check()?,
                 NodeSpec::Interface(interface) => interface.check()?,
+                NodeSpec::Tunnel(end) => end.check()?,
                 NodeSpec::Switch(switch) => {
                     switch.check()?;
                     switch.check_datapath()?;
@@ -561,13 +591,17 @@ impl NetworkSpec {
                         .ports
                         .get(end.port)
                         .is_some_and(|port| port.addresses.iter().any(|prefix| prefix.address.is_ipv6()));
-                    if speaks_ipv6 && link.mtu < IPV6_MTU {
+                    if speaks_ipv6 && link.host_mtu() < IPV6_MTU {
                         return Err(refuse(format!(
                             "{:?} has an IPv6 address there, and IPv6 needs an MTU of {IPV6_MTU}; the MTU is {}",
-                            end.node, link.mtu
+                            end.node,
+                            link.host_mtu()
                         )));
                     }
                 }
+            }
+            if let Some(tunnel) = &link.tunnel {
+                tunnel.check(link.mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
             }
             if !MTU_RANGE.contains(&link.mtu) {
                 return Err(refuse(format!(
@@ -596,7 +630,8 @@ impl NetworkSpec {
         let mut attachments = HashMap::with_capacity(self.links.len() * 2);
         for link in &self.links {
             for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
-                let attachment = Attachment { mtu: link.mtu, rate: way.rate, framing: way.framing };
+                let (mtu, tunnel) = (link.host_mtu(), link.tunnel);
+                let attachment = Attachment { mtu, rate: way.rate, framing: way.framing, tunnel };
                 attachments.insert((end.node.as_str(), end.port), attachment);
             }
         }
@@ -733,7 +768,10 @@ mod tests {
         let again = NetworkSpec::from_json(&serde_json::to_value(&spec).unwrap()).unwrap();
         assert_eq!(spec, again);
         let rate = Rate::from_bps(1_000_000_000);
-        assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
+        assert_eq!(
+            spec.attachments()[&("h1", 0)],
+            Attachment { mtu: 1500, rate, framing: Framing::Ethernet, tunnel: None }
+        );
     }
 
     #[test]
