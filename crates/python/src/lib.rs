@@ -3,6 +3,7 @@
 mod captures;
 mod flows;
 mod lab;
+mod sockets;
 mod theory;
 mod units;
 mod virtual_lab;
@@ -20,6 +21,8 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
+    #[pymodule_export]
+    use super::sockets::SocketAgent;
     #[pymodule_export]
     use super::theory::port_experiment;
     #[pymodule_export]

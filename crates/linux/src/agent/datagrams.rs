@@ -20,6 +20,10 @@ pub const LOOKED_AT: usize = 128;
 const CONTROL: usize = 64;
 /// Datagrams that may wait in a socket's queue for the kernel to take them.
 const MOST_QUEUED: usize = 256;
+/// Payload of one message that the kernel is to cut: what fits in a datagram of IPv4 or IPv6.
+const MOST_RUN_BYTES: usize = 65_000;
+/// `UDP_SEGMENT` of `linux/udp.h`.
+const UDP_SEGMENT: c_int = 103;
 /// The content of padding; no datagram is longer.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -31,14 +35,50 @@ struct Queued {
     padding: usize,
 }
 
+impl Queued {
+    fn length(&self) -> usize {
+        self.end - self.start + self.padding
+    }
+}
+
 /// Datagrams that an app has sent and the kernel has not taken yet.
-#[derive(Default)]
 pub struct SendQueue {
     bytes: Vec<u8>,
     queued: Vec<Queued>,
+    /// Whether the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way through
+    /// the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
+    segments: bool,
+}
+
+impl Default for SendQueue {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), queued: Vec::new(), segments: true }
+    }
 }
 
 impl SendQueue {
+    /// How many datagrams from `place` on can be one message: equal in size and receiver, but for a shorter last one.
+    fn run(&self, place: usize, most: usize) -> usize {
+        let first = &self.queued[place];
+        let each = first.length();
+        if !self.segments || each == 0 {
+            return 1;
+        }
+        let most = most.min(MOST_RUN_BYTES / each).max(1);
+        let mut number = 1;
+        while number < most {
+            let next = &self.queued[place + number];
+            if next.to != first.to || next.length() > each || next.length() == 0 {
+                break;
+            }
+            number += 1;
+            if next.length() < each {
+                break;
+            }
+        }
+        number
+    }
+
     /// Takes a datagram; `false` when the queue is full.
     pub fn push(&mut self, to: SocketAddr, chunk: Chunk<'_>) -> bool {
         if self.queued.len() >= MOST_QUEUED {
@@ -107,7 +147,10 @@ pub struct Received<'a> {
 /// Buffers for both directions, shared by all sockets of a thread. They point into each other, so they never move.
 pub struct Buffers {
     headers: Box<[mmsghdr; BATCH]>,
+    /// Two for each datagram: its bytes and its padding. Those of a run stand one after the other.
     vectors: Box<[[iovec; 2]; BATCH]>,
+    /// Datagrams in each message of the last layout.
+    runs: [usize; BATCH],
     addresses: Box<[RawAddress; BATCH]>,
     contents: Box<[[u8; LOOKED_AT]; BATCH]>,
     /// In words, because control messages are aligned.
@@ -122,6 +165,7 @@ impl Buffers {
             // SAFETY: zero is a valid message header: no address, no content.
             headers: Box::new([const { unsafe { zeroed::<mmsghdr>() } }; BATCH]),
             vectors: Box::new([[EMPTY; 2]; BATCH]),
+            runs: [1; BATCH],
             addresses: Box::new([RawAddress::EMPTY; BATCH]),
             contents: Box::new([[0; LOOKED_AT]; BATCH]),
             controls: Box::new([[0; CONTROL / 8]; BATCH]),
@@ -133,8 +177,9 @@ impl Buffers {
         &mut self,
         fd: BorrowedFd<'_>,
         queue: &mut SendQueue,
-        mut refused: impl FnMut(&io::Error, SocketAddr),
+        mut refused: impl FnMut(&io::Error, SocketAddr, usize),
     ) -> Flushed {
+        let mut told_of_earlier = false;
         while !queue.is_empty() {
             let number = self.lay_out(queue);
             // SAFETY: the first `number` headers point to addresses and vectors of this call, and these to bytes of `queue` and
@@ -148,11 +193,15 @@ impl Buffers {
                 )
             };
             match check(result) {
-                Ok(taken) => queue.drop_first(usize::try_from(taken).unwrap_or(0)),
+                Ok(taken) => queue.drop_first(self.runs[..usize::try_from(taken).unwrap_or(0)].iter().sum()),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN)) => return Flushed::Waiting,
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // The device cannot, or a datagram exceeds the MTU and needs fragments: each by itself from now on.
+                Err(_) if self.runs[0] > 1 => queue.segments = false,
+                // What became of an earlier datagram is told once, at the next call, and is no refusal of this one.
+                Err(error) if !told_of_earlier && is_of_earlier(&error) => told_of_earlier = true,
                 Err(error) => {
-                    refused(&error, queue.queued[0].to);
+                    refused(&error, queue.queued[0].to, queue.queued[0].length());
                     queue.drop_first(1);
                 }
             }
@@ -160,27 +209,40 @@ impl Buffers {
         Flushed::All
     }
 
-    /// Describes the first datagrams of the queue; how many.
+    /// Describes the first datagrams of the queue; in how many messages.
     #[allow(clippy::cast_possible_truncation)]
     fn lay_out(&mut self, queue: &SendQueue) -> u32 {
         let number = queue.queued.len().min(BATCH);
         for (place, datagram) in queue.queued[..number].iter().enumerate() {
             let bytes = &queue.bytes[datagram.start..datagram.end];
-            let (address, length) = RawAddress::new(datagram.to);
-            self.addresses[place] = address;
             self.vectors[place] = [
                 iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
                 iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: datagram.padding },
             ];
+        }
+        let (mut messages, mut place) = (0, 0);
+        while place < number {
+            let run = queue.run(place, number - place);
+            let datagram = &queue.queued[place];
+            let (address, length) = RawAddress::new(datagram.to);
+            self.addresses[messages] = address;
             // SAFETY: zero is a valid message header.
             let mut header: msghdr = unsafe { zeroed() };
-            header.msg_name = (&raw mut self.addresses[place]).cast::<c_void>();
+            header.msg_name = (&raw mut self.addresses[messages]).cast::<c_void>();
             header.msg_namelen = length;
-            header.msg_iov = self.vectors[place].as_mut_ptr();
-            header.msg_iovlen = if datagram.padding > 0 { 2 } else { 1 };
-            self.headers[place].msg_hdr = header;
+            header.msg_iov = self.vectors[place..].as_mut_ptr().cast::<iovec>();
+            let parts: usize = if run > 1 || datagram.padding > 0 { 2 * run } else { 1 };
+            header.msg_iovlen = parts as _;
+            if run > 1 {
+                header.msg_control = self.controls[messages].as_mut_ptr().cast();
+                ask_for_segments(&mut header, datagram.length() as u16);
+            }
+            self.headers[messages].msg_hdr = header;
+            self.runs[messages] = run;
+            place += run;
+            messages += 1;
         }
-        number as u32
+        messages as u32
     }
 
     /// Receives up to [`BATCH`] datagrams; how many. [`Buffers::received`] gives them.
@@ -221,6 +283,28 @@ impl Buffers {
     }
 }
 
+/// Notes beside a message that the kernel is to cut it into datagrams of `each` bytes.
+fn ask_for_segments(header: &mut msghdr, each: u16) {
+    // SAFETY: the control space of the header holds `CONTROL` bytes, aligned for control messages, which is more than one
+    // message with a number of two bytes needs; the kernel only reads it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(2) as _;
+        let message = libc::CMSG_FIRSTHDR(header);
+        (*message).cmsg_level = libc::IPPROTO_UDP;
+        (*message).cmsg_type = UDP_SEGMENT;
+        (*message).cmsg_len = libc::CMSG_LEN(2) as _;
+        libc::CMSG_DATA(message).cast::<u16>().write_unaligned(each);
+    }
+}
+
+/// Whether an error of a send may be of a datagram that was sent before (ICMP).
+fn is_of_earlier(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO | libc::EACCES)
+    )
+}
+
 /// What the kernel notes beside a datagram, as control messages.
 #[derive(Default)]
 struct Notes {
@@ -255,17 +339,23 @@ impl Notes {
     }
 }
 
+/// A change of the offset between two readings that no slewing brings about: 500 us.
+const STEP_NS: i128 = 500_000;
+
 /// Turns kernel stamps into the lab's time, by the offset between the clocks as it was when this was made: once per batch.
 pub struct ArrivalClock {
     clock: LabClock,
     /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC`.
     offset_ns: i128,
     now: Time,
+    /// Whether the kernel's stamps cannot be used: the clock was set since the last reading.
+    stepped: bool,
 }
 
 impl ArrivalClock {
-    /// Reads both clocks.
-    pub fn read(clock: LabClock) -> Self {
+    /// Reads both clocks. `before` is the offset at the last reading; where the new one is another by more than [`STEP_NS`]
+    /// the clock was set in between, and datagrams that arrived meanwhile have no stamp that could be trusted.
+    pub fn read(clock: LabClock, before: Option<i128>) -> Self {
         // Between the two readings of one clock that lie nearest to each other, of a few.
         let (_, offset_ns) = (0..3)
             .map(|_| {
@@ -276,10 +366,24 @@ impl ArrivalClock {
             })
             .min()
             .unwrap_or((0, 0));
-        Self { clock, offset_ns, now: clock.now() }
+        let stepped = before.is_some_and(|before| (offset_ns - before).abs() > STEP_NS);
+        Self { clock, offset_ns, now: clock.now(), stepped }
+    }
+
+    /// The offset between both clocks, for the next reading.
+    pub fn offset_ns(&self) -> i128 {
+        self.offset_ns
+    }
+
+    /// Whether the clock was set.
+    pub fn stepped(&self) -> bool {
+        self.stepped
     }
 
     fn at(&self, stamp: timespec) -> Time {
+        if self.stepped {
+            return self.now;
+        }
         let monotonic = i128::from(stamp.tv_sec) * 1_000_000_000 + i128::from(stamp.tv_nsec) - self.offset_ns;
         let arrived = self.clock.at_monotonic_ns(u64::try_from(monotonic).unwrap_or(0));
         arrived.min(self.now)
