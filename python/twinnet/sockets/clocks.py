@@ -45,9 +45,7 @@ class ClockComparison:
         found: dict[str, Any] | None = flow.raw.get("clock")
         if found is None:
             return None
-        return cls(
-            int(found["offset_ps"]), int(found["bound_ps"]), bool(found["same_clock"]), int(found["exchanges"])
-        )
+        return cls(int(found["offset_ps"]), int(found["bound_ps"]), bool(found["same_clock"]), int(found["exchanges"]))
 
     def to_spec(self) -> dict[str, Any]:
         """Return it as JSON."""

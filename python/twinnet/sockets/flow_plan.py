@@ -100,7 +100,8 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
         raise BadFile(f"{path} cannot be read: {error}") from None
     whole: dict[str, Any] = cast("dict[str, Any]", content) if isinstance(content, Mapping) else {"flows": content}
     unknown = set(whole) - {"flows", "defaults"}
-    given, defaults = whole.get("flows"), whole.get("defaults") or {}
+    given: Any = whole.get("flows")
+    defaults: Any = whole.get("defaults", {})
     if unknown or not isinstance(given, list) or not given or not isinstance(defaults, Mapping):
         raise BadFile(f"{path} holds no flows: it needs a list under 'flows', and may have 'defaults' beside it")
     flows = cast("list[Any]", given)
@@ -109,7 +110,9 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
     found: list[PlannedFlow] = []
     for number, one in enumerate(flows, 1):
         if not isinstance(one, Mapping):
-            raise BadFile(f"{path}, flow {number}: {one!r} is no flow; write for example {{to: 10.0.0.2, rate: 1 Mbit}}")
+            raise BadFile(
+                f"{path}, flow {number}: {one!r} is no flow; write for example {{to: 10.0.0.2, rate: 1 Mbit}}"
+            )
         settings = {**cast("Mapping[str, Any]", defaults), **cast("Mapping[str, Any]", one)}
         try:
             found.append(planned_flow({str(key): value for key, value in settings.items()}, number, family))

@@ -60,7 +60,9 @@ class Machine:
     def __enter__(self) -> Machine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._agent.close()
 
     def now_ps(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,10 +104,8 @@ def receive(
         _check_open(machine, sinks, numbers)
         if ready is not None:
             ready()
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             _wait(machine, numbers, duration, idle)
-        except KeyboardInterrupt:
-            pass
         for number in numbers:
             machine.stop(number)
         machine.wait(numbers)
@@ -130,9 +129,12 @@ def _judged(port: int, flow: FlowReport, clock: ClockComparison | None) -> Recei
     judged = ReceivedFlow(port, flow, clock)
     if judged.delay_known or flow.delay is None:
         return judged
-    raw = {name: value for name, value in flow.raw.items() if name != "delay_ps"}
-    if isinstance(raw.get("intervals"), Mapping):
-        raw["intervals"] = {name: value for name, value in raw["intervals"].items() if name != "delay_ps"}
+    raw: dict[str, Any] = {name: value for name, value in flow.raw.items() if name != "delay_ps"}
+    intervals: dict[str, Any] = raw.get("intervals") or {}
+    times: dict[str, Any] = intervals.get("times_ps") or {}
+    if times:
+        known = {name: value for name, value in times.items() if not name.startswith("delay")}
+        raw["intervals"] = {**intervals, "times_ps": known}
     return replace(judged, report=FlowReport.from_spec(raw))
 
 
@@ -156,7 +158,9 @@ def _wait(machine: Machine, numbers: Sequence[int], duration: str | None, idle: 
         machine.wait(numbers, turn_ps if end_ps is None else min(turn_ps, end_ps))
         if idle_ps is None:
             continue
-        lasts = [flow.end_ps for report in machine.reports(numbers) for flow in report.flows if flow.protocol != "clock"]
+        lasts = [
+            flow.end_ps for report in machine.reports(numbers) for flow in report.flows if flow.protocol != "clock"
+        ]
         last_ps = max((last for last in lasts if last is not None), default=None)
         if last_ps is not None and machine.now_ps() - last_ps >= idle_ps:
             return
@@ -164,7 +168,7 @@ def _wait(machine: Machine, numbers: Sequence[int], duration: str | None, idle: 
 
 def _clocks(rows: Sequence[FlowReport]) -> dict[str, ClockComparison]:
     found = {row.source: ClockComparison.from_report(row) for row in rows if row.source is not None}
-    return {source: clock for source, clock in found.items() if source is not None and clock is not None}
+    return {source: clock for source, clock in found.items() if clock is not None}
 
 
 def _address(text: str) -> str:

@@ -14,16 +14,22 @@ use crate::clock::LabClock;
 
 /// Datagrams in one system call.
 pub const BATCH: usize = 64;
+/// Messages in one system call on a socket that may get several datagrams in one message.
+const MERGED: usize = 8;
+/// Space for such a message.
+const MERGED_BYTES: usize = 65_536;
 /// Bytes of a received datagram that are looked at; the rest is only counted.
 pub const LOOKED_AT: usize = 128;
-/// Space for the control messages: arrival time and drops.
-const CONTROL: usize = 64;
+/// Space for the control messages: arrival time, drops, length of the datagrams in a message.
+const CONTROL: usize = 96;
 /// Datagrams that may wait in a socket's queue for the kernel to take them.
 const MOST_QUEUED: usize = 256;
 /// Payload of one message that the kernel is to cut: what fits in a datagram of IPv4 or IPv6.
 const MOST_RUN_BYTES: usize = 65_000;
 /// `UDP_SEGMENT` of `linux/udp.h`.
 const UDP_SEGMENT: c_int = 103;
+/// `UDP_GRO` of `linux/udp.h`: a socket that has it gets a train of datagrams as one message.
+pub const UDP_GRO: c_int = 104;
 /// The content of padding; no datagram is longer.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -130,18 +136,34 @@ pub enum Flushed {
     Waiting,
 }
 
-/// A received datagram.
+/// A received message: one datagram, or several of one length.
 pub struct Received<'a> {
-    /// Its first bytes.
-    pub bytes: &'a [u8],
+    /// Its first bytes; of a message with several datagrams all.
+    bytes: &'a [u8],
     /// Its whole length.
-    pub length: usize,
+    length: usize,
+    /// Length of each of its datagrams but the last.
+    each: usize,
     /// Its sender.
     pub from: SocketAddr,
     /// When the kernel got it from the interface.
     pub arrived: Time,
     /// Datagrams that the socket has dropped so far for lack of room, modulo 2^32.
     pub dropped: Option<u32>,
+}
+
+impl Received<'_> {
+    /// The first bytes of datagram `place` and its length; `None` after the last.
+    pub fn datagram(&self, place: usize) -> Option<(&[u8], usize)> {
+        let start = place.checked_mul(self.each)?;
+        // A datagram without payload is one, too.
+        if start >= self.length && place > 0 {
+            return None;
+        }
+        let length = (self.length - start).min(self.each);
+        let stored = self.bytes.get(start..).unwrap_or_default();
+        Some((&stored[..stored.len().min(length).min(LOOKED_AT)], length))
+    }
 }
 
 /// Buffers for both directions, shared by all sockets of a thread. They point into each other, so they never move.
@@ -153,6 +175,10 @@ pub struct Buffers {
     runs: [usize; BATCH],
     addresses: Box<[RawAddress; BATCH]>,
     contents: Box<[[u8; LOOKED_AT]; BATCH]>,
+    /// Contents of messages that may hold several datagrams, one after the other; made when there is the first such socket.
+    merged: Vec<u8>,
+    /// Whether the last messages are in `merged`.
+    are_merged: bool,
     /// In words, because control messages are aligned.
     controls: Box<[[u64; CONTROL / 8]; BATCH]>,
 }
@@ -168,6 +194,8 @@ impl Buffers {
             runs: [1; BATCH],
             addresses: Box::new([RawAddress::EMPTY; BATCH]),
             contents: Box::new([[0; LOOKED_AT]; BATCH]),
+            merged: Vec::new(),
+            are_merged: false,
             controls: Box::new([[0; CONTROL / 8]; BATCH]),
         }
     }
@@ -245,11 +273,22 @@ impl Buffers {
         messages as u32
     }
 
-    /// Receives up to [`BATCH`] datagrams; how many. [`Buffers::received`] gives them.
+    /// Receives as many messages as one call brings; how many, and whether there may be more. [`Buffers::received`] gives
+    /// them. `merged`: whether one may hold several datagrams.
     #[allow(clippy::cast_possible_truncation)]
-    pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
-        for place in 0..BATCH {
-            self.vectors[place][0] = iovec { iov_base: self.contents[place].as_mut_ptr().cast(), iov_len: LOOKED_AT };
+    pub fn receive(&mut self, fd: BorrowedFd<'_>, merged: bool) -> io::Result<(usize, bool)> {
+        let most = if merged { MERGED } else { BATCH };
+        self.are_merged = merged;
+        if merged {
+            self.merged.resize(MERGED * MERGED_BYTES, 0);
+        }
+        for place in 0..most {
+            let content = if merged {
+                &mut self.merged[place * MERGED_BYTES..(place + 1) * MERGED_BYTES]
+            } else {
+                &mut self.contents[place][..]
+            };
+            self.vectors[place][0] = iovec { iov_base: content.as_mut_ptr().cast(), iov_len: content.len() };
             // SAFETY: zero is a valid message header.
             let mut header: msghdr = unsafe { zeroed() };
             header.msg_name = (&raw mut self.addresses[place]).cast::<c_void>();
@@ -263,19 +302,26 @@ impl Buffers {
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: every header points to space of `self` with its true length, and `self` outlives the call.
         let result = unsafe {
-            libc::recvmmsg(fd.as_raw_fd(), self.headers.as_mut_ptr(), BATCH as u32, flags as _, std::ptr::null_mut())
+            libc::recvmmsg(fd.as_raw_fd(), self.headers.as_mut_ptr(), most as u32, flags as _, std::ptr::null_mut())
         };
-        check(result).map(|number| usize::try_from(number).unwrap_or(0))
+        let number = check(result).map(|number| usize::try_from(number).unwrap_or(0))?;
+        Ok((number, number == most))
     }
 
-    /// Datagram `place` of the last [`Buffers::receive`]; `None` when its sender has no address.
+    /// Message `place` of the last [`Buffers::receive`]; `None` when its sender has no address.
     pub fn received(&self, place: usize, times: &ArrivalClock) -> Option<Received<'_>> {
         let header = &self.headers[place];
         let length = header.msg_len as usize;
         let notes = Notes::of(&header.msg_hdr);
+        let content = if self.are_merged {
+            &self.merged[place * MERGED_BYTES..(place + 1) * MERGED_BYTES]
+        } else {
+            &self.contents[place][..]
+        };
         Some(Received {
-            bytes: &self.contents[place][..length.min(LOOKED_AT)],
+            bytes: &content[..length.min(content.len())],
             length,
+            each: notes.each.unwrap_or(length).max(1),
             from: self.addresses[place].get()?,
             arrived: notes.stamp.map_or(times.now, |stamp| times.at(stamp)),
             dropped: notes.dropped,
@@ -312,6 +358,8 @@ struct Notes {
     stamp: Option<timespec>,
     /// `SO_RXQ_OVFL`.
     dropped: Option<u32>,
+    /// `UDP_GRO`.
+    each: Option<usize>,
 }
 
 impl Notes {
@@ -329,6 +377,10 @@ impl Notes {
                     }
                     (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if holds(size_of::<u32>()) => {
                         notes.dropped = Some(libc::CMSG_DATA(message).cast::<u32>().read_unaligned());
+                    }
+                    (libc::IPPROTO_UDP, UDP_GRO) if holds(size_of::<c_int>()) => {
+                        let each = libc::CMSG_DATA(message).cast::<c_int>().read_unaligned();
+                        notes.each = usize::try_from(each).ok().filter(|each| *each > 0);
                     }
                     _ => {}
                 }

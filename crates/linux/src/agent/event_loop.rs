@@ -17,7 +17,7 @@ use serde_json::{json, Value};
 use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
 use twinnet_units::{Duration, Time};
 
-use super::datagrams::{ArrivalClock, BATCH, LOOKED_AT};
+use super::datagrams::{ArrivalClock, LOOKED_AT};
 use super::icmp;
 use super::poller::Found;
 use super::requests::Command;
@@ -286,17 +286,17 @@ impl EventLoop {
     fn receive_datagrams(&mut self, socket: u32, app: u32, echo: Option<(bool, u16)>) {
         for _ in 0..RECEIVES {
             let Some((entry, buffers)) = self.sockets.with_buffers(socket) else { return };
-            let Ok(number) = buffers.receive(entry.fd.as_fd()) else { return };
-            self.hand_over_datagrams(socket, app, number, echo);
-            if number < BATCH {
+            let Ok((number, more)) = buffers.receive(entry.fd.as_fd(), entry.merged) else { return };
+            self.hand_over_messages(socket, app, number, echo);
+            if !more {
                 return;
             }
         }
         self.sockets.schedule(socket, ready::READ);
     }
 
-    /// Tells an app of the first `number` datagrams in the buffers.
-    fn hand_over_datagrams(&mut self, socket: u32, app: u32, number: usize, echo: Option<(bool, u16)>) {
+    /// Tells an app of the first `number` messages in the buffers.
+    fn hand_over_messages(&mut self, socket: u32, app: u32, number: usize, echo: Option<(bool, u16)>) {
         if number == 0 {
             return;
         }
@@ -310,20 +310,23 @@ impl EventLoop {
         }
         let mut dropped = None;
         for place in 0..number {
-            // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
-            let mut copy = [0_u8; LOOKED_AT];
-            let Some(datagram) = self.sockets.buffers.received(place, &times) else { continue };
-            dropped = datagram.dropped.or(dropped);
-            let stored = datagram.bytes.len();
-            copy[..stored].copy_from_slice(datagram.bytes);
-            let (length, arrived, mut from) = (datagram.length, datagram.arrived, datagram.from);
-            let mut offset = 0;
-            if let Some((v6, identifier)) = echo {
-                let Some(found) = icmp::offset_of_reply(&copy[..stored], identifier, v6) else { continue };
-                (offset, from) = (found, SocketAddr::new(from.ip(), 0));
+            for part in 0.. {
+                // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
+                let mut copy = [0_u8; LOOKED_AT];
+                let Some(message) = self.sockets.buffers.received(place, &times) else { break };
+                dropped = message.dropped.or(dropped);
+                let Some((bytes, length)) = message.datagram(part) else { break };
+                let stored = bytes.len();
+                copy[..stored].copy_from_slice(bytes);
+                let (arrived, mut from) = (message.arrived, message.from);
+                let mut offset = 0;
+                if let Some((v6, identifier)) = echo {
+                    let Some(found) = icmp::offset_of_reply(&copy[..stored], identifier, v6) else { break };
+                    (offset, from) = (found, SocketAddr::new(from.ip(), 0));
+                }
+                let (bytes, length) = (&copy[offset..stored], length - offset);
+                self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
             }
-            let (bytes, length) = (&copy[offset..stored], length - offset);
-            self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
         }
         let Some((dropped, entry)) = dropped.zip(self.sockets.get(socket)) else { return };
         let datagrams = u64::from(dropped.wrapping_sub(std::mem::replace(&mut entry.dropped, dropped)));
@@ -431,6 +434,9 @@ impl EventLoop {
             slack: Duration::ZERO,
         });
         self.timers.insert((start, app));
+        if start > now {
+            self.waiting.probe(now);
+        }
         self.serve_timers();
         reply.send(Ok(json!({"app": app})));
     }

@@ -81,6 +81,8 @@ pub struct Socket {
     late_error: Option<HostError>,
     /// Whether a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
     proven: bool,
+    /// Whether a message that is received may hold several datagrams.
+    pub merged: bool,
     /// Whether fragments are forbidden.
     whole: bool,
     /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
@@ -187,6 +189,7 @@ impl Sockets {
             events,
             late_error: None,
             proven: false,
+            merged: false,
             whole: false,
             dropped: 0,
         };
@@ -358,7 +361,12 @@ impl Host for HostView<'_> {
         })();
         bound.map_err(|error| system::host_error(&error, Some(system::any_address(v6, port))))?;
         let local = system::local_address(socket);
+        // In a lab what comes as one message left the fabric as one train. On the machine itself the kernel would gather what
+        // a real interface received one by one, and there would be one stamp for all.
+        let merged = !self.sockets.tell_returned
+            && system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_UDP, datagrams::UDP_GRO, 1).is_ok();
         let id = self.keep(fd, Kind::Udp(SendQueue::default()))?;
+        self.mine(id)?.merged = merged;
         self.mine(id)?.addresses = local.map(|local| (local, system::any_address(v6, 0)));
         Ok(id)
     }

@@ -5,7 +5,8 @@
 //! On the machine itself the thread is what the user came for. With a processor to itself it spins for up to 500 us before
 //! a moment, at ordinary priority: nobody else wants the processor, and the kernel stops a real-time thread that spins all the
 //! time for 50 ms in each second. When it finds that another takes the processor away from it, it asks for real-time
-//! scheduling and from then on sleeps before it spins, so that it stays below what the kernel grants; see `pacing.rs`.
+//! scheduling and from then on sleeps before it spins, so that it stays below what the kernel grants; see `pacing.rs`. Where
+//! moments are too dense for that it naps: what is due meanwhile leaves in one go.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -28,8 +29,13 @@ const NEAR: Duration = Duration::from_us(10);
 const PERIOD: Duration = Duration::from_ms(50);
 /// A spin that lost this much at once was interrupted: the thread asks then, too.
 const JUMP: Duration = Duration::from_us(200);
+/// How long the thread spins before a flow begins, to learn whose its processor is.
+const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
+/// A real-time thread that has not slept for this long naps, so that the kernel never has to stop it.
+const RUN: Duration = Duration::from_us(300);
+const NAP: Duration = Duration::from_us(40);
 /// A clock that need not slip: spinning may shrink to nothing.
 const NO_SLIP: Duration = Duration::from_secs(1);
 
@@ -52,6 +58,10 @@ pub struct Waiting {
 struct OnMachine {
     schedstat: Option<File>,
     pacing: Pacing,
+    /// When it last slept.
+    slept: Time,
+    /// When the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its processor is.
+    begun: Time,
     since: Time,
     waited_ns: u64,
     /// The wait at the beginning of the period.
@@ -70,7 +80,9 @@ impl Waiting {
     pub fn on_machine() -> Self {
         let machine = OnMachine {
             schedstat: None,
-            pacing: Pacing::new(NO_SLIP),
+            pacing: Pacing::sparing(NO_SLIP),
+            begun: Time::ZERO,
+            slept: Time::ZERO,
             since: Time::ZERO,
             waited_ns: 0,
             waited_before_ns: 0,
@@ -95,6 +107,13 @@ impl Waiting {
         }
     }
 
+    /// A flow is planned: from now on the thread learns whose its processor is.
+    pub fn probe(&mut self, now: Time) {
+        if let Some(machine) = self.machine.as_mut().filter(|machine| !machine.shared) {
+            machine.begun = now;
+        }
+    }
+
     /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling is real-time.
     pub fn found(&self) -> Option<(u64, bool, bool)> {
         self.machine.as_ref().map(|machine| (machine.waited_ns, machine.shared, machine.realtime))
@@ -105,6 +124,7 @@ impl Waiting {
         self.looked = now;
         if let Some((machine, late)) = self.machine.as_mut().zip(late) {
             machine.pacing.slept(late);
+            machine.slept = now;
         }
     }
 
@@ -112,12 +132,16 @@ impl Waiting {
     pub fn until(&mut self, wake: Time, clock: LabClock) -> Next {
         let mut now = clock.now();
         let left = wake.since(now);
-        let spin = self.machine.as_ref().map_or(SPIN_IN_LAB, OnMachine::spin);
+        let spin = self.machine.as_ref().map_or(SPIN_IN_LAB, |machine| machine.spin(now));
         if left > spin {
             return Next::Wait(Some(left.saturating_sub(spin)));
         }
         if let Some(machine) = &mut self.machine {
             machine.look(now, false);
+            if machine.realtime && now.since(machine.slept) > RUN {
+                machine.slept = now;
+                return Next::Wait(Some(NAP));
+            }
         } else {
             // In a lab others want the processor more than a look at the sockets costs.
             while clock.now() < wake {
@@ -149,9 +173,11 @@ impl Waiting {
 }
 
 impl OnMachine {
-    fn spin(&self) -> Duration {
+    fn spin(&self, now: Time) -> Duration {
         if self.shared {
             self.pacing.spin()
+        } else if self.begun > Time::ZERO && now < self.begun + PROBE {
+            PROBE
         } else {
             SPIN_ALONE
         }
