@@ -6,8 +6,11 @@ the kernel for one independent observer, a packet socket that knows none of them
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -90,7 +93,9 @@ def _accuracy(
         shared.add(was_shared)
         for name, peer in peers.items():
             quiet.wait()
-            found = _observe(arena, peer.port, seconds, rate, lambda peer=peer: _run(arena, peer, rate, size, seconds))
+            found = _observe(
+                arena, peer.port, seconds, rate, size, lambda peer=peer: _run(arena, peer, rate, size, seconds)
+            )
             if found is not None:
                 theirs[name].append(found)
     known = {name: found for name, found in theirs.items() if found}
@@ -135,16 +140,15 @@ def _ours(arena: Arena, rate: int, size: int, seconds: int) -> tuple[Seen, bool]
             )
             told.append(done.stdout)
 
-        seen = _observe(arena, 5003, seconds, rate, send)
+        seen = _observe(arena, 5003, seconds, rate, size, send)
     finally:
-        receiver.terminate()
-        receiver.communicate(timeout=_PATIENCE_S)
+        _end(arena, receiver, "twinnet")
     if seen is None:
         raise OSError(f"nothing arrived of ours at {rate} datagrams a second: {told}")
     return seen, bool(json.loads(told[0])["processor"]["shared"])
 
 
-def _observe(arena: Arena, port: int, seconds: int, rate: int, send: Callable[[], None]) -> Seen | None:
+def _observe(arena: Arena, port: int, seconds: int, rate: int, size: int, send: Callable[[], None]) -> Seen | None:
     """Let `send` send to `port` and return what the observer saw; ``None`` when next to nothing came."""
     watcher = arena.popen([str(BARE), "watch", str(seconds + 5), str(port)], "h2")
     _wait_for(watcher, b"READY")
@@ -152,8 +156,9 @@ def _observe(arena: Arena, port: int, seconds: int, rate: int, send: Callable[[]
     told, said = watcher.communicate(timeout=_PATIENCE_S)
     if watcher.returncode != 0:
         raise OSError(f"the observer failed: {said.decode(errors='replace').strip()}")
-    stamps = np.frombuffer(told, dtype="<u8").reshape(-1, 2)[:, 0].astype(np.int64)
-    return seen_of(stamps, rate)
+    stamps, lengths = np.frombuffer(told, dtype="<u8").astype(np.int64).reshape(-1, 2).T
+    # What the sender let the kernel cut passes a veth pair whole: several datagrams of one moment.
+    return seen_of(np.repeat(stamps, np.maximum(1, lengths // size)), rate)
 
 
 def seen_of(stamps: np.ndarray, rate: float) -> Seen | None:
@@ -163,7 +168,7 @@ def seen_of(stamps: np.ndarray, rate: float) -> Seen | None:
     gaps = np.diff(stamps)
     achieved = len(gaps) / ((stamps[-1] - stamps[0]) / 1e9)
     errors_us = np.abs(gaps - 1e9 / rate) / 1e3
-    return Seen(abs(achieved / rate - 1) * 100, float(np.percentile(errors_us, 99)))
+    return Seen(abs(float(achieved) / rate - 1) * 100, float(np.percentile(errors_us, 99)))
 
 
 def _run(arena: Arena, peer: Generator, rate: int, size: int, seconds: int) -> None:
@@ -175,12 +180,24 @@ def _run(arena: Arena, peer: Generator, rate: int, size: int, seconds: int) -> N
             sender.communicate(timeout=seconds + 15)
         except subprocess.TimeoutExpired:
             # Some wait for a report of their receiver for long; what was sent was seen.
-            sender.kill()
-            sender.communicate()
+            _end(arena, sender, peer.program)
     finally:
         if receiver is not None:
-            receiver.kill()
-            receiver.communicate()
+            _end(arena, receiver, peer.receiver[0])
+
+
+def _end(arena: Arena, process: subprocess.Popen[bytes], name: str) -> bytes:
+    """End what runs as `name` in the arena, as Ctrl-C does, then by force; return what it said."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        for found in arena.processes(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found, number)
+        try:
+            return process.communicate(timeout=3)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
+    return process.communicate()[0]
 
 
 def _wait_for(process: subprocess.Popen[bytes], word: bytes) -> None:
@@ -198,6 +215,20 @@ def _arrived(arena: Arena) -> int:
     ]
     counts = dict(zip(lines[0][1:], map(int, lines[1][1:]), strict=True))
     return counts["InDatagrams"] + counts["InErrors"] + counts["NoPorts"]
+
+
+def _arrivals_per_second(arena: Arena) -> float:
+    """Return the rate of arrivals in a part of the first second of sending."""
+    before, patience = _arrived(arena), time.monotonic() + 10
+    while _arrived(arena) < before + 100:
+        if time.monotonic() > patience:
+            return 0.0
+        time.sleep(0.02)
+    time.sleep(0.2)
+    begin, first = time.monotonic(), _arrived(arena)
+    time.sleep(0.5)
+    last, end = _arrived(arena), time.monotonic()
+    return (last - first) / (end - begin)
 
 
 def _unpaced(arena: Arena, peers: Mapping[str, Generator], repetitions: int, quiet: Quiet) -> Figure:
@@ -220,21 +251,13 @@ def _unpaced(arena: Arena, peers: Mapping[str, Generator], repetitions: int, qui
             quiet.wait()
             heard = arena.popen(receiver, "h2")
             time.sleep(0.8)
-            before = _arrived(arena)
             running = arena.popen(sender, "h1")
+            found[name].append(_arrivals_per_second(arena))
             try:
                 running.communicate(timeout=seconds + 15)
             except subprocess.TimeoutExpired:
-                running.kill()
-                running.communicate()
-            time.sleep(0.2)
-            found[name].append((_arrived(arena) - before) / seconds)
-            heard.terminate()
-            try:
-                heard.communicate(timeout=5)
-            except subprocess.TimeoutExpired:
-                heard.kill()
-                heard.communicate()
+                _end(arena, running, Path(sender[0]).name)
+            _end(arena, heard, Path(receiver[0]).name)
     ours = found.pop("ours")
     bare = median(found["bare sendmmsg"])
     best = max(median(values) for values in found.values())
@@ -259,8 +282,7 @@ def _receiver(arena: Arena, repetitions: int, quiet: Quiet) -> Iterator[Figure]:
         _wait_for(receiver, b"Listening")
         sent = int(arena.run([str(BARE), "blast", "1", TARGET, "64"], "h1"))
         time.sleep(0.3)
-        receiver.terminate()
-        told = json.loads(receiver.communicate(timeout=_PATIENCE_S)[0])
+        told = json.loads(_end(arena, receiver, "twinnet"))
         received = sum(int(flow["packets"]) for flow in told["flows"])
         dropped = sum(_dropped(text) for text in told["errors"])
         got.append(100 * received / sent)
