@@ -13,8 +13,6 @@ const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
 /// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a thousand end
 /// many times later than the others.
 const MOST_EAGER: f64 = 8.0;
-/// How many times the usual oversleep a thread spins at first that knows its processor to be shared.
-const SPARING: f64 = 0.1;
 /// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
 /// 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
@@ -37,12 +35,6 @@ impl Pacing {
     /// For a loop whose clock slips when it is later than `slip_after`.
     pub(crate) fn new(slip_after: Duration) -> Self {
         Self { oversleep: Oversleep::default(), duty: Duty::default(), slip_after }
-    }
-
-    /// For a thread that shares its processor from the start: it spins little until it has seen that it may spin more.
-    pub(crate) fn sparing(slip_after: Duration) -> Self {
-        let duty = Duty { eagerness: SPARING, ..Duty::default() };
-        Self { duty, ..Self::new(slip_after) }
     }
 
     /// A sleep has ended `late`.
@@ -102,8 +94,7 @@ impl Duty {
         if share > DUTY_RANGE.1 {
             self.eagerness *= 0.7;
         } else if share < DUTY_RANGE.0 {
-            let faster = if share < DUTY_RANGE.0 / 2.0 { 2.0 } else { 1.2 };
-            self.eagerness = (self.eagerness * faster + 0.01).min(MOST_EAGER);
+            self.eagerness = (self.eagerness * 1.2 + 0.01).min(MOST_EAGER);
         }
         self.too_high = if share > HIGHEST_DUTY { self.too_high + 1 } else { 0 };
     }

@@ -5,8 +5,8 @@
 //! On the machine itself the thread is what the user came for. With a processor to itself it spins for up to 500 us before
 //! a moment, at ordinary priority: nobody else wants the processor, and the kernel stops a real-time thread that spins all the
 //! time for 50 ms in each second. When it finds that another takes the processor away from it, it asks for real-time
-//! scheduling and from then on sleeps before it spins, so that it stays below what the kernel grants; see `pacing.rs`. Where
-//! moments are too dense for that it naps: what is due meanwhile leaves in one go.
+//! scheduling and from then on sleeps for a part of each gap before it spins, so that it stays below what the kernel grants.
+//! Where moments are too dense for that it naps: what is due meanwhile leaves in one go.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,6 +21,9 @@ use crate::scheduling::{become_realtime, give_up_realtime, is_realtime};
 const SPIN_IN_LAB: Duration = Duration::from_us(50);
 /// The longest spin with a processor of one's own: longer than nearly all sleeps end late.
 const SPIN_ALONE: Duration = Duration::from_us(500);
+/// What a thread that shares its processor spins of each gap, and at most.
+const SHARED_SPIN_PERCENT: u64 = 75;
+const LONGEST_SHARED_SPIN: Duration = Duration::from_us(500);
 /// The longest spin without a look at the sockets.
 const LOOK: Duration = Duration::from_us(50);
 /// A moment that is nearer than this is not disturbed by a look at the sockets.
@@ -34,9 +37,9 @@ const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
 /// A real-time thread that has not slept for this long naps, so that the kernel never has to stop it.
-const RUN: Duration = Duration::from_us(300);
-const NAP: Duration = Duration::from_us(40);
-/// A clock that need not slip: spinning may shrink to nothing.
+const RUN: Duration = Duration::from_us(180);
+const NAP: Duration = Duration::from_us(15);
+/// A clock that need not slip.
 const NO_SLIP: Duration = Duration::from_secs(1);
 
 /// What the thread is to do next.
@@ -58,6 +61,9 @@ pub struct Waiting {
 struct OnMachine {
     schedstat: Option<File>,
     pacing: Pacing,
+    /// The moment that was waited for last, and a smoothed distance of such moments.
+    last_wake: Time,
+    gap_ps: u64,
     /// When it last slept.
     slept: Time,
     /// When the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its processor is.
@@ -80,7 +86,9 @@ impl Waiting {
     pub fn on_machine() -> Self {
         let machine = OnMachine {
             schedstat: None,
-            pacing: Pacing::sparing(NO_SLIP),
+            pacing: Pacing::new(NO_SLIP),
+            last_wake: Time::ZERO,
+            gap_ps: 0,
             begun: Time::ZERO,
             slept: Time::ZERO,
             since: Time::ZERO,
@@ -132,6 +140,9 @@ impl Waiting {
     pub fn until(&mut self, wake: Time, clock: LabClock) -> Next {
         let mut now = clock.now();
         let left = wake.since(now);
+        if let Some(machine) = &mut self.machine {
+            machine.expect(wake);
+        }
         let spin = self.machine.as_ref().map_or(SPIN_IN_LAB, |machine| machine.spin(now));
         if left > spin {
             return Next::Wait(Some(left.saturating_sub(spin)));
@@ -175,11 +186,20 @@ impl Waiting {
 impl OnMachine {
     fn spin(&self, now: Time) -> Duration {
         if self.shared {
-            self.pacing.spin()
+            Duration::from_ps(self.gap_ps / 100 * SHARED_SPIN_PERCENT).min(LONGEST_SHARED_SPIN)
         } else if self.begun > Time::ZERO && now < self.begun + PROBE {
             PROBE
         } else {
             SPIN_ALONE
+        }
+    }
+
+    /// Learns how far moments are apart.
+    fn expect(&mut self, wake: Time) {
+        if wake > self.last_wake {
+            let gap_ps = wake.since(self.last_wake).as_ps().min(LONGEST_SHARED_SPIN.as_ps() * 4);
+            self.gap_ps = if self.last_wake == Time::ZERO { gap_ps } else { (self.gap_ps * 15 + gap_ps) / 16 };
+            self.last_wake = wake;
         }
     }
 
