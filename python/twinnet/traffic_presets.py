@@ -53,7 +53,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # After Paxson and Floyd, Wide-area traffic: the failure of Poisson modeling (IEEE/ACM ToN 3(3), 1995): the body of
     # the gaps between packets of a user that types is Pareto with shape 0.9. Where it begins and is cut is ours:
-    # 100 ms, as fast typing is, and 100 s. One character travels; the datagram is filled up to the header that tells its delay.
+    # 100 ms, as fast typing is, and 100 s. One character travels; the datagram is filled up to the header that tells
+    # its delay.
     "telnet": {
         "gap": processes.pareto(0.9, "100 ms", most="100 s"),
         "payload": "16 B",

@@ -37,8 +37,8 @@ const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
 /// A real-time thread that has not slept for this long naps, so that the kernel never has to stop it.
-const RUN: Duration = Duration::from_us(180);
-const NAP: Duration = Duration::from_us(15);
+const RUN: Duration = Duration::from_us(150);
+const NAP: Duration = Duration::from_us(20);
 /// A clock that need not slip.
 const NO_SLIP: Duration = Duration::from_secs(1);
 
