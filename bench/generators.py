@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import signal
@@ -18,8 +19,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from bench.arena import Arena
 from bench.figure import Figure
@@ -37,6 +40,18 @@ TARGET_UNPACED = 0.9
 _TWINNET = Path(sys.executable).parent / "twinnet"
 _MOST_FRAMES = 250_000
 _PATIENCE_S = 60
+_DRAWS = 10_000
+_CRITICAL = 1.95
+"""The 0.1 % level of the distance of Kolmogorov and Smirnov, times the root of the number of draws."""
+_PROCESSES: dict[str, tuple[str, Any]] = {
+    "exponential": ("exponential(500 us)", stats.expon(scale=0.5)),
+    "uniform": ("uniform(250 us, 750 us)", stats.uniform(0.25, 0.5)),
+    "normal": ("normal(500 us, 100 us)", stats.norm(0.5, 0.1)),
+    "pareto": ("pareto(2.5, 300 us)", stats.pareto(2.5, scale=0.3)),
+    "gamma": ("gamma(2, 250 us)", stats.gamma(2, scale=0.25)),
+    "weibull": ("weibull(1.5, 500 us)", stats.weibull_min(1.5, scale=0.5)),
+}
+"""Random processes as the command line takes them, and their laws in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,8 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         for rate in rates:
             for size in sizes:
                 yield from _accuracy(arena, peers, rate, size, repetitions, quiet)
+        for process in ("exponential",) if quick else tuple(_PROCESSES):
+            yield _distribution(arena, process, quiet)
         yield _unpaced(arena, peers, 1 if quick else 3, quiet)
         yield from _receiver(arena, 1 if quick else 3, quiet)
     if away:
@@ -93,9 +110,8 @@ def _accuracy(
         shared.add(was_shared)
         for name, peer in peers.items():
             quiet.wait()
-            found = _observe(
-                arena, peer.port, seconds, rate, size, lambda peer=peer: _run(arena, peer, rate, size, seconds)
-            )
+            stamps = _observe(arena, peer.port, seconds, size, lambda peer=peer: _run(arena, peer, rate, size, seconds))
+            found = seen_of(stamps, rate)
             if found is not None:
                 theirs[name].append(found)
     known = {name: found for name, found in theirs.items() if found}
@@ -124,14 +140,42 @@ def _accuracy(
     )
 
 
+def _distribution(arena: Arena, process: str, quiet: Quiet) -> Figure:
+    """Return how far the realised gaps of a random process are from its distribution, by Kolmogorov and Smirnov."""
+    text, law = _PROCESSES[process]
+    command = ["--gap", text, "--payload", "64 B", "--packets", str(_DRAWS + 1)]
+    quiet.wait()
+    stamps, _ = _stamps_of_ours(arena, command, 15, 64)
+    distance = float(stats.kstest(np.diff(stamps) / 1e6, law.cdf).statistic)
+    critical = _CRITICAL / math.sqrt(_DRAWS)
+    return Figure(
+        f"{process} gaps: Kolmogorov-Smirnov distance",
+        "",
+        [distance],
+        {},
+        f"below {critical:.4f}",
+        distance < critical and len(stamps) == _DRAWS + 1,
+        note=f"{text}, {len(stamps) - 1} gaps as the observer saw them; 0.1 % level",
+    )
+
+
 def _ours(arena: Arena, rate: int, size: int, seconds: int) -> tuple[Seen, bool]:
     """Return what the observer saw of ours, and whether the sender said that its processor was shared."""
+    command = ["--pps", str(rate), "--payload", f"{size} B", "--duration", f"{seconds} s"]
+    stamps, shared = _stamps_of_ours(arena, command, seconds, size)
+    seen = seen_of(stamps, rate)
+    if seen is None:
+        raise OSError(f"next to nothing arrived of ours at {rate} datagrams a second")
+    return seen, shared
+
+
+def _stamps_of_ours(arena: Arena, flow: Sequence[str], seconds: int, size: int) -> tuple[np.ndarray, bool]:
+    """Return when the observer saw each datagram of ours, and whether the sender said that its processor was shared."""
     receiver = arena.popen([str(_TWINNET), "recv", "--udp", "5003", "--no-clock", "--json"], "h2")
     told: list[str] = []
     try:
         _wait_for(receiver, b"Listening")
-        command = [str(_TWINNET), "send", TARGET, "--pps", str(rate), "--payload", f"{size} B"]
-        command += ["--duration", f"{seconds} s", "--no-clock", "--json"]
+        command = [str(_TWINNET), "send", TARGET, *flow, "--no-clock", "--json"]
 
         def send() -> None:
             # A sender that could not keep up says so by its status, too; what it told counts.
@@ -140,16 +184,14 @@ def _ours(arena: Arena, rate: int, size: int, seconds: int) -> tuple[Seen, bool]
             )
             told.append(done.stdout)
 
-        seen = _observe(arena, 5003, seconds, rate, size, send)
+        stamps = _observe(arena, 5003, seconds, size, send)
     finally:
         _end(arena, receiver, "twinnet")
-    if seen is None:
-        raise OSError(f"nothing arrived of ours at {rate} datagrams a second: {told}")
-    return seen, bool(json.loads(told[0])["processor"]["shared"])
+    return stamps, bool(json.loads(told[0])["processor"]["shared"])
 
 
-def _observe(arena: Arena, port: int, seconds: int, rate: int, size: int, send: Callable[[], None]) -> Seen | None:
-    """Let `send` send to `port` and return what the observer saw; ``None`` when next to nothing came."""
+def _observe(arena: Arena, port: int, seconds: int, size: int, send: Callable[[], None]) -> np.ndarray:
+    """Let `send` send datagrams of `size` bytes to `port` and return when the observer saw each, in nanoseconds."""
     watcher = arena.popen([str(BARE), "watch", str(seconds + 5), str(port)], "h2")
     _wait_for(watcher, b"READY")
     send()
@@ -158,7 +200,7 @@ def _observe(arena: Arena, port: int, seconds: int, rate: int, size: int, send: 
         raise OSError(f"the observer failed: {said.decode(errors='replace').strip()}")
     stamps, lengths = np.frombuffer(told, dtype="<u8").astype(np.int64).reshape(-1, 2).T
     # What the sender let the kernel cut passes a veth pair whole: several datagrams of one moment.
-    return seen_of(np.repeat(stamps, np.maximum(1, lengths // size)), rate)
+    return np.repeat(stamps, np.maximum(1, lengths // size))
 
 
 def seen_of(stamps: np.ndarray, rate: float) -> Seen | None:

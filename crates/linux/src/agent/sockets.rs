@@ -432,7 +432,12 @@ impl Host for HostView<'_> {
 
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
-        let fd = self.open(v6, libc::SOCK_RAW, protocol)?;
+        let fd = self.open(v6, libc::SOCK_RAW, protocol).map_err(|error| match error {
+            HostError::Other(told) if self.sockets.tell_returned => HostError::Other(format!(
+                "ICMP echo needs the right to open raw sockets ({told}): run twinnet as root, or send from a lab"
+            )),
+            error => error,
+        })?;
         icmp::only_echo_replies(fd.as_fd(), v6).map_err(|error| system::host_error(&error, None))?;
         system::set_option::<c_int>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(|error| system::host_error(&error, None))?;
