@@ -78,7 +78,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     peers = {name: peer for name, peer in PEERS.items() if installed(peer)}
     away = [name for name in PEERS if name not in peers]
     rates, sizes, repetitions = (
-        ((1000, 10_000, 50_000), (512,), 1) if quick else ((100, 1000, 10_000, 50_000, 200_000), (64, 512, 1470), 3)
+        ((1000, 10_000, 50_000), (512,), 1) if quick else ((100, 1000, 10_000, 50_000, 200_000), (64, 512, 1470), 2)
     )
     with Arena() as arena:
         arena.host_pair()

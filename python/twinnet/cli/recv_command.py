@@ -12,8 +12,8 @@ from twinnet.cli.output import json_option, print_json
 
 __all__ = ["recv"]
 
-_EPILOG = """Ends with Ctrl-C when nothing else is said. Without --udp, --tcp and --rtp it listens on UDP 5003, TCP 5002
-and RTP 5004; with one of them, there alone. One-way delay is told where the sender has the same clock, or has compared
+_EPILOG = """Ends with Ctrl-C when nothing else is said. Without --udp, --tcp and --rtp it listens on UDP 5003 and
+5006, TCP 5002 and RTP 5004; with one of them, there alone. One-way delay is told where the sender has the same clock, or has compared
 its clock with this one (`twinnet send` does, by UDP port 5009); then its bound is told, too. Exit status 1 when a port
 is in use."""
 
@@ -63,7 +63,7 @@ def recv(
     if table_file is not None and table_file.suffix not in (".csv", ".parquet"):
         raise click.UsageError(f"the table {str(table_file)!r} is neither .csv nor .parquet")
     if not (udp or tcp or rtp):
-        udp, tcp, rtp = (5003,), (5002,), (5004,)
+        udp, tcp, rtp = (5003, 5006), (5002,), (5004,)
     named = [f"{kind} {port}" for kind, ports in (("UDP", udp), ("TCP", tcp), ("RTP", rtp)) for port in ports]
 
     def ready() -> None:

@@ -62,7 +62,7 @@ class Received:
 
 def receive(
     *,
-    udp: Sequence[int] = (5003,),
+    udp: Sequence[int] = (5003, 5006),
     tcp: Sequence[int] = (5002,),
     rtp: Sequence[int] = (5004,),
     clock_port: int | None = None,

@@ -448,3 +448,66 @@ fn read(clock: c_int) -> i128 {
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(datagrams: &[(u16, u32)]) -> SendQueue {
+        let mut queue = SendQueue::default();
+        for &(port, length) in datagrams {
+            let to = SocketAddr::from(([10, 0, 0, 2], port));
+            assert!(queue.push(to, Chunk::Padded(&[1, 2], length - 2)));
+        }
+        queue
+    }
+
+    #[test]
+    fn a_run_has_one_size_and_one_receiver_and_may_end_with_a_shorter_one() {
+        let lengths = |datagrams: &[(u16, u32)]| {
+            let queue = queue(datagrams);
+            queue.run(0, datagrams.len())
+        };
+        assert_eq!(lengths(&[(1, 100), (1, 100), (1, 100)]), 3);
+        assert_eq!(lengths(&[(1, 100), (1, 100), (2, 100)]), 2);
+        assert_eq!(lengths(&[(1, 100), (1, 60), (1, 60)]), 2);
+        assert_eq!(lengths(&[(1, 100), (1, 101)]), 1);
+        assert_eq!(lengths(&[(1, 30_000); 4]), 2);
+    }
+
+    #[test]
+    fn a_kernel_that_has_refused_runs_is_given_single_datagrams() {
+        let mut queue = queue(&[(1, 100), (1, 100)]);
+        let mut buffers = Buffers::new();
+        assert_eq!((buffers.lay_out(&queue), buffers.runs[0]), (1, 2));
+        queue.segments = false;
+        assert_eq!((buffers.lay_out(&queue), buffers.runs[0]), (2, 1));
+    }
+
+    #[test]
+    fn a_message_of_several_datagrams_is_taken_apart() {
+        let message = Received {
+            bytes: &[1, 1, 2, 2, 3],
+            length: 5,
+            each: 2,
+            from: SocketAddr::from(([10, 0, 0, 1], 1)),
+            arrived: Time::ZERO,
+            dropped: None,
+        };
+        let parts: Vec<_> = (0..).map_while(|place| message.datagram(place)).collect();
+        assert_eq!(parts, [(&[1, 1][..], 2), (&[2, 2][..], 2), (&[3][..], 1)]);
+        let empty = Received { bytes: &[], length: 0, each: 1, ..message };
+        assert_eq!((empty.datagram(0), empty.datagram(1)), (Some((&[][..], 0)), None));
+    }
+
+    #[test]
+    fn stamps_of_a_clock_that_was_set_are_not_used() {
+        let clock = LabClock::of_machine();
+        let before = ArrivalClock::read(clock, None);
+        assert!(!before.stepped() && !ArrivalClock::read(clock, Some(before.offset_ns())).stepped());
+        let set = ArrivalClock::read(clock, Some(before.offset_ns() + 2 * STEP_NS));
+        assert!(set.stepped());
+        let long_ago = timespec { tv_sec: 1, tv_nsec: 0 };
+        assert_eq!(set.at(long_ago), set.now);
+    }
+}
