@@ -29,6 +29,7 @@ PARTS = (
     "scale",
     "analysis",
     "generators",
+    "control",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0
