@@ -4,6 +4,7 @@ mod bare_switch;
 mod captures;
 mod flows;
 mod lab;
+mod openflow;
 mod sockets;
 mod theory;
 mod units;
@@ -25,6 +26,7 @@ mod _core {
     #[pymodule_export]
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
     #[pymodule_export]
+    use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
     use super::sockets::SocketAgent;
     #[pymodule_export]
     use super::theory::port_experiment;
