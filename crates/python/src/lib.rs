@@ -27,6 +27,7 @@ mod _core {
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
     #[pymodule_export]
     use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
+    #[pymodule_export]
     use super::sockets::SocketAgent;
     #[pymodule_export]
     use super::theory::port_experiment;
