@@ -63,12 +63,36 @@ class Intervals:
         Payload in each.
     packets
         Packets in each; empty where they are not counted.
+    delays_ps, delays_min_ps, delays_max_ps
+        Mean, least and greatest one-way delay in each; ``None`` where nothing arrived, empty where packets do not tell.
+    jitters_rfc4689_ps, jitters_rfc3550_ps
+        The mean of RFC 4689's jitter in each, and RFC 3550's at its end.
     """
 
     interval_ps: int
     first: int
     bytes: tuple[int, ...]
     packets: tuple[int, ...] = ()
+    delays_ps: tuple[float | None, ...] = ()
+    delays_min_ps: tuple[int | None, ...] = ()
+    delays_max_ps: tuple[int | None, ...] = ()
+    jitters_rfc4689_ps: tuple[float | None, ...] = ()
+    jitters_rfc3550_ps: tuple[float | None, ...] = ()
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Intervals | None:
+        """Return the counts in the form of the lab protocol, ``None`` when there are none."""
+        if not spec:
+            return None
+        times: Mapping[str, Any] = spec.get("times_ps") or {}
+        names = ("delay_mean", "delay_min", "delay_max", "jitter_rfc4689_mean", "jitter_rfc3550")
+        return cls(
+            int(spec["interval_ps"]),
+            int(spec.get("first", 0)),
+            tuple(spec.get("bytes") or ()),
+            tuple(spec.get("packets") or ()),
+            *(tuple(times.get(name) or ()) for name in names),
+        )
 
     @property
     def rates_bps(self) -> tuple[float, ...]:
@@ -294,7 +318,7 @@ class FlowReport:
     flow
         Its number.
     protocol
-        ``udp``, ``rtp``, ``tcp``, ``http`` or ``icmp``.
+        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp`` or, of comparisons of clocks, ``clock``.
     role
         ``source``, ``sink``, ``client`` or ``server``.
     source, target
@@ -367,7 +391,6 @@ class FlowReport:
         plain = (
             "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "jitter_rfc3550_ps"
         )  # fmt: skip
-        counts = spec.get("intervals")
         return cls(
             flow=spec.get("flow"),
             protocol=str(spec.get("protocol", "")),
@@ -385,14 +408,7 @@ class FlowReport:
             samples=Samples.from_spec(spec.get("samples")),
             pacing=Pacing.from_spec(spec.get("pacing")),
             rtp=Rtp.from_spec(spec.get("rtp")),
-            intervals=Intervals(
-                int(counts["interval_ps"]),
-                int(counts.get("first", 0)),
-                tuple(counts.get("bytes") or ()),
-                tuple(counts.get("packets") or ()),
-            )
-            if counts
-            else None,
+            intervals=Intervals.from_spec(spec.get("intervals")),
             tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
             raw=dict(spec),
             **{name: spec.get(name) for name in plain},

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
 
+use crate::interval_times::{IntervalTimes, IntervalTimesReport, Timing};
+
 /// Intervals that are kept; what comes later is counted in totals only, and [`IntervalCounter::overflowed`] tells.
 const MOST_INTERVALS: u64 = 1 << 20;
 
@@ -13,11 +15,12 @@ pub struct IntervalCounter {
     first: u64,
     bytes: Vec<u64>,
     packets: Option<Vec<u64>>,
+    times: IntervalTimes,
     overflowed: bool,
 }
 
 /// What an [`IntervalCounter`] counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalsReport {
     /// Length of every interval.
     pub interval_ps: u64,
@@ -28,6 +31,9 @@ pub struct IntervalsReport {
     /// Packets in each interval; absent for streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<Vec<u64>>,
+    /// Delay and jitter in each interval, in picoseconds; absent where packets do not tell when they were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_ps: Option<IntervalTimesReport>,
 }
 
 impl IntervalCounter {
@@ -35,7 +41,14 @@ impl IntervalCounter {
     #[must_use]
     pub fn of_bytes(interval: Duration) -> Self {
         let interval = interval.max(Duration::from_ps(1));
-        Self { interval, first: 0, bytes: Vec::new(), packets: None, overflowed: false }
+        Self {
+            interval,
+            first: 0,
+            bytes: Vec::new(),
+            packets: None,
+            times: IntervalTimes::default(),
+            overflowed: false,
+        }
     }
 
     /// A counter of bytes and packets.
@@ -46,6 +59,11 @@ impl IntervalCounter {
 
     /// Counts `bytes` in one packet at `time`. A time before the first interval counts in the first: arrivals are told in order.
     pub fn add(&mut self, time: Time, bytes: u64) {
+        self.add_timed(time, bytes, None);
+    }
+
+    /// As [`IntervalCounter::add`], for a packet that may tell its delay.
+    pub fn add_timed(&mut self, time: Time, bytes: u64, timing: Option<Timing>) {
         let index = time.as_ps() / self.interval.as_ps();
         if self.bytes.is_empty() {
             self.first = index;
@@ -66,6 +84,9 @@ impl IntervalCounter {
             }
             packets[offset] += 1;
         }
+        if let Some(timing) = timing {
+            self.times.add(offset, timing);
+        }
     }
 
     /// Whether something came too late to be kept by interval.
@@ -82,6 +103,7 @@ impl IntervalCounter {
             first: self.first,
             bytes: self.bytes.clone(),
             packets: self.packets.clone(),
+            times_ps: self.times.report(self.bytes.len()),
         })
     }
 }

@@ -211,13 +211,13 @@ impl Stream {
             return;
         }
         self.measure(header, arrived, payload, config.clock_hz.unwrap_or(VIDEO_CLOCK_HZ));
-        self.arrivals.add(number, sent, arrived);
+        let timing = self.arrivals.add(number, sent, arrived);
         if let Some(mark) = mark {
             self.frames.get_or_insert_with(Frames::default).add(mark);
         }
         self.packets += 1;
         self.bytes += payload;
-        self.intervals.add(arrived, payload);
+        self.intervals.add_timed(arrived, payload, timing);
     }
 
     /// The numbers that Wireshark shows.

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Spread, Summary
+from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
 from twinnet.study.specification import Traffic
 from twinnet.study.tables import table
 
@@ -185,7 +185,21 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
             "length_s": counts.interval_ps / _PS_PER_SECOND,
             "payload_bytes": size,
             "packets": counts.packets[place] if place < len(counts.packets) else None,
+            **_interval_times(counts, place),
         }
+
+
+def _interval_times(counts: Intervals, place: int) -> dict[str, float]:
+    """Delay and jitter in one interval, where packets tell."""
+    series: dict[str, Sequence[float | None]] = {
+        "delay_mean_ms": counts.delays_ps,
+        "delay_min_ms": counts.delays_min_ps,
+        "delay_max_ms": counts.delays_max_ps,
+        "jitter_rfc4689_mean_ms": counts.jitters_rfc4689_ps,
+        "jitter_rfc3550_ms": counts.jitters_rfc3550_ps,
+    }
+    found = {name: values[place] if place < len(values) else None for name, values in series.items()}
+    return {name: value / _PS_PER_MS for name, value in found.items() if value is not None}
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:

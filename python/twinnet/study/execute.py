@@ -231,11 +231,17 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     match entry.app:
         case "udp":
             settings: dict[str, Any] = port | payload | marked | _given(size=entry.size, on_off=entry.on_off)
-            if entry.gap is None:
+            settings |= _given(exact=entry.exact)
+            if entry.trace is not None:
+                played = [(f"{gap} ps", f"{size} B") for gap, size in entry.trace]
+                settings |= {"trace": played, "repeat": True}
+            elif entry.gap is None:
                 settings |= {"rate": f"{entry.rate_bps} bit", "process": entry.process}
             return apps.udp(source, entry.to, interval=interval, duration=duration, **_given(gap=entry.gap), **settings)
         case "rtp":
             video = _given(rate=rate, frames_per_second=entry.frames_per_second, paced=entry.paced)
+            if entry.frame_sizes is not None:
+                video |= {"frame_sizes": [f"{size} B" for size in entry.frame_sizes]}
             return apps.rtp(source, entry.to, interval=interval, duration=duration, **port, **marked, **video)
         case "voice":
             suppressed = bool(entry.silence_suppression)

@@ -5,6 +5,7 @@ Every quantity is a text with a unit in the file and an integer in the smallest 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -137,10 +138,14 @@ class Traffic(_Strict):
     silence_suppression: bool | None = None
     frames_per_second: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
     paced: bool | None = None
+    frame_sizes: Annotated[list[SizeBytes], Field(min_length=1, max_length=100_000)] | None = None
+    trace: Annotated[list[tuple[DurationPs, SizeBytes]], Field(min_length=1, max_length=100_000)] | None = None
+    exact: bool | None = None
 
     _ALLOWED = {
-        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"},
-        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced"},
+        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
+        | {"trace", "exact"},
+        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced", "frame_sizes"},
         "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
@@ -171,6 +176,8 @@ class Traffic(_Strict):
             raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
         if self.app == "udp":
             self._check_processes()
+        if self.frame_sizes is not None and self.rate_bps is not None:
+            raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
             raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.app == "tcp" and self.bytes is not None and self.bytes < _LEAST_TCP_BYTES:
@@ -183,10 +190,17 @@ class Traffic(_Strict):
 
     def _check_processes(self) -> None:
         """Refuse what no source could send; apps are asked, so that both say the same."""
-        if (self.rate_bps is None) == (self.gap is None):
-            raise ValueError("udp traffic needs either 'rate' or 'gap'")
-        if self.using == "programs" and (self.gap or self.size or self.on_off or self.dscp is not None):
-            raise ValueError("programs send constant rates; for 'gap', 'size', 'on_off' and 'dscp' write 'using: apps'")
+        if [self.rate_bps, self.gap, self.trace].count(None) != 2:
+            raise ValueError("udp traffic needs either 'rate', 'gap' or 'trace'")
+        if self.using == "programs" and (
+            self.gap or self.size or self.on_off or self.trace or self.exact or self.dscp is not None
+        ):
+            raise ValueError(
+                "programs send constant rates; for 'gap', 'size', 'on_off', 'trace', 'exact' and 'dscp' write"
+                " 'using: apps'"
+            )
+        if self.trace is not None:
+            self._check_trace(self.trace)
         if self.gap is not None and "process" in self.model_fields_set:
             raise ValueError("'gap' is a process itself: leave 'process' out")
         if self.size is not None and (self.rate_bps is not None or self.payload_bytes is not None):
@@ -200,6 +214,17 @@ class Traffic(_Strict):
                 OnOff.of(self.on_off).to_spec()
         except UsageError as error:
             raise ValueError(str(error)) from error
+
+    def _check_trace(self, trace: Sequence[tuple[int, int]]) -> None:
+        beside = {"payload_bytes", "process", "size", "on_off"} & self.model_fields_set
+        if beside:
+            keys = ", ".join(sorted(repr(_key(name)) for name in beside))
+            raise ValueError(f"a trace tells gaps and payloads itself: leave {keys} out")
+        if sum(gap for gap, _ in trace) == 0:
+            raise ValueError("a trace is sent over and over for the duration: one of its gaps must be above zero")
+        for _, size in trace:
+            if not 16 <= size <= 65_507:
+                raise ValueError(f"a payload of {size} B is out of range: 16 B to 65507 B")
 
 
 def _key(field: str) -> str:

@@ -55,6 +55,9 @@ INTERVALS: dict[str, Any] = {
     "length_s": pl.Float64,
     "payload_bytes": pl.Int64,
     "packets": pl.Int64,
+    **{f"delay_{name}_ms": pl.Float64 for name in ("mean", "min", "max")},
+    "jitter_rfc4689_mean_ms": pl.Float64,
+    "jitter_rfc3550_ms": pl.Float64,
 }
 """One row for each flow, role and interval."""
 
