@@ -13,6 +13,7 @@ pub struct IntervalCounter {
     first: u64,
     bytes: Vec<u64>,
     packets: Option<Vec<u64>>,
+    last: Vec<u64>,
     overflowed: bool,
 }
 
@@ -28,6 +29,10 @@ pub struct IntervalsReport {
     /// Packets in each interval; absent for streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<Vec<u64>>,
+    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived between the
+    /// last packets of two intervals took that time, so that a rate over it never exceeds the line's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ps: Option<Vec<u64>>,
 }
 
 impl IntervalCounter {
@@ -35,7 +40,7 @@ impl IntervalCounter {
     #[must_use]
     pub fn of_bytes(interval: Duration) -> Self {
         let interval = interval.max(Duration::from_ps(1));
-        Self { interval, first: 0, bytes: Vec::new(), packets: None, overflowed: false }
+        Self { interval, first: 0, bytes: Vec::new(), packets: None, last: Vec::new(), overflowed: false }
     }
 
     /// A counter of bytes and packets.
@@ -65,6 +70,10 @@ impl IntervalCounter {
                 packets.resize(offset + 1, 0);
             }
             packets[offset] += 1;
+            if offset >= self.last.len() {
+                self.last.resize(offset + 1, 0);
+            }
+            self.last[offset] = self.last[offset].max(time.as_ps());
         }
     }
 
@@ -82,6 +91,7 @@ impl IntervalCounter {
             first: self.first,
             bytes: self.bytes.clone(),
             packets: self.packets.clone(),
+            last_ps: self.packets.is_some().then(|| self.last.clone()),
         })
     }
 }
@@ -99,6 +109,7 @@ mod tests {
         let report = counter.report().unwrap();
         assert_eq!((report.first, report.bytes), (0, vec![1, 10, 0, 100]));
         assert_eq!(report.packets, Some(vec![1, 1, 0, 1]));
+        assert_eq!(report.last_ps, Some(vec![3_999_999_999_999, 4_000_000_000_000, 0, 12_000_000_000_000]));
     }
 
     #[test]
@@ -106,7 +117,7 @@ mod tests {
         let mut counter = IntervalCounter::of_bytes(Duration::from_ms(100));
         counter.add(Time::from_ns(250_000_000), 5);
         let report = counter.report().unwrap();
-        assert_eq!((report.first, report.bytes, report.packets), (2, vec![5], None));
+        assert_eq!((report.first, report.bytes, report.packets, report.last_ps), (2, vec![5], None, None));
     }
 
     #[test]
