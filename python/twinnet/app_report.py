@@ -63,12 +63,15 @@ class Intervals:
         Payload in each.
     packets
         Packets in each; empty where they are not counted.
+    last_ps
+        When the last packet of each arrived, 0 where there was none; empty where packets are not counted.
     """
 
     interval_ps: int
     first: int
     bytes: tuple[int, ...]
     packets: tuple[int, ...] = ()
+    last_ps: tuple[int, ...] = ()
 
     @property
     def rates_bps(self) -> tuple[float, ...]:
@@ -180,6 +183,9 @@ class Samples:
         One entry for each packet; ``None`` where it does not tell when it was sent.
     more
         Packets that came after so many as were asked for.
+    jitter_ps, bandwidth_bps
+        Of RTP: jitter by RFC 3550, and bits of IP in the second that ends with the packet; ``None`` for duplicates, and
+        empty for other flows.
     """
 
     sequence: tuple[int, ...]
@@ -187,6 +193,8 @@ class Samples:
     sent_ps: tuple[int | None, ...]
     bytes: tuple[int, ...]
     more: int
+    jitter_ps: tuple[float | None, ...] = ()
+    bandwidth_bps: tuple[float | None, ...] = ()
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> Samples | None:
@@ -199,6 +207,8 @@ class Samples:
             tuple(spec["sent_ps"]),
             tuple(spec["bytes"]),
             int(spec["more"]),
+            tuple(spec.get("jitter_ps") or ()),
+            tuple(spec.get("bandwidth_bps") or ()),
         )
 
 
@@ -390,6 +400,7 @@ class FlowReport:
                 int(counts.get("first", 0)),
                 tuple(counts.get("bytes") or ()),
                 tuple(counts.get("packets") or ()),
+                tuple(counts.get("last_ps") or ()),
             )
             if counts
             else None,

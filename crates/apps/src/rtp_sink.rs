@@ -434,6 +434,28 @@ mod tests {
     }
 
     #[test]
+    fn a_shaped_stream_leaves_evenly_whatever_its_frames_are() {
+        // 6 frames in each 100 ms: 70 packets of the transport stream in the first, one in each of the others; 75 in all.
+        let sizes = [70 * 184, 184, 184, 184, 184, 184];
+        let row = run(json!({"frame_bytes": sizes, "shaping_ps": 100_000_000_000_u64, "frames": 600}), |_| {
+            vec![Duration::ZERO]
+        });
+        assert_eq!(row["rtp"]["frames"], json!({"complete": 600, "damaged": 0, "lost": 0}));
+        // Seven of 75 in 100 ms; timestamps follow, but for whole ticks of 11.1 us.
+        let (least, most) = (row["gap_ps"]["min"].as_u64().unwrap(), row["gap_ps"]["max"].as_u64().unwrap());
+        assert!(least.abs_diff(9_333_333_333) < 10 && most.abs_diff(9_333_333_333) < 10, "{least} {most}");
+        assert!(row["rtp"]["jitter_ps"]["max"].as_f64().unwrap() < 11.2e6, "{row}");
+    }
+
+    #[test]
+    fn shaping_and_pacing_exclude_each_other() {
+        let given = json!({"kind": "rtp_source", "to": "10.0.0.2", "port": 5004, "flow": 9, "frames_per_second": 60,
+            "frame_bytes": [1], "frames": 1, "paced": true, "shaping_ps": 100_000_000_000_u64});
+        let config: AppConfig = serde_json::from_value(given).unwrap();
+        assert!(config.validate().unwrap_err().to_string().contains("shaping_ps"));
+    }
+
+    #[test]
     fn the_model_keeps_its_rate_for_as_long_as_it_is_told() {
         let model = json!({"rate_bps": 1_026_000, "group_frames": 30, "b_frames": 2, "variation": 0.3});
         let row = run(json!({"model": model, "duration_ps": 50_000_000_000_000_u64}), |_| vec![Duration::ZERO]);
