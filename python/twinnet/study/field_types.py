@@ -1,4 +1,4 @@
-"""The types of the fields of a study file: a quantity is a text with a unit there and an integer in the smallest unit here."""
+"""Types of fields of a study file: a quantity is a text with a unit there, an integer in the smallest unit here."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Measurement(_Strict):
         `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
         and inter-frame gap.
     bounds
-        Of throughput: whether an interval's least and greatest are over the time of the `clock`, or over that between the
-        last `arrivals` of one interval and the next, so that no datagram counts in less time than it took to arrive.
+        Of throughput: whether the least and greatest interval are over the time of the `clock`, or over that between
+        the last `arrivals` of one interval and the next, so that none counts in less time than it took to arrive.
     only
         Names of traffic; all of it when nothing is said.
     minimum_after

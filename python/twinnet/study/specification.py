@@ -302,6 +302,7 @@ class StudySpecification(_Strict):
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
     repetitions: Count = 10
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
+    seeds: Literal["run", "repetition"] = "run"
     order: Literal["listed", "random"] = "listed"
     clock: Literal["wall", "virtual"] = "wall"
     settle_ps: MomentPs = Field(default=500_000_000_000, alias="settle")
