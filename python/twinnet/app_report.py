@@ -17,6 +17,7 @@ __all__ = [
     "Spread",
     "Summary",
     "TcpInfo",
+    "Video",
 ]
 
 
@@ -180,7 +181,7 @@ class Samples:
     Parameters
     ----------
     sequence, arrived_ps, sent_ps, bytes
-        One entry for each packet; ``None`` where it does not tell when it was sent.
+        One entry for each packet; ``None`` where it does not tell when it was sent. `bytes` is empty for programs.
     more
         Packets that came after so many as were asked for.
     jitter_ps, bandwidth_bps
@@ -296,6 +297,29 @@ class Rtp:
 
 
 @dataclass(frozen=True)
+class Video:
+    """What was seen of a video that a program received, beside what was sent.
+
+    Parameters
+    ----------
+    frames_sent
+        Frames of the clip.
+    frames_complete, frames_damaged, frames_lost
+        Of these, how many were decoded as they were sent, otherwise, or not at all.
+    psnr_db, ssim
+        Over all frames that were sent, a lost one judged by what was shown in its place: peak signal-to-noise ratio,
+        infinite for equal videos, and structural similarity; ``None`` when nothing was seen.
+    """
+
+    frames_sent: int
+    frames_complete: int
+    frames_damaged: int
+    frames_lost: int
+    psnr_db: float | None
+    ssim: float | None
+
+
+@dataclass(frozen=True)
 class FlowReport:
     """One flow as one of its ends saw it.
 
@@ -335,6 +359,8 @@ class FlowReport:
         How well a source kept its schedule.
     rtp
         What RTP tells.
+    video
+        What was seen of a program's video.
     intervals
         Counts over time.
     tcp_info
@@ -367,6 +393,7 @@ class FlowReport:
     samples: Samples | None = None
     pacing: Pacing | None = None
     rtp: Rtp | None = None
+    video: Video | None = None
     intervals: Intervals | None = None
     tcp_info: TcpInfo | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)

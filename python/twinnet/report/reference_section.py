@@ -31,16 +31,25 @@ def closeness_sentences(found: ReferenceTable) -> list[str]:
             f"{clock.capitalize()} clock: of {total} published figures, {counts['closer']} are closer to {truth} here "
             f"than {rival} was, {counts['as close']} as close, {counts['farther']} farther."
         )
+        if found.changes:
+            counts = found.counts(clock, found.changes)
+            total = sum(counts.values()) - counts["not comparable"]
+            base = ", ".join(found.reference.baseline.values())
+            sentences.append(
+                f"{clock.capitalize()} clock, what the network changed (each figure minus that of {base}, whatever was "
+                f"sent): of {total}, {counts['closer']} are closer, {counts['as close']} as close, "
+                f"{counts['farther']} farther."
+            )
     missing = max((found.counts(clock)["not comparable"] for clock in found.clocks), default=0)
     if missing:
         sentences.append(f"{missing} figures cannot be compared: not printed as a number, or not measured.")
     return sentences
 
 
-def _groups(found: ReferenceTable) -> list[tuple[str, str, list[ComparedFigure]]]:
+def _groups(found: ReferenceTable, rows: Sequence[ComparedFigure]) -> list[tuple[str, str, list[ComparedFigure]]]:
     """The rows by metric and statistic, in the order of the study and of the file."""
     groups: dict[tuple[str, str], list[ComparedFigure]] = {}
-    for row in found.rows:
+    for row in rows:
         groups.setdefault((row.figure.metric, row.figure.statistic), []).append(row)
     order = list(found.reference.metrics)
     ordered = sorted(groups.items(), key=lambda one: (order.index(one[0][0]), list(_WORDS).index(one[0][1])))
@@ -53,9 +62,25 @@ def reference_section(found: ReferenceTable | None) -> str:
         return ""
     reference = found.reference
     parts = [f"<p class='lead'>{escape(sentence)}</p>" for sentence in closeness_sentences(found)]
-    parts.append(_count_table(found))
+    parts.append(_count_table(found, found.rows))
+    parts += _tables(found, found.rows)
+    if found.changes:
+        base = ", ".join(reference.baseline.values())
+        inner = [_count_table(found, found.changes), *_tables(found, found.changes)]
+        parts.append(f"<details><summary>What the network changed: figures minus those of {escape(base)}</summary>")
+        parts.append(f"{''.join(inner)}</details>")
+    return (
+        f"<section><h2>Published figures beside these</h2><p class='soft'>{escape(reference.source)}. "
+        f"{escape(reference.text)}</p>{''.join(parts)}</section>"
+    )
+
+
+def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[str]:
+    """A table for each metric and statistic."""
+    reference = found.reference
+    parts: list[str] = []
     metric_before = ""
-    for metric, statistic, rows in _groups(found):
+    for metric, statistic, rows in _groups(found, shown):
         meant = reference.metrics[metric]
         unit = meant.unit + ("²" if statistic == "variance" else "")
         if metric != metric_before:
@@ -67,15 +92,12 @@ def reference_section(found: ReferenceTable | None) -> str:
         for clock in found.clocks:
             head += [f"here, {clock}", "than " + escape(reference.rival)]
         parts.append(table(head, [_cells(found, row) for row in rows], 1))
-    return (
-        f"<section><h2>Published figures beside these</h2><p class='soft'>{escape(reference.source)}. "
-        f"{escape(reference.text)}</p>{''.join(parts)}</section>"
-    )
+    return parts
 
 
-def _count_table(found: ReferenceTable) -> str:
+def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> str:
     """Closer, as close and farther by metric (rows) and statistic (columns)."""
-    groups = _groups(found)
+    groups = _groups(found, shown)
     statistics = [name for name in _WORDS if any(statistic == name for _, statistic, _ in groups)]
     rows: list[list[str]] = []
     for clock in found.clocks:
@@ -140,6 +162,7 @@ def reference_record(found: ReferenceTable | None) -> dict[str, object] | None:
         "truth": found.reference.truth,
         "rival": found.reference.rival,
         "counts": {clock: found.counts(clock) for clock in found.clocks},
+        "counts_of_changes": {clock: found.counts(clock, found.changes) for clock in found.clocks},
         "figures": rows,
     }
 
@@ -150,7 +173,7 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
         return []
     figures: list[Figure] = []
     for metric, meant in found.reference.metrics.items():
-        groups = [(statistic, rows) for group, statistic, rows in _groups(found) if group == metric]
+        groups = [(statistic, rows) for group, statistic, rows in _groups(found, found.rows) if group == metric]
         if not groups:
             continue
         cases = [" ".join(row.figure.levels.values()) for row in groups[0][1]]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from twinnet.stats import Interval, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import statistic_samples
-from twinnet.study.published_figures import Figure, read_figures
+from twinnet.study.published_figures import Figure, PrintedValue, read_figures
 from twinnet.study.reference_settings import Reference
 from twinnet.study.twin import study_on
 
@@ -36,11 +37,14 @@ class ReferenceTable:
     ----------
     clocks
         The clocks on which there are runs that numbers rest on.
+    changes
+        How figures differ from those of the reference's baseline, compared alike; empty without one.
     """
 
     reference: Reference
     clocks: tuple[str, ...]
     rows: tuple[ComparedFigure, ...]
+    changes: tuple[ComparedFigure, ...]
 
     def counts(self, clock: str, rows: Sequence[ComparedFigure] | None = None) -> dict[Closeness, int]:
         """How many figures are closer on `clock`, as close, farther and not comparable; of `rows` or of all."""
@@ -69,7 +73,51 @@ def compare_with_reference(analysis: Analysis) -> ReferenceTable | None:
                 measured[clock] = t_interval(samples, analysis.specification.confidence)
                 closeness[clock] = how_close(figure, measured[clock].estimate)
         rows.append(ComparedFigure(figure, measured, closeness))
-    return ReferenceTable(reference, clocks, tuple(rows))
+    return ReferenceTable(reference, clocks, tuple(rows), tuple(_changes(reference, rows)))
+
+
+def _changes(reference: Reference, rows: Sequence[ComparedFigure]) -> list[ComparedFigure]:
+    if not reference.baseline:
+        return []
+    by_case = {_key(row.figure, row.figure.levels): row for row in rows}
+    found: list[ComparedFigure] = []
+    for row in rows:
+        base = by_case.get(_key(row.figure, {**row.figure.levels, **reference.baseline}))
+        if base is None or base is row:
+            continue
+        figure = replace(
+            row.figure,
+            truth=_difference(row.figure.truth, base.figure.truth, row.figure.scale),
+            rival=_difference(row.figure.rival, base.figure.rival, row.figure.scale),
+        )
+        measured = {
+            clock: _minus(interval, base.measured[clock])
+            for clock, interval in row.measured.items()
+            if clock in base.measured
+        }
+        closeness: dict[str, Closeness] = {
+            clock: how_close(figure, measured[clock].estimate) if clock in measured else "not comparable"
+            for clock in row.closeness
+        }
+        found.append(ComparedFigure(figure, measured, closeness))
+    return found
+
+
+def _key(figure: Figure, levels: Mapping[str, str]) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    return figure.metric, figure.statistic, tuple(sorted(levels.items()))
+
+
+def _difference(value: PrintedValue, base: PrintedValue, scale: float) -> PrintedValue:
+    if value.value is None or base.value is None:
+        return PrintedValue("", None)
+    decimals = max(_decimals(value.text), _decimals(base.text))
+    change = value.value - base.value
+    return PrintedValue(f"{change / scale:.{decimals}f}", change)
+
+
+def _minus(interval: Interval, base: Interval) -> Interval:
+    """The change of an estimate; its interval is not known, for the repetitions of both may go together."""
+    return Interval(interval.estimate - base.estimate, math.nan, math.nan, interval.level, "difference")
 
 
 def _samples(analysis: Analysis, reference: Reference, figure: Figure) -> list[float]:

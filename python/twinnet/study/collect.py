@@ -161,6 +161,9 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
             row |= {f"rtp_bandwidth_{part}_bps": getattr(bandwidth, part) for part in ("mean", "min", "max", "std")}
             row["rtp_bandwidth_count"] = bandwidth.count
         row |= {f"frames_{fate}": getattr(report.rtp, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
+    if report.video is not None:
+        row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
+        row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
     return row
 
 

@@ -40,7 +40,8 @@ def packet_frame(name: str, protocol: str, source: str, report: FlowReport, zero
         "rtp_jitter_ms": _column(samples.jitter_ps, count) / _PS_PER_MS,
         "rtp_bandwidth_bps": _column(samples.bandwidth_bps, count),
     }
-    frame = pl.DataFrame({"number": numbers, "payload_bytes": samples.bytes, **columns}).with_columns(
+    sizes = samples.bytes or [None] * count
+    frame = pl.DataFrame({"number": numbers, "payload_bytes": sizes, **columns}).with_columns(
         pl.lit(report.flow, dtype=pl.UInt32).alias("flow"),
         pl.lit(name).alias("name"),
         pl.lit(protocol).alias("protocol"),

@@ -122,6 +122,12 @@ def _check_names(reference: Reference, specification: StudySpecification, column
         for column in _COLUMN.findall(pattern):
             if column not in columns:
                 raise ValueError(f"select.{factor}: {reference.file} has no column {column!r} that names the case")
+    for factor, level in reference.baseline.items():
+        if factor not in reference.select:
+            raise ValueError(f"baseline: {factor!r} is not among 'select'; {did_you_mean(factor, reference.select)}")
+        known = specification.factors[factor].levels
+        if level not in known:
+            raise ValueError(f"baseline.{factor}: there is no level {level!r}; {did_you_mean(level, known)}")
     for metric, meant in reference.metrics.items():
         if meant.measurement not in specification.measurements:
             known = specification.measurements

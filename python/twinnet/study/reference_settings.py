@@ -51,6 +51,9 @@ class Reference(_Strict):
         Values of `network`: what the study is to come close to, and what it is to be closer than.
     select
         The level of each factor that a row is about, put together from its columns: `"{topology}-{link_mbit}"`.
+    baseline
+        Levels under which the network changes nothing: what differs from them is what the network did, whatever was
+        sent. Changes are compared as figures are.
     metrics
         By the value of `metric`.
     """
@@ -61,4 +64,5 @@ class Reference(_Strict):
     truth: str
     rival: str
     select: dict[ParameterName, str]
+    baseline: dict[ParameterName, str] = {}
     metrics: Annotated[dict[str, ReferenceMetric], Field(min_length=1)]

@@ -42,6 +42,8 @@ FLOWS: dict[str, Any] = {
     "frames_complete": pl.Int64,
     "frames_damaged": pl.Int64,
     "frames_lost": pl.Int64,
+    "psnr_db": pl.Float64,
+    "ssim": pl.Float64,
     "jitter_rfc3550_ms": pl.Float64,
     "errors": pl.String,
 }
