@@ -83,42 +83,9 @@ def stream(
     folder = tempfile.TemporaryDirectory(prefix="twinnet-stream-")
     place = Path(folder.name)
     received = str(place / "received.ts")
-    play = ("-re", "-i", path)
-    url = f"rtsp://{{to}}:{number}/live"
-    client, target, argv, server, protocol = source, sink, (), (), "udp"
-    if over == "rtp":
-        description = place / "stream.sdp"
-        description.write_text(
-            f"v=0\no=- 0 0 IN IP4 0.0.0.0\ns=video\nc=IN IP4 0.0.0.0\nt=0 0\nm=video {number} RTP/AVP 33\n"
-        )
-        # Told by a description, ffmpeg need not spend the first packet on finding out what it is.
-        allowed = ("-protocol_whitelist", "file,udp,rtp")
-        server = (*_QUIET, *allowed, *_PROBE, "-i", str(description), *_COPY, received)
-        if by == "vlc":
-            chain = f"#rtp{{dst={{to}},port={number},mux=ts}}"
-            argv = (sys.executable, "-m", "twinnet.programs.vlc_sender", path, chain)
-        else:
-            argv = (*_QUIET, *play, "-map", "0:v:0", "-c", "copy", "-f", "rtp_mpegts")
-            argv += (f"rtp://{{to}}:{number}?pkt_size={_PACKET}",)
-    elif over == "rtsp":
-        protocol = "tcp"
-        server = (
-            *_QUIET,
-            *_PROBE,
-            "-fflags",
-            "+genpts",
-            "-rtsp_flags",
-            "listen",
-            "-i",
-            f"rtsp://0.0.0.0:{number}/live",
-            *_COPY,
-            received,
-        )
-        argv = (*_QUIET, *play, "-map", "0:v:0", "-c", "copy", "-f", "rtsp", url)
-    else:
-        protocol, client, target = "tcp", sink, source
-        server = (*_QUIET, *play, *_COPY, "-listen", "1", f"http://0.0.0.0:{number}/")
-        argv = (*_QUIET, *_PROBE, "-i", f"http://{{to}}:{number}/", *_COPY, received)
+    argv, server = _commands(by, over, path, number, place)
+    # Over HTTP the receiver asks; over the others the sender does.
+    client, target = (sink, source) if over == "http" else (source, sink)
 
     def reports(transfer: Transfer, output: Output) -> list[FlowReport]:
         with folder:
@@ -136,7 +103,7 @@ def stream(
         argv,
         reports,
         server_argv=server,
-        protocol=protocol,
+        protocol="udp" if over == "rtp" else "tcp",
         port=number,
         flow=flow,
         needs=("ffmpeg",),
@@ -145,6 +112,32 @@ def stream(
         # A receiver that is ended says so; what it got counts.
         may_fail=over == "http",
     )
+
+
+def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The client's words and the server's; `{to}` stands for the server's address."""
+    received = str(place / "received.ts")
+    play = (*_QUIET, "-re", "-i", path)
+    if over == "rtsp":
+        url = f"rtsp://{{to}}:{port}/live"
+        listen = ("-fflags", "+genpts", "-rtsp_flags", "listen")
+        send = (*play, "-map", "0:v:0", "-c", "copy", "-f", "rtsp", url)
+        return send, (*_QUIET, *_PROBE, *listen, "-i", url, *_COPY, received)
+    if over == "http":
+        fetch = (*_QUIET, *_PROBE, "-i", f"http://{{to}}:{port}/", *_COPY, received)
+        return fetch, (*play, *_COPY, "-listen", "1", f"http://0.0.0.0:{port}/")
+    description = place / "stream.sdp"
+    description.write_text(
+        f"v=0\no=- 0 0 IN IP4 0.0.0.0\ns=video\nc=IN IP4 0.0.0.0\nt=0 0\nm=video {port} RTP/AVP 33\n"
+    )
+    # Told by a description, ffmpeg need not spend the first packet on finding out what it is.
+    allowed = ("-protocol_whitelist", "file,udp,rtp")
+    receive = (*_QUIET, *allowed, *_PROBE, "-i", str(description), *_COPY, received)
+    if by == "vlc":
+        chain = f"#rtp{{dst={{to}},port={port},mux=ts}}"
+        return (sys.executable, "-m", "twinnet.programs.vlc_sender", path, chain), receive
+    form = ("-map", "0:v:0", "-c", "copy", "-f", "rtp_mpegts")
+    return (*play, *form, f"rtp://{{to}}:{port}?pkt_size={_PACKET}"), receive
 
 
 def _of_capture(transfer: Transfer, output: Output, port: int | None, over: str) -> FlowReport:

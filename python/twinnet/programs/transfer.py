@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -76,7 +76,7 @@ class Transfer:
     parse
         Makes the reports of what was written.
     server_argv
-        The server's; ``None`` when it has none.
+        The server's, written alike; ``None`` when it has none.
     server_app
         A built-in server that the client talks to instead.
     protocol, port
@@ -174,7 +174,8 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
         return Server(None, None)
     require(transfer.program)
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
-    job = lab[transfer.target].popen(list(transfer.server_argv), stdout=output, stderr=output, env=_environment())
+    argv = _addressed(transfer.server_argv, lab, transfer)
+    job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment())
     server = Server(job, output)
     deadline = time.monotonic() + _LISTEN_PATIENCE_S
     while not _listens(lab, transfer):
@@ -201,8 +202,7 @@ class RunningTransfer:
         self._out = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._start_ps = lab.now_ps()
-        to = lab.layout.address(transfer.target)
-        argv = [word.replace("{to}", to) for word in transfer.argv]
+        argv = _addressed(transfer.argv, lab, transfer)
         self._capture: Capture | None = None
         try:
             if transfer.capture is not None:
@@ -248,6 +248,11 @@ class RunningTransfer:
     def _end_capture(self) -> str | None:
         """End the capture and return its file."""
         return None if self._capture is None else self._capture.stop().path
+
+
+def _addressed(words: Sequence[str], lab: Lab, transfer: Transfer) -> list[str]:
+    to = lab.layout.address(transfer.target)
+    return [word.replace("{to}", to) for word in words]
 
 
 def _environment() -> dict[str, str]:
