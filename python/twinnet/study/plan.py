@@ -104,7 +104,7 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     content.pop("networks")
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
     for entry in content["traffic"]:
-        for key in ("shaping_ps", "record_packets"):
+        for key in ("shaping_ps", "record_packets", "streamer"):
             if entry[key] is None:
                 del entry[key]
     content["levels"] = {

@@ -132,21 +132,14 @@ class Traffic(_Strict):
     frames_per_second: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
     paced: bool | None = None
     shaping_ps: MomentPs | None = Field(default=None, alias="shaping")
+    streamer: Literal["ffmpeg", "vlc"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
         | {"record_packets"},
-        "rtp": {
-            "port",
-            "duration_ps",
-            "rate_bps",
-            "dscp",
-            "frames_per_second",
-            "paced",
-            "shaping_ps",
-            "record_packets",
-        },
+        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced", "shaping_ps", "record_packets"}
+        | {"streamer"},
         "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp", "record_packets"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
@@ -173,8 +166,10 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
-        if self.using == "programs" and self.app in ("rtp", "voice"):
-            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.using == "programs" and self.app == "voice":
+            raise ValueError("no program makes voice traffic; write 'using: apps'")
+        if self.app == "rtp":
+            self._check_streamer()
         if self.app == "udp":
             self._check_processes()
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
@@ -186,6 +181,15 @@ class Traffic(_Strict):
         if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
             raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
         return self
+
+    def _check_streamer(self) -> None:
+        """Programs send a clip as they do; what shapes the built-in source has no meaning for them."""
+        if self.shaping_ps and self.paced:
+            raise ValueError("a stream is paced or shaped, not both; leave 'paced' or 'shaping' out")
+        if self.using == "programs" and (self.paced or self.shaping_ps or self.dscp is not None):
+            raise ValueError("streamers pace themselves: for 'paced', 'shaping' and 'dscp' write 'using: apps'")
+        if self.using == "programs" and not float(self.frames_per_second or 60).is_integer():
+            raise ValueError(f"clips have whole frames a second, not {self.frames_per_second:g}; write for example 60")
 
     def _check_processes(self) -> None:
         """Refuse what no source could send; apps are asked, so that both say the same."""
