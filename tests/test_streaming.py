@@ -61,12 +61,14 @@ def test_lost_frames_are_counted_and_judged_by_what_was_shown_in_their_place(
     clip: programs.Clip, tmp_path: Path
 ) -> None:
     # The second half begins with a frame that refers to none: without the first half it is as it was.
-    half = tmp_path / "half.ts"
-    run_ffmpeg(["-ss", "1", "-i", str(clip.path), "-c", "copy", "-copyts", str(half)], "cut the clip")
-    seen = programs.judge_video(clip.path, half)
-    assert (seen.frames_complete, seen.frames_damaged, seen.frames_lost) == (30, 0, 30)
-    assert seen.psnr_db is not None and 5 < seen.psnr_db < 40
-    assert seen.ssim is not None and seen.ssim < 1
+    for name, part in (("second", ["-ss", "1"]), ("first", ["-t", "1"])):
+        half = tmp_path / f"{name}.ts"
+        run_ffmpeg([*part, "-i", str(clip.path), "-c", "copy", "-copyts", str(half)], "cut the clip")
+        seen = programs.judge_video(clip.path, half)
+        assert (seen.frames_complete, seen.frames_damaged, seen.frames_lost) == (30, 0, 30), name
+        assert seen.psnr_db is not None and seen.ssim is not None
+        # In the place of the second half the last frame of the first stood still; before the first there was nothing.
+        assert (5 < seen.psnr_db < 40 and seen.ssim < 1) if name == "first" else seen.psnr_db == math.inf
 
 
 def test_damaged_frames_are_told_from_whole_ones(clip: programs.Clip, tmp_path: Path) -> None:

@@ -307,8 +307,8 @@ class Video:
     frames_complete, frames_damaged, frames_lost
         Of these, how many were decoded as they were sent, otherwise, or not at all.
     psnr_db, ssim
-        Over all frames that were sent, a lost one judged by what was shown in its place: peak signal-to-noise ratio,
-        infinite for equal videos, and structural similarity; ``None`` when nothing was seen.
+        Over all frames from the first that came, a lost one judged by what was shown in its place: peak signal-to-noise
+        ratio, infinite for equal videos, and structural similarity; ``None`` when nothing was seen.
     """
 
     frames_sent: int

@@ -32,7 +32,7 @@ def judge_video(sent: str | os.PathLike[str], received: str | os.PathLike[str]) 
 
     Decoding is exact, so a frame that came with all it refers to has the digest of the one that was sent; these tell
     how the times of the two files belong together. A frame that is missing is judged by the one that was shown in its
-    place.
+    place; those before the first that came have no PSNR and SSIM.
 
     Raises
     ------
