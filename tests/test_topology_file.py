@@ -55,6 +55,24 @@ def test_a_template_can_be_added_to() -> None:
     assert net.links[3].b.name == "s1-eth4"
 
 
+def test_how_long_a_model_takes_is_the_hosts_and_its_jitter_that_of_links() -> None:
+    net = parse_network(
+        "hosts: {h1: {processing: 40 us, processing_jitter: 20 us normal}, h2: {processing_jitter: 1 ms}, h3: }\n"
+        "routers: {r1: {processing: 1 ms}}\n"
+    )
+    told = {node["name"]: node["processing"] for node in net.to_spec()["nodes"]}
+    jitter = {"distribution": "normal", "scale_ps": 20_000_000}
+    assert told == {
+        "h1": {"delay_ps": 40_000_000, "jitter": jitter},
+        "h2": {"delay_ps": 0, "jitter": {"distribution": "uniform", "scale_ps": 1_000_000_000}},
+        "h3": None,
+        "r1": {"delay_ps": 1_000_000_000, "jitter": None},
+    }
+    for given, said in (("processing: -1 us", "-1 us"), ("processing_jitter: 5 fishes", "5 fishes")):
+        with pytest.raises(SourceError, match=said):
+            parse_network(f"hosts: {{h1: {{{given}}}}}\n")
+
+
 def test_the_schema_takes_the_good_file_and_refuses_bad_ones() -> None:
     schema = json_schema()
     assert schema["title"] == "twinnet network"

@@ -269,3 +269,20 @@ def test_other_threads_run_while_time_passes() -> None:
     # Were the interpreter's lock held, the first turn would last until the end.
     assert turns > 20
     assert time.monotonic() - begin >= 0.3
+
+
+def test_processing_time_breaks_the_phase_in_which_a_small_buffer_meets_segments() -> None:
+    def goodput_mbit(**processing: str) -> float:
+        net = tn.Network(seed=1)
+        s1, s2 = net.switch("s1"), net.switch("s2")
+        net.link(net.host("a", **processing), s1, rate="1 Gbit")
+        net.link(net.host("b", **processing), s2, rate="1 Gbit")
+        net.link(s1, s2, rate="10 Mbit", delay="5 ms", queue_a=tn.qos.Fifo(limit="3028 B"))
+        with net.simulate(seed=1) as lab:
+            flow = lab.start(tn.apps.tcp_bulk("a", "b", duration="20 s", congestion_control="reno"))
+            lab.run_until("20 s")
+            return flow.report().bytes * 8 / 20e6
+
+    # Linux, with 40 us between acknowledgement and segment, gets 5.3 Mbit/s (docs/explanation/tcp-beside-linux.md).
+    assert goodput_mbit() > 7
+    assert goodput_mbit(processing="40 us", processing_jitter="20 us normal") == pytest.approx(5.5, rel=0.1)

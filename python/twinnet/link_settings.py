@@ -11,7 +11,15 @@ from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import line_rate_bps, way_ps
 from twinnet.units import format_duration, probability
 
-__all__ = ["DEFAULT_DIRECTION", "FRAMINGS", "GilbertElliott", "Jitter", "JitterTable", "direction_spec"]
+__all__ = [
+    "DEFAULT_DIRECTION",
+    "FRAMINGS",
+    "GilbertElliott",
+    "Jitter",
+    "JitterTable",
+    "direction_spec",
+    "processing_spec",
+]
 
 FRAMINGS = ("ethernet", "hdlc", "none")
 """What a frame costs on the wire beyond its bytes: see docs/reference/lab-protocol.md."""
@@ -125,6 +133,12 @@ def jitter_spec(value: object) -> dict[str, Any] | None:
         if distribution.replace("-", "_") in DISTRIBUTIONS and scale:
             return Jitter(scale, distribution.replace("-", "_")).to_spec()
     return {"distribution": "uniform", "scale_ps": way_ps(value, "jitter")}
+
+
+def processing_spec(time: object, jitter: object) -> dict[str, Any] | None:
+    """Return how long a model host takes for a frame, in the form of the lab protocol; ``None`` when it is no time."""
+    spec = {"delay_ps": way_ps(time, "processing"), "jitter": jitter_spec(jitter)}
+    return spec if any(spec.values()) else None
 
 
 def loss_spec(value: object) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from twinnet.errors import (
     did_you_mean,
 )
 from twinnet.flow_syntax import checked_flow
-from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec
+from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
 from twinnet.nodes import Host, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
@@ -144,6 +144,8 @@ class Network:
         routes: Sequence[tuple[str, str]] = (),
         sysctls: Mapping[str, str | int] | None = None,
         model: bool = False,
+        processing: str = "0 s",
+        processing_jitter: Any = None,
     ) -> Host:
         """Add a host.
 
@@ -165,6 +167,9 @@ class Network:
         model
             Whether it is a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual
             clock every host is one.
+        processing, processing_jitter
+            How long a model takes for each frame that arrives, and how far single frames are from that: as delay and
+            jitter of a link. A real host takes its own time (docs/reference/model-hosts.md).
         """
         self._free_name(name)
         number = self._hosts + 1
@@ -183,6 +188,7 @@ class Network:
             routes=_checked_routes(every_route),
             sysctls=_checked_sysctls(sysctls),
             model=_flag(model, "model"),
+            processing=processing_spec(processing, processing_jitter),
         )
         self._claim(name, addresses, host.mac)
         self._hosts += 1
@@ -195,12 +201,14 @@ class Network:
         routes: Sequence[tuple[str, str]] = (),
         sysctls: Mapping[str, str | int] | None = None,
         model: bool = False,
+        processing: str = "0 s",
+        processing_jitter: Any = None,
     ) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
         Parameters
         ----------
-        name, routes, sysctls, model
+        name, routes, sysctls, model, processing, processing_jitter
             As for :meth:`host`.
         """
         self._free_name(name)
@@ -212,6 +220,7 @@ class Network:
             sysctls=_checked_sysctls(sysctls),
             forwarding=True,
             model=_flag(model, "model"),
+            processing=processing_spec(processing, processing_jitter),
         )
         self._routers += 1
         self._nodes[name] = router

@@ -86,6 +86,8 @@ class Host(Node):
         Whether it forwards packets: a router.
     model
         Whether it is a model inside the fabric on the wall clock too; on the virtual clock every host is.
+    processing
+        How long a model takes for each frame that arrives, in the form of the lab protocol; ``None`` for no time.
     """
 
     number: int = 0
@@ -95,6 +97,7 @@ class Host(Node):
     sysctls: Mapping[str, str] = field(default_factory=dict[str, str])
     forwarding: bool = False
     model: bool = False
+    processing: Mapping[str, Any] | None = None
 
     @property
     def ip(self) -> str | None:
@@ -120,6 +123,7 @@ class Host(Node):
             "ports": [port.to_spec() for port in self.ports],
             "routes": [{"to": to, "via": via} for to, via in self.routes],
             "sysctls": dict(self.sysctls),
+            "processing": self.processing and dict(self.processing),
         }
 
 

@@ -105,6 +105,8 @@ _JITTER_SCHEMA: dict[str, Any] = {
         },
     ]
 }
+JitterValue = Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)]
+"""Text such as ``1 ms normal``, a scale with its distribution, or a list of values."""
 _LOSS_SCHEMA: dict[str, Any] = {
     "anyOf": [
         *_PROBABILITY_SCHEMA["anyOf"],
@@ -374,6 +376,8 @@ class HostModel(_Strict):
     routes: list[RouteModel] = []
     sysctls: dict[str, str | int] = {}
     model: Annotated[bool, Field(strict=True)] = False
+    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
+    processing_jitter: JitterValue = None
 
 
 class RouterModel(_Strict):
@@ -382,6 +386,8 @@ class RouterModel(_Strict):
     routes: list[RouteModel] = []
     sysctls: dict[str, str | int] = {}
     model: Annotated[bool, Field(strict=True)] = False
+    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
+    processing_jitter: JitterValue = None
 
 
 class SwitchModel(_Strict):
@@ -408,7 +414,7 @@ class DirectionModel(_Strict):
 
     rate: RateText | None = None
     delay: Annotated[str, _setting("delay"), _DURATION] = "0 s"
-    jitter: Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)] = None
+    jitter: JitterValue = None
     loss: Annotated[Any, _setting("loss"), WithJsonSchema(_LOSS_SCHEMA)] = None
     duplicate: Annotated[Any, _setting("duplicate"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
     corrupt: Annotated[Any, _setting("corrupt"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::interface::{is_link_local, Interface};
 use super::parameters::Parameters;
+use super::processing::Processing;
 use super::route::{Routes, RoutesBuilder};
 use super::stack::Stack;
 use crate::impair::stream;
@@ -47,7 +48,17 @@ pub(super) fn stack(described: &HostSpec, mtus: &[u32], seed: u64) -> Result<Sta
     addresses.dedup();
     let routes = routes(described, &interfaces)?;
     let random = stream(seed, &format!("host {name}"));
-    Ok(Stack::new(interfaces, addresses.into(), routes, Parameters::of(described)?, random))
+    let mut stack = Stack::new(interfaces, addresses.into(), routes, Parameters::of(described)?, random);
+    stack.processing = processing(described, seed)?;
+    Ok(stack)
+}
+
+fn processing(described: &HostSpec, seed: u64) -> Result<Option<Box<Processing>>, LabError> {
+    let name = &described.name;
+    let Some(config) = described.processing.as_ref().filter(|config| !config.takes_no_time()) else { return Ok(None) };
+    let random = stream(seed, &format!("processing of {name}"));
+    let refused = |error| LabError::new("InvalidNetwork", format!("host {name:?}: processing: {error}"), "change it");
+    Processing::new(config, random).map(|processing| Some(Box::new(processing))).map_err(refused)
 }
 
 fn routes(described: &HostSpec, interfaces: &[Interface]) -> Result<Routes, LabError> {

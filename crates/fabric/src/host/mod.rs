@@ -25,6 +25,7 @@ mod packet;
 mod parameters;
 mod path;
 mod path_mtu;
+mod processing;
 mod route;
 mod sockets;
 mod stack;
@@ -41,6 +42,7 @@ use twinnet_units::Time;
 
 pub use counters::HostCounters;
 pub use neighbours::StaticNeighbours;
+pub use processing::ProcessingConfig;
 
 use crate::impair::stream;
 use crate::lab::network::HostSpec;
@@ -92,12 +94,19 @@ impl ModelHost {
         let Ok(interface) = u16::try_from(interface) else { return };
         let turn = &mut Turn { now, pool };
         if frame.offload.is_none() {
-            return self.take_in(interface, frame, turn);
+            return self.arrive(interface, frame, turn);
         }
         // A train of a real host's: each of its frames is looked at.
         for mut single in frame.into_frames() {
             single.offload = None;
-            self.take_in(interface, single, turn);
+            self.arrive(interface, single, turn);
+        }
+    }
+
+    fn arrive(&mut self, interface: u16, frame: Box<Frame>, turn: &mut Turn<'_>) {
+        match &mut self.stack.processing {
+            Some(processing) => processing.push(interface, frame, turn.now, &mut self.stack.timers),
+            None => self.take_in(interface, frame, turn),
         }
     }
 
@@ -129,6 +138,13 @@ impl ModelHost {
                 Owner::Loopback => {
                     if let Some(frame) = self.stack.looped_frame(at, now) {
                         self.take_in(LOOPBACK, frame, turn);
+                    }
+                }
+                Owner::Processing => {
+                    let Stack { processing, timers, .. } = &mut self.stack;
+                    let turned = processing.as_mut().and_then(|processing| processing.pop(at, now, timers));
+                    if let Some((interface, frame)) = turned {
+                        self.take_in(interface, frame, turn);
                     }
                 }
                 Owner::Neighbours => self.stack.serve_neighbours(at, turn),

@@ -125,6 +125,7 @@ mod tests {
             ports: Vec::new(),
             routes: Vec::new(),
             sysctls: given.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+            processing: None,
         };
         Parameters::of(&described)
     }

@@ -18,6 +18,7 @@ use super::neighbours::{Known, Neighbours, StaticNeighbours};
 use super::parameters::Parameters;
 use super::path::{Path, PathParts};
 use super::path_mtu::PathMtus;
+use super::processing::Processing;
 use super::route::{Hop, Routes};
 use super::sockets::{Kind, Sockets};
 use super::tcp_sockets::TcpTable;
@@ -110,6 +111,7 @@ pub(super) struct Stack {
     /// What apps must be told.
     pub(super) events: VecDeque<Told>,
     looped: Option<Box<Loop>>,
+    pub(super) processing: Option<Box<Processing>>,
     pub(super) reassembly: Option<Box<Reassembly>>,
     pub(super) error_limits: Option<Box<ErrorLimits>>,
     pub(super) path_mtus: Option<Box<PathMtus>>,
@@ -147,6 +149,7 @@ impl Stack {
             timers: Timers::default(),
             events: VecDeque::new(),
             looped: None,
+            processing: None,
             reassembly: None,
             error_limits: None,
             path_mtus: None,

@@ -14,6 +14,8 @@ use twinnet_units::Time;
 pub(super) enum Owner {
     /// A frame has come around the loopback.
     Loopback,
+    /// The host gets to a frame that has arrived.
+    Processing,
     /// Neighbours are to be asked for again, or given up.
     Neighbours,
     /// Fragments have waited too long for the rest.

@@ -12,6 +12,7 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
+use crate::host::ProcessingConfig;
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -78,6 +79,9 @@ pub struct HostSpec {
     /// Kernel parameters below `net.`, by their dotted name.
     #[serde(default)]
     pub sysctls: BTreeMap<String, Value>,
+    /// How long a model takes for each frame that arrives; `None`: no time. A real host takes its own.
+    #[serde(default)]
+    pub processing: Option<ProcessingConfig>,
 }
 
 /// An interface of a host.

@@ -7,6 +7,7 @@ mod lab;
 mod malformed;
 mod neighbours;
 mod ping;
+mod processing;
 mod scale;
 mod static_neighbours;
 mod tcp;

@@ -5,6 +5,7 @@ use twinnet_units::{Duration, Time};
 
 use super::config::Failure;
 use super::connection::{Connection, State};
+use super::delayed_ack::{Gap, TakenIn};
 use super::segment::Segment;
 use super::sequence;
 
@@ -204,7 +205,7 @@ impl Connection {
             self.acks.at_once();
         }
         if inserted.in_order == 0 {
-            self.acks.at_once();
+            self.acks.schedule();
             return;
         }
         self.signals.readable = true;
@@ -246,8 +247,13 @@ impl Connection {
         let keeps_up = unacknowledged > u64::from(self.acks.segment())
             && (self.incoming.unread() == 0
                 || self.window.candidate(self.incoming.held(), self.acks.segment()).0 >= self.window.offered());
-        let gap = self.incoming.has_gap();
-        self.acks.decide(unacknowledged, keeps_up, gap, self.round_trip.smoothed(), now);
+        let smoothed = self.round_trip.smoothed();
+        let gap = self.incoming.has_gap().then(|| {
+            let measured = self.window.measured_round_trip();
+            let round_trip = smoothed.map_or(measured, |smoothed| smoothed.min(measured));
+            Gap { next: self.incoming.next(), selective: self.agreed.sack, round_trip }
+        });
+        self.acks.decide(&TakenIn { unacknowledged, window_keeps_up: keeps_up, gap, smoothed }, now);
     }
 
     /// The owner has read: the buffer follows its pace, and the peer hears of a window that has opened (RFC 9293, 3.8.6.2.2).

@@ -8,8 +8,53 @@ const LEAST_DELAY: Duration = Duration::from_ms(40);
 const LONGEST_DELAY: Duration = Duration::from_ms(200);
 /// Acknowledgements sent at once at the beginning (`TCP_MAX_QUICKACKS`).
 const MOST_QUICK: u32 = 16;
+/// Selective acknowledgements of one gap that are sent at once (`TCP_FASTRETRANS_THRESH`), and segments that one may be kept back for
+/// (`tcp_comp_sack_nr`).
+const GAP_AT_ONCE: u8 = 3;
+const MOST_COMPRESSED: u8 = 44;
+/// The longest time that a selective acknowledgement is kept back (`tcp_comp_sack_delay_ns`), its part of the round trip, and how much
+/// later Linux's timer may go off (`tcp_comp_sack_slack_ns`), which it does when nothing else wakes the processor.
+const LONGEST_COMPRESSION: Duration = Duration::from_ms(1);
+const ROUND_TRIP_OVER_COMPRESSION: u64 = 20;
+const COMPRESSION_SLACK: Duration = Duration::from_us(100);
 /// What is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
 const FIRST_SEGMENT: u32 = 536;
+
+/// What is known when data has been taken in, and it is to be decided whether to acknowledge it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TakenIn {
+    /// Bytes in order that are not acknowledged.
+    pub unacknowledged: u64,
+    /// The window to be offered is not smaller than the last.
+    pub window_keeps_up: bool,
+    /// Data is missing before this number, and what lies behind it can be told of selectively or not.
+    pub gap: Option<Gap>,
+    /// The round trip as a sender knows it.
+    pub smoothed: Option<Duration>,
+}
+
+/// A gap in what has come in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    /// Where it begins.
+    pub next: u64,
+    /// Whether the peer understands selective acknowledgements.
+    pub selective: bool,
+    /// The round trip as the receiver knows it (the sender's, when it is shorter).
+    pub round_trip: Duration,
+}
+
+/// Selective acknowledgements that are kept back, so that one tells of several segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compression {
+    /// The gap that is counted for.
+    next: u64,
+    /// Acknowledgements of it that were sent at once.
+    at_once: u8,
+    /// Segments that one is kept back for.
+    kept_back: u8,
+    deadline: Option<Time>,
+}
 
 /// The state.
 #[derive(Clone, Debug)]
@@ -26,6 +71,7 @@ pub(super) struct DelayedAck {
     /// An acknowledgement is to be sent at once.
     now: bool,
     deadline: Option<Time>,
+    compression: Compression,
     /// Small segments since the last acknowledgement, at most 2.
     small: u8,
     /// The size of the peer's full segments, as seen.
@@ -44,6 +90,7 @@ impl DelayedAck {
             scheduled: false,
             now: false,
             deadline: None,
+            compression: Compression::default(),
             small: 0,
             segment: FIRST_SEGMENT.min(longest_segment),
             longest_segment,
@@ -62,7 +109,12 @@ impl DelayedAck {
 
     /// When [`DelayedAck::timer`] is wanted.
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        self.deadline.into_iter().chain(self.compression.deadline).min()
+    }
+
+    /// An acknowledgement is to be sent, now or later.
+    pub fn schedule(&mut self) {
+        self.scheduled = true;
     }
 
     /// Sends an acknowledgement now.
@@ -117,25 +169,39 @@ impl DelayedAck {
         self.quick = self.quick.max(by_window.min(MOST_QUICK));
     }
 
-    /// Data has been taken in (`__tcp_ack_snd_check`). `unacknowledged` bytes wait for it; `window_keeps_up` when the window to be
-    /// offered is not smaller than the last; `gap` when data is missing.
-    pub fn decide(
-        &mut self,
-        unacknowledged: u64,
-        window_keeps_up: bool,
-        gap: bool,
-        smoothed: Option<Duration>,
-        now: Time,
-    ) {
+    /// Data has been taken in (`__tcp_ack_snd_check`).
+    pub fn decide(&mut self, taken_in: &TakenIn, now: Time) {
         if !self.scheduled || self.now {
             return;
         }
-        let second_segment = unacknowledged > u64::from(self.segment) && window_keeps_up;
-        if second_segment || gap || self.is_quick() {
+        let second_segment = taken_in.unacknowledged > u64::from(self.segment) && taken_in.window_keeps_up;
+        if second_segment || self.is_quick() {
             self.now = true;
             return;
         }
-        self.wait(smoothed, now);
+        match &taken_in.gap {
+            None => self.wait(taken_in.smoothed, now),
+            Some(gap) => self.tell_of(gap, now),
+        }
+    }
+
+    /// Tells of what lies behind a gap: the first times at once, then of several segments by one acknowledgement.
+    fn tell_of(&mut self, gap: &Gap, now: Time) {
+        let compression = &mut self.compression;
+        if compression.next != gap.next {
+            (compression.next, compression.at_once) = (gap.next, 0);
+        }
+        if !gap.selective || compression.kept_back >= MOST_COMPRESSED {
+            self.now = true;
+        } else if compression.at_once < GAP_AT_ONCE {
+            compression.at_once += 1;
+            self.now = true;
+        } else {
+            compression.kept_back += 1;
+            let delay = Duration::from_ps(gap.round_trip.as_ps() / ROUND_TRIP_OVER_COMPRESSION);
+            let at = now + delay.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+            compression.deadline.get_or_insert(at);
+        }
     }
 
     /// Whether acknowledgements go out at once.
@@ -170,6 +236,10 @@ impl DelayedAck {
 
     /// The delay is over (`tcp_delack_timer_handler`).
     pub fn timer(&mut self, timeout: Duration, now: Time) {
+        if self.compression.deadline.is_some_and(|deadline| deadline <= now) {
+            self.compression.deadline = None;
+            self.now = true;
+        }
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return;
         }
@@ -221,5 +291,6 @@ impl DelayedAck {
         self.now = false;
         self.small = 0;
         self.deadline = None;
+        (self.compression.kept_back, self.compression.deadline) = (0, None);
     }
 }

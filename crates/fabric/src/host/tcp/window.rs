@@ -188,6 +188,11 @@ impl ReceiveWindow {
         }
     }
 
+    /// The round trip as the receiver knows it; zero before it has been measured.
+    pub fn measured_round_trip(&self) -> Duration {
+        Duration::from_ps(self.round_trip_times_8 / 8)
+    }
+
     /// Without timestamps: a round trip is at most the time in which a window's worth comes in.
     pub fn round_trip_by_window(&mut self, next: u64, now: Time) {
         if next < self.round_end {
