@@ -28,6 +28,7 @@ from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_
 from twinnet.nodes import Host, Link, Node, Port, Router, Switch
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
+from twinnet.tunnels import Tunnel, link_tunnel
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
@@ -301,6 +302,7 @@ class Network:
         framing: str = "ethernet",
         mtu: int = 1500,
         up: bool = True,
+        tunnel: Tunnel | Mapping[str, Any] | None = None,
         queue: Queue | None = None,
         queue_a: Queue | None = None,
         queue_b: Queue | None = None,
@@ -336,6 +338,9 @@ class Network:
             The largest packet, 68 to 65535 bytes.
         up
             Whether it carries frames when the lab starts.
+        tunnel
+            What carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
+            framing, the queue and the impairments are then the underlay's.
         queue, queue_a, queue_b
             What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
         a_to_b, b_to_a
@@ -359,6 +364,7 @@ class Network:
         if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
             raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
         _flag(up, "up")
+        carried_by = link_tunnel(tunnel, mtu)
         for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
             if given is not None and not isinstance(given, Queue):
                 raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
@@ -386,7 +392,7 @@ class Network:
             node.ports.append(port)
             if isinstance(node, Switch) and port.number is not None:
                 node.port_numbers.add(port.number)
-        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by)
         self._links.append(link)
         self._pairs.setdefault(pair, link)
         return link

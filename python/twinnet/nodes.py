@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.qos.queue import Queue, optional_spec
+from twinnet.tunnels import Tunnel
 
 if TYPE_CHECKING:
     from twinnet.network import Network
@@ -202,6 +203,8 @@ class Link:
         Whether it carries frames when the lab starts.
     ab, ba
         The settings of each direction in the form of the lab protocol.
+    tunnel
+        What carries the frames over an underlay.
     """
 
     index: int
@@ -211,8 +214,10 @@ class Link:
     up: bool
     ab: dict[str, Any]
     ba: dict[str, Any]
+    tunnel: Tunnel | None = None
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         ends = {name: {"node": port.node, "port": port.index} for name, port in (("a", self.a), ("b", self.b))}
-        return ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        spec = ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        return spec if self.tunnel is None else spec | {"tunnel": self.tunnel.to_spec()}

@@ -15,6 +15,7 @@ from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.tunnels import tunnel_from_mapping
 from twinnet.units import duration_ps
 
 __all__ = [
@@ -422,12 +423,48 @@ class DirectionModel(_Strict):
     framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
 
 
+UnderlayMtu = Annotated[
+    int | str,
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 68, "maximum": 65_535}, {"type": "string"}]}),
+]
+
+
+class GreModel(_Strict):
+    """Ethernet in GRE."""
+
+    key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
+    mtu: UnderlayMtu = 1500
+    fragment: Annotated[bool, Field(strict=True)] = True
+    checksum: Annotated[bool, Field(strict=True)] = False
+
+
+class VxlanModel(_Strict):
+    """Ethernet in VXLAN."""
+
+    vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
+    mtu: UnderlayMtu = 1500
+    fragment: Annotated[bool, Field(strict=True)] = True
+
+
+class TunnelModel(_Strict):
+    """What carries a link's frames over an underlay: one of the kinds."""
+
+    gre: GreModel | None = None
+    vxlan: VxlanModel | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Any:
+        tunnel_from_mapping(self.model_dump(exclude_unset=True))
+        return self
+
+
 class LinkModel(DirectionModel, _Built):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
     mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
     up: Annotated[bool, Field(strict=True)] = True
+    tunnel: TunnelModel | None = None
     queue: QueueModel | None = None
     queue_a: QueueModel | None = None
     queue_b: QueueModel | None = None

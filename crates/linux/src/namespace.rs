@@ -179,11 +179,13 @@ fn build_host(
     let mut interfaces = Vec::with_capacity(host.ports.len());
     let mut buckets = Vec::new();
     for (port, spec) in host.ports.iter().enumerate() {
-        let Attachment { mtu, rate, framing } = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
+        let attachment = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
             mtu: 1500,
             rate: None,
             framing: Framing::Ethernet,
+            tunnel: None,
         });
+        let Attachment { mtu, rate, .. } = attachment;
         let mut settings =
             LinkSettings { mac: Some(spec.mac), mtu, transmit_queue_frames: transmit_queue_frames(rate, mtu), ipv6 };
         let (fd, index, kind) = match plan {
@@ -228,7 +230,8 @@ fn build_host(
                 netlink.add_address(index, &spec.name, link_local);
             }
         }
-        let bucket = TokenBucket::of(rate, framing, mtu).filter(|_| spec.queue.is_none());
+        let bucket =
+            TokenBucket::of(rate, attachment.wire_bytes(u64::from(mtu) + 14), mtu).filter(|_| spec.queue.is_none());
         buckets.extend(bucket.map(|bucket| (index, spec.name.as_str(), bucket)));
         if rate.is_some() {
             netlink.limit_segments(index, &spec.name, most_segments(rate, mtu));

@@ -113,7 +113,7 @@ impl World for Hosts {
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
         let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
         let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
-        let bucket = TokenBucket::of(config.rate_bps, config.framing, held.mtu);
+        let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
         routing.hold_back(held.index, "the interface", bucket);
         routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
         // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.

@@ -13,7 +13,7 @@ use crate::host::{ModelHost, StaticNeighbours};
 use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
 use crate::switch::{FailMode, Switch, SwitchConfig};
-use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
+use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
 
 /// A network in motion: the fabric, the names of what is in it, and what it was described as.
 pub struct RunningNetwork {
@@ -81,8 +81,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
             return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
         };
         let ends = |port: PortId| assembly.names.port_names[port.0 as usize].as_str();
-        let forth = direction(&link.ab, ends(a))?;
-        let back = direction(&link.ba, ends(b))?;
+        let forth = direction(&link.ab, link.tunnel, ends(a))?;
+        let back = direction(&link.ba, link.tunnel, ends(b))?;
         let (a_queue, b_queue) = (queues[a.0 as usize].as_ref(), queues[b.0 as usize].as_ref());
         assembly
             .fabric
@@ -109,7 +109,7 @@ fn mtus(spec: &NetworkSpec) -> Vec<Vec<u32>> {
         for end in [&link.a, &link.b] {
             let port = index.get(end.node.as_str()).and_then(|node| mtus[*node].get_mut(end.port));
             if let Some(mtu) = port {
-                *mtu = link.mtu;
+                *mtu = link.host_mtu();
             }
         }
     }
@@ -230,7 +230,7 @@ pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, L
 }
 
 /// Reads what a link does in the direction that `name` sends into.
-fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, LabError> {
+fn direction(described: &DirectionSpec, tunnel: Option<TunnelConfig>, name: &str) -> Result<DirectionConfig, LabError> {
     if described.jitter.is_none() && described.loss.is_none() {
         // Nearly every link of a large network: nothing of it is still to be read.
         let impair = ImpairConfig {
@@ -241,10 +241,11 @@ fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, L
             corrupt: described.corrupt,
         };
         let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
-        return Ok(DirectionConfig { rate_bps, framing, delay_ps, impair });
+        return Ok(DirectionConfig { rate_bps, framing, delay_ps, tunnel, impair });
     }
     let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
-    serde_json::from_value(value).map_err(|error| bad_direction(name, &error))
+    let config: DirectionConfig = serde_json::from_value(value).map_err(|error| bad_direction(name, &error))?;
+    Ok(DirectionConfig { tunnel, ..config })
 }
 
 fn bad_direction(name: &str, error: &serde_json::Error) -> LabError {

@@ -13,6 +13,8 @@ use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
 use crate::host::ProcessingConfig;
+use crate::link::wire_bytes;
+use crate::tunnel::TunnelConfig;
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -203,6 +205,9 @@ pub struct LinkSpec {
     /// Whether it carries anything.
     #[serde(default = "yes")]
     pub up: bool,
+    /// The tunnel that carries its frames, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelConfig>,
     /// From `a` to `b`.
     #[serde(default)]
     pub ab: DirectionSpec,
@@ -260,6 +265,24 @@ pub struct Attachment {
     pub rate: Option<Rate>,
     /// What a frame costs on the wire.
     pub framing: Framing,
+    /// The tunnel that carries its frames.
+    pub tunnel: Option<TunnelConfig>,
+}
+
+impl Attachment {
+    /// Bytes that a frame of `length` bytes occupies on the wire.
+    #[must_use]
+    pub fn wire_bytes(&self, length: u64) -> u64 {
+        wire_bytes(self.framing, self.tunnel.as_ref(), length)
+    }
+}
+
+impl LinkSpec {
+    /// The MTU of the hosts' interfaces at its ends: its own, or what a tunnel carries that may not cut packets.
+    #[must_use]
+    pub fn host_mtu(&self) -> u32 {
+        self.tunnel.map_or(self.mtu, |tunnel| tunnel.host_mtu(self.mtu))
+    }
 }
 
 const fn ethernet_mtu() -> u32 {
@@ -542,13 +565,17 @@ impl NetworkSpec {
                         .ports
                         .get(end.port)
                         .is_some_and(|port| port.addresses.iter().any(|prefix| prefix.address.is_ipv6()));
-                    if speaks_ipv6 && link.mtu < IPV6_MTU {
+                    if speaks_ipv6 && link.host_mtu() < IPV6_MTU {
                         return Err(refuse(format!(
                             "{:?} has an IPv6 address there, and IPv6 needs an MTU of {IPV6_MTU}; the MTU is {}",
-                            end.node, link.mtu
+                            end.node,
+                            link.host_mtu()
                         )));
                     }
                 }
+            }
+            if let Some(tunnel) = &link.tunnel {
+                tunnel.check(link.mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
             }
             if !MTU_RANGE.contains(&link.mtu) {
                 return Err(refuse(format!(
@@ -577,7 +604,8 @@ impl NetworkSpec {
         let mut attachments = HashMap::with_capacity(self.links.len() * 2);
         for link in &self.links {
             for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
-                let attachment = Attachment { mtu: link.mtu, rate: way.rate, framing: way.framing };
+                let (mtu, tunnel) = (link.host_mtu(), link.tunnel);
+                let attachment = Attachment { mtu, rate: way.rate, framing: way.framing, tunnel };
                 attachments.insert((end.node.as_str(), end.port), attachment);
             }
         }
@@ -714,7 +742,10 @@ mod tests {
         let again = NetworkSpec::from_json(&serde_json::to_value(&spec).unwrap()).unwrap();
         assert_eq!(spec, again);
         let rate = Rate::from_bps(1_000_000_000);
-        assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
+        assert_eq!(
+            spec.attachments()[&("h1", 0)],
+            Attachment { mtu: 1500, rate, framing: Framing::Ethernet, tunnel: None }
+        );
     }
 
     #[test]
