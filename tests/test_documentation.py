@@ -13,7 +13,7 @@ network or a study. What cannot be so is checked in the way that a note before t
 ``make``                  the Makefile has these targets
 ``options``               the command line takes these commands; they are not run
 ``syntax``                bash can read it; it would change the machine
-``link``, ``queue``, ``study`` a part of a file: settings of a link, a queue, keys of a study (``study NAME``: of that one)
+``link``, ``queue``, ``study`` a part of a file: settings of a link, a queue, keys of a study (or ``study NAME``)
 ========================= ==========================================================================================
 
 The lab name ``classroom`` is made unique, so that several of these tests can run at once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -176,8 +176,13 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
         groups = [(statistic, rows) for group, statistic, rows in _groups(found, found.rows) if group == metric]
         if not groups:
             continue
-        cases = [" ".join(row.figure.levels.values()) for row in groups[0][1]]
-        panels = tuple(_panel(found, statistic, rows, cases) for statistic, rows in groups if statistic != "variance")
+        varied = _varied(groups[0][1])
+        cases = [_case(row, varied) for row in groups[0][1]]
+        panels = tuple(
+            _panel(found, statistic, {_case(row, varied): row for row in rows}, cases)
+            for statistic, rows in groups
+            if statistic != "variance"
+        )
         figures.append(
             Figure(
                 f"published-{metric}",
@@ -195,10 +200,19 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
     return figures
 
 
-def _panel(found: ReferenceTable, statistic: str, rows: Sequence[ComparedFigure], cases: Sequence[str]) -> Panel:
-    by_case = {" ".join(row.figure.levels.values()): row for row in rows}
+def _varied(rows: Sequence[ComparedFigure]) -> list[str]:
+    """The factors whose levels differ between the cases."""
+    factors = list(rows[0].figure.levels)
+    return [name for name in factors if len({row.figure.levels[name] for row in rows}) > 1] or factors
+
+
+def _case(row: ComparedFigure, factors: Sequence[str]) -> str:
+    return " ".join(row.figure.levels[name] for name in factors)
+
+
+def _panel(found: ReferenceTable, statistic: str, by_case: Mapping[str, ComparedFigure], cases: Sequence[str]) -> Panel:
     ordered = [by_case[case] for case in cases if case in by_case]
-    places = np.array([cases.index(" ".join(row.figure.levels.values())) for row in ordered], dtype=np.float64)
+    places = np.array([place for place, case in enumerate(cases) if case in by_case], dtype=np.float64)
     series = {
         found.reference.truth: [row.figure.truth.value for row in ordered],
         found.reference.rival: [row.figure.rival.value for row in ordered],
