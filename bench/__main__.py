@@ -28,6 +28,7 @@ PARTS = (
     "simulation",
     "scale",
     "analysis",
+    "control",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0

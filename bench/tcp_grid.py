@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,19 @@ from twinnet.lab_parts import AppHandle
 
 from bench.machine import describe
 
-__all__ = ["ALGORITHMS", "BUFFERS", "LOSSES", "RATES_MBIT", "RTTS_MS", "Cell", "batches", "grid", "measure", "network"]
+__all__ = [
+    "ALGORITHMS",
+    "BUFFERS",
+    "LOSSES",
+    "RATES_MBIT",
+    "RTTS_MS",
+    "Cell",
+    "Flow",
+    "batches",
+    "grid",
+    "measure",
+    "network",
+]
 
 Clock = Literal["wall", "virtual"]
 
@@ -33,7 +46,7 @@ ALGORITHMS = ("cubic", "reno", "bbr")
 
 _FRAME_BYTES = 1514
 _ACCESS = "1 Gbit"
-_LAB_CELLS = 40
+_LAB_FLOWS = 120
 _LAB_MBIT = {"wall": 400, "virtual": 4000}
 """What flows of one lab may carry together: on the wall clock what a machine of two cores keeps its schedule with."""
 _CATCH_UP = {"slip_after_ps": 500_000_000}
@@ -43,7 +56,7 @@ _PROCESSING = {"processing": "40 us", "processing_jitter": "20 us normal"}
 """What a model host takes for each frame: what passes in a real one between an acknowledgement and the segment that it
 lets go, as captures on the wall clock show it. Without it a few frames of buffer meet segments always at the same phase
 (docs/explanation/model-tcp.md)."""
-_START_S = 2
+_START_S = 4
 """When the flows start on the lab's clock: all were described by then."""
 
 
@@ -74,9 +87,20 @@ class Cell:
         """The bottleneck's buffer: at least two frames."""
         return max(round(self.buffer_bdp * self.rate_mbit * 1e3 / 8 * self.rtt_ms), 2 * _FRAME_BYTES)
 
+    @property
+    def expected_mbit(self) -> float:
+        """About what a flow carries: the rate, or what random losses leave of it (Mathis et al. 1997; not for BBR)."""
+        if not self.loss or self.algorithm == "bbr":
+            return self.rate_mbit
+        return min(self.rate_mbit, 1448 * 8 / (self.rtt_ms * 1e3) * sqrt(1.5 / self.loss))
+
     def seconds(self, short: bool = False) -> int:
         """How long the flow lasts: 30 s, and twice that at the longest round trip; a third when `short`."""
         return (60 if self.rtt_ms >= 200 else 30) // (3 if short else 1)
+
+
+Flow = tuple[Cell, int]
+"""A cell and the number of its replica: the same path once more in one lab, with random losses of its own."""
 
 
 def grid(only: Sequence[str] = ()) -> list[Cell]:
@@ -92,13 +116,18 @@ def grid(only: Sequence[str] = ()) -> list[Cell]:
     return cells
 
 
-def batches(cells: Sequence[Cell], clock: Clock) -> Iterator[list[Cell]]:
-    """Yield the cells in groups for one lab each: equally long, and together no more than the clock can carry."""
-    alike = sorted(cells, key=lambda cell: (cell.seconds(), cell.rate_mbit))
-    for _, group in itertools.groupby(alike, key=lambda cell: (cell.seconds(), cell.rate_mbit)):
-        members = list(group)
-        size = max(1, min(_LAB_CELLS, _LAB_MBIT[clock] // members[0].rate_mbit))
-        yield from (members[at : at + size] for at in range(0, len(members), size))
+def batches(flows: Sequence[Flow], clock: Clock) -> Iterator[list[Flow]]:
+    """Yield the flows in groups for one lab each: equally long, and together no more than the clock can carry."""
+    alike = sorted(flows, key=lambda flow: (flow[0].seconds(), flow[0].rate_mbit))
+    for _, group in itertools.groupby(alike, key=lambda flow: (flow[0].seconds(), flow[0].rate_mbit)):
+        batch: list[Flow] = []
+        for flow in group:
+            load = sum(cell.expected_mbit for cell, _ in (*batch, flow))
+            if batch and (len(batch) >= _LAB_FLOWS or load > _LAB_MBIT[clock]):
+                yield batch
+                batch = []
+            batch.append(flow)
+        yield batch
 
 
 def network(cells: Sequence[Cell], seed: int) -> tn.Network:
@@ -119,13 +148,14 @@ def network(cells: Sequence[Cell], seed: int) -> tn.Network:
     return net
 
 
-def measure(cells: Sequence[Cell], clock: Clock, seed: int, short: bool = False) -> list[dict[str, Any]]:
-    """Run one lab with all of `cells` and return a row for each."""
+def measure(flows: Sequence[Flow], clock: Clock, seed: int, short: bool = False) -> list[dict[str, Any]]:
+    """Run one lab with all of `flows` and return a row for each."""
+    cells = [cell for cell, _ in flows]
     net = network(cells, seed)
     lab_of: Any = net.emulate(**_CATCH_UP) if clock == "wall" else net.simulate(seed=seed)
     seconds = max(cell.seconds(short) for cell in cells)
     with lab_of as lab:
-        flows = [
+        started = [
             lab.start(
                 tn.apps.tcp_bulk(
                     f"a{number}", f"b{number}", duration=f"{seconds} s", congestion_control=cell.algorithm
@@ -136,7 +166,7 @@ def measure(cells: Sequence[Cell], clock: Clock, seed: int, short: bool = False)
         ]
         if lab.now() > _START_S:
             raise OSError(
-                f"{len(cells)} flows took {lab.now():.1f} s to describe, more than the {_START_S} s they have"
+                f"{len(flows)} flows took {lab.now():.1f} s to describe, more than the {_START_S} s they have"
             )
         lab.run_until(f"{_START_S + seconds} s")
         fidelity = _fidelity(lab, clock)
@@ -145,11 +175,12 @@ def measure(cells: Sequence[Cell], clock: Clock, seed: int, short: bool = False)
                 **asdict(cell),
                 "clock": clock,
                 "seed": seed,
+                "replica": replica,
                 "seconds": seconds,
                 **_of_flow(flow, seconds),
                 "fidelity": fidelity,
             }
-            for cell, flow in zip(cells, flows, strict=True)
+            for (cell, replica), flow in zip(flows, started, strict=True)
         ]
 
 
@@ -190,6 +221,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the first repetition")
     parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--replicas", type=int, default=1, help="of cells with random losses, side by side in a lab")
     parser.add_argument("--short", action="store_true", help="a third of the time: for a first look")
     parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE,...", help="such as rate_mbit=2,10")
     wanted = parser.parse_args()
@@ -202,7 +234,13 @@ def main() -> int:
         known = json.loads(wanted.json.read_text())
     done = {_key(row) for row in known["rows"]}
     for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
-        left = [cell for cell in cells if _key({**asdict(cell), "clock": wanted.clock, "seed": seed}) not in done]
+        left = [
+            (cell, replica)
+            for replica in range(wanted.replicas)
+            for cell in cells
+            if (replica == 0 or cell.loss)
+            and _key({**asdict(cell), "clock": wanted.clock, "seed": seed, "replica": replica}) not in done
+        ]
         for batch in batches(left, wanted.clock):
             rows = measure(batch, wanted.clock, seed, wanted.short)
             known["rows"] += rows
@@ -212,7 +250,7 @@ def main() -> int:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in (*Cell.__dataclass_fields__, "clock", "seed"))
+    return (*(row[name] for name in (*Cell.__dataclass_fields__, "clock", "seed")), row.get("replica", 0))
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:
@@ -227,7 +265,7 @@ def _line(rows: Sequence[dict[str, Any]]) -> str:
     shares = [(row["goodput_bps"] or 0) / row["rate_mbit"] / 1e4 for row in rows]
     kept = one["fidelity"]["verdict"] if one["fidelity"] else "exact"
     return (
-        f"{one['clock']}, seed {one['seed']}: {len(rows)} cells at {one['rate_mbit']} Mbit/s, {one['seconds']} s: "
+        f"{one['clock']}, seed {one['seed']}: {len(rows)} flows at {one['rate_mbit']} Mbit/s, {one['seconds']} s: "
         f"{min(shares):.0f} to {max(shares):.0f} % of the rate, schedule {kept}"
     )
 

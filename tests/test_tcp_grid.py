@@ -20,11 +20,20 @@ def test_grid_has_every_combination_once_and_can_be_narrowed() -> None:
 
 
 def test_labs_are_as_full_as_the_wall_clock_can_carry_and_of_one_length() -> None:
-    labs = list(batches(grid(), "wall"))
-    assert sum(map(len, labs)) == 243
-    assert all(len({cell.seconds() for cell in lab}) == 1 for lab in labs)
-    assert max(len(lab) for lab in labs if lab[0].rate_mbit == 2) == 40
-    assert max(len(lab) for lab in labs if lab[0].rate_mbit == 100) == 4
+    flows = [(cell, replica) for cell in grid() for replica in range(3)]
+    labs = list(batches(flows, "wall"))
+    assert sorted(repr(flow) for lab in labs for flow in lab) == sorted(map(repr, flows))
+    assert all(len({(cell.seconds(), cell.rate_mbit) for cell, _ in lab}) == 1 for lab in labs)
+    assert max(len(lab) for lab in labs if lab[0][0].rate_mbit == 2) == 120
+    undisturbed = [len(lab) for lab in labs if all(cell.rate_mbit == 100 and not cell.loss for cell, _ in lab)]
+    assert max(undisturbed) == 4
+
+
+def test_random_losses_bound_what_a_flow_is_expected_to_carry() -> None:
+    # Mathis, Semke, Mahdavi, Ott 1997: 1448 bytes / 50 ms x sqrt(3 / 2) / sqrt(1 %).
+    assert Cell(10, 50, 1.0, 0.01, "reno").expected_mbit == pytest.approx(2.84, abs=0.01)
+    assert Cell(2, 50, 1.0, 0.01, "reno").expected_mbit == 2
+    assert Cell(10, 50, 1.0, 0.01, "bbr").expected_mbit == 10
 
 
 def test_buffer_is_a_share_of_the_product_and_never_below_two_frames() -> None:

@@ -166,3 +166,51 @@ class VirtualLab:
         ValueError
             When `body` is not JSON, or an earlier request has failed in the lab itself.
         """
+
+@final
+class BareSwitch:
+    """A switch of the fabric with nothing around it but who asks, on a clock of its own that begins at zero."""
+
+    def __init__(
+        self,
+        ports: int,
+        *,
+        dpid: int = 1,
+        versions: list[int] = ...,
+        standalone: bool = False,
+        rate_bps: int | None = None,
+        seed: int = 1,
+    ) -> None:
+        """Make a switch with ports 1 to `ports`, each at a line of `rate_bps`, and an agent that speaks `versions`
+        (1: OpenFlow 1.0, 4: 1.3)."""
+
+    def open(self, connection: int) -> None:
+        """Connect a controller, under a number that no other connection has."""
+
+    def close(self, connection: int) -> None:
+        """End a connection."""
+
+    def say(self, connection: int, data: bytes) -> None:
+        """Send `data` from a controller."""
+
+    def heard(self) -> list[tuple[int, bytes, str | None]]:
+        """What controllers have been sent since the last call: connection, bytes, and why the connection ends then."""
+
+    def send(self, port: int, frame: bytes) -> None:
+        """Send a frame from the host at `port`. Raises `ValueError` when there is no such port."""
+
+    def send_all(self, port: int, frames: list[bytes]) -> int:
+        """Send frames from the host at `port` without a pause and tell how many came out somewhere; they are not kept.
+        Raises `ValueError` when there is no such port."""
+
+    def arrived(self) -> list[tuple[int, bytes]]:
+        """The frames that have come to hosts since the last call, each with its port's number."""
+
+    def advance(self, nanoseconds: int) -> None:
+        """Let time pass."""
+
+    def set_link(self, port: int, up: bool) -> None:
+        """Take the link at `port` up or down. Raises `ValueError` when there is no such port."""
+
+    def set_queue(self, port: int, queue: str) -> None:
+        """Give `port` another queue discipline (JSON). Raises `ValueError` when it is refused."""

@@ -14,6 +14,8 @@ use crate::heap::Heap;
 pub enum Class {
     /// A scheduled change of a link: what happens at this moment meets the new state.
     Change,
+    /// An app of a model host starts: what arrives at this moment finds its sockets open.
+    Start,
     /// Flow entries of a switch time out.
     Timeout,
     /// The last bit of a frame leaves a serialiser.
@@ -49,8 +51,9 @@ pub struct EventQueue {
     seed: u64,
 }
 
-const CLASSES: [Class; 8] = [
+const CLASSES: [Class; 9] = [
     Class::Change,
+    Class::Start,
     Class::Timeout,
     Class::Departure,
     Class::QueueReady,
@@ -88,7 +91,7 @@ impl EventQueue {
     pub fn pop_until(&mut self, until: Time) -> Option<Event> {
         let key = self.heap.peek().filter(|key| time_of(*key) <= until)?;
         self.heap.take();
-        let class = CLASSES[(key as u64 >> 60) as usize & (CLASSES.len() - 1)];
+        let class = CLASSES[((key as u64 >> 60) as usize).min(CLASSES.len() - 1)];
         Some(Event { at: time_of(key), class, element: key as u32 })
     }
 }

@@ -14,6 +14,8 @@ pub enum Rewrite {
     EthSrc([u8; 6]),
     /// Ethernet destination.
     EthDst([u8; 6]),
+    /// The EtherType behind all VLAN tags: what follows counts as another header from now on.
+    EthType(u16),
     /// The outermost VLAN tag's priority and identifier (the bit between them is written as 0).
     VlanTci(u16),
     /// A new outermost VLAN tag.
@@ -61,6 +63,8 @@ pub enum Rewrite {
     TrafficClass(u8),
     /// IPv4 time to live or IPv6 hop limit.
     TimeToLive(u8),
+    /// IPv4 protocol, or next header of IPv6 behind the extension headers. What follows is not changed, its checksum neither.
+    Protocol(u8),
     /// Source port of TCP, UDP or SCTP.
     SourcePort(u16),
     /// Destination port of TCP, UDP or SCTP.
@@ -104,6 +108,16 @@ impl Rewrite {
         match *self {
             Self::EthDst(mac) => put(frame, 0, &mac),
             Self::EthSrc(mac) => put(frame, 6, &mac),
+            Self::EthType(eth_type) => {
+                if let Some(at) = eth_type_at(frame) {
+                    put(frame, at, &eth_type.to_be_bytes());
+                    *layout = Layout::of(&frame.bytes);
+                }
+            }
+            Self::Protocol(protocol) => {
+                set_protocol(frame, *layout, protocol);
+                *layout = Layout::of(&frame.bytes);
+            }
             Self::VlanTci(tci) if tagged(frame) => put(frame, 14, &(tci & 0xefff).to_be_bytes()),
             Self::PushVlan { protocol, tci } => push_vlan(frame, layout, protocol, tci & 0xefff),
             Self::PopVlan if tagged(frame) => pop_vlan(frame, layout),
@@ -193,6 +207,49 @@ impl Rewrite {
 
 fn tagged(frame: &Frame) -> bool {
     frame.bytes.len() >= 18 && is_vlan_type(u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]))
+}
+
+/// Where the EtherType stands, behind all VLAN tags.
+fn eth_type_at(frame: &Frame) -> Option<usize> {
+    let mut at = 12;
+    loop {
+        let &[high, low] = frame.bytes.get(at..at + 2)? else { return None };
+        if !is_vlan_type(u16::from_be_bytes([high, low])) {
+            return Some(at);
+        }
+        at += 4;
+    }
+}
+
+fn set_protocol(frame: &mut Frame, layout: Layout, protocol: u8) {
+    let Some(l3) = layout.l3() else { return };
+    match frame.bytes.get(l3).map_or(0, |first| first >> 4) {
+        4 => {
+            let word = [frame.bytes[l3 + 8], protocol];
+            set_ipv4(frame, layout, l3, 8, &word, Covered::No);
+        }
+        6 => {
+            let at = last_next_header(&frame.bytes, l3);
+            put(frame, at, &[protocol]);
+        }
+        _ => {}
+    }
+}
+
+/// Where the number of what follows the extension headers of IPv6 stands.
+fn last_next_header(bytes: &[u8], l3: usize) -> usize {
+    let (mut at, mut next) = (l3 + 6, l3 + 40);
+    while let (Some(&kind), Some(&[_, units])) = (bytes.get(at), bytes.get(next..next + 2)) {
+        // RFC 8200, 4; the length of an authentication header counts in words (RFC 4302, 2.2).
+        let length = match kind {
+            0 | 43 | 60 => 8 + 8 * usize::from(units),
+            44 => 8,
+            51 => 8 + 4 * usize::from(units),
+            _ => break,
+        };
+        (at, next) = (next, next + length);
+    }
+    at
 }
 
 pub(crate) fn put(frame: &mut Frame, at: usize, new: &[u8]) {

@@ -1,5 +1,6 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod bare_switch;
 mod captures;
 mod flows;
 mod lab;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::bare_switch::BareSwitch;
     #[pymodule_export]
     use super::captures::{analyze_capture, match_captures_at};
     #[pymodule_export]

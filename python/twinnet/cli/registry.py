@@ -31,6 +31,9 @@ COMMANDS: dict[str, Entry] = {
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
+    "conformance": Entry(
+        "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
+    ),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
     "doctor": Entry(
         "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."

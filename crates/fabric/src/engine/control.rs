@@ -37,6 +37,10 @@ impl Lines for LinesOf<'_> {
             Some(Feed::Queue(queue)) => queue.class_counters(),
             _ => serde_json::Value::Null,
         };
+        let rates = match line.map(|line| &line.feed) {
+            Some(Feed::Queue(queue)) => queue.class_rates(),
+            _ => Vec::new(),
+        };
         Some(PortFacts {
             counters: PortCounters {
                 sent: line.map(|line| line.counters_at(self.now)).unwrap_or_default(),
@@ -48,6 +52,7 @@ impl Lines for LinesOf<'_> {
             },
             rate_bps: line.and_then(|line| line.config.rate_bps).map(twinnet_units::Rate::as_bps),
             classes,
+            rates,
             since: Time::ZERO,
         })
     }

@@ -421,6 +421,7 @@ impl Fabric {
                 }
             }
             Class::Timer => self.model_timer(element, world),
+            Class::Start => self.apps_start(element, world),
             Class::Sample => self.sample(element),
         }
     }

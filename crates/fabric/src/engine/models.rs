@@ -86,6 +86,14 @@ impl Fabric {
         self.settle(node, world);
     }
 
+    /// Apps of a model host start.
+    pub(super) fn apps_start(&mut self, node: u32, world: &mut dyn World) {
+        if let Node::Model(model) = &mut self.nodes[node as usize] {
+            model.host.timer(self.now, &mut self.pool);
+        }
+        self.settle(node, world);
+    }
+
     /// The host behind `port` has a frame for it.
     pub(super) fn model_receives(&mut self, node: u32, port: PortId, frame: Box<Frame>, world: &mut dyn World) {
         let interface = self.ports[port.0 as usize].number as usize;
@@ -114,6 +122,9 @@ impl Fabric {
         let now = self.now;
         let Node::Model(model) = &mut self.nodes[node as usize] else { return };
         self.finished_apps += u64::from(model.host.take_finished_apps());
+        if let Some(at) = model.host.take_planned_start() {
+            self.events.push(at.max(now), Class::Start, node);
+        }
         let Some(at) = model.host.deadline() else { return };
         if model.timer_at.is_none_or(|watched| at < watched) {
             let at = at.max(now);

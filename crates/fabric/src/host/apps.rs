@@ -34,6 +34,7 @@ pub(super) struct Apps {
     places: Vec<(u32, u32)>,
     /// How many have finished since it was last asked.
     finished: u32,
+    planned_start: Option<Time>,
 }
 
 impl fmt::Debug for Apps {
@@ -51,6 +52,7 @@ impl Apps {
         self.places.insert(position, (number, place));
         let mut alarm = Alarm::default();
         alarm.set(Some(at), Owner::App(place), &mut stack.timers);
+        self.planned_start = Some(at);
         self.entries.push(Entry { state: State::Planned(config.build()), random, alarm });
     }
 
@@ -91,6 +93,11 @@ impl Apps {
     /// How many have finished since the last call.
     pub(super) fn take_finished(&mut self) -> u32 {
         std::mem::take(&mut self.finished)
+    }
+
+    /// When the app starts that was last planned, once.
+    pub(super) fn take_planned_start(&mut self) -> Option<Time> {
+        self.planned_start.take()
     }
 
     /// The alarm of the app at `place` rang.

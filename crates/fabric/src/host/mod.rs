@@ -200,6 +200,11 @@ impl ModelHost {
         self.apps.start(number, config, at, random, &mut self.stack);
     }
 
+    /// When the app starts that was last planned, once: the host wants [`ModelHost::timer`] then, before what arrives at that moment.
+    pub(crate) fn take_planned_start(&mut self) -> Option<Time> {
+        self.apps.take_planned_start()
+    }
+
     /// Asks an app to end; unknown ones are ignored.
     pub fn stop_app(&mut self, number: u32, now: Time, pool: &mut FramePool) {
         let turn = &mut Turn { now, pool };

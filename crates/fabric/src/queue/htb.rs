@@ -29,7 +29,7 @@ use twinnet_units::Time;
 
 use super::bucket::TokenBucket;
 use super::class::Class;
-use super::{Backlog, DropSink, QueueDiscipline};
+use super::{Backlog, ClassRates, DropSink, QueueDiscipline};
 
 /// Priorities that HTB knows; 0 is served first.
 pub const PRIORITIES: u32 = 8;
@@ -82,6 +82,7 @@ struct Leaf {
     quantum: i64,
     deficit: [i64; 2],
     class: Class,
+    promised: ClassRates,
 }
 
 /// From which class the tokens come.
@@ -98,7 +99,9 @@ impl Leaf {
         let burst_bytes = promise.burst_bytes.unwrap_or(0).max(MTU + BURST_GUARD);
         let tenth_of_a_second = promise.min_rate_bps / 8 / RATE_TO_QUANTUM;
         let quantum = i64::try_from(tenth_of_a_second).unwrap_or(i64::MAX).clamp(1000, 200_000);
+        let HtbLeaf { min_rate_bps, max_rate_bps, .. } = promise;
         Self {
+            promised: ClassRates { class: queue, min_rate_bps, max_rate_bps },
             queue,
             priority: promise.priority.min(PRIORITIES - 1) as usize,
             rate: TokenBucket::new(promise.min_rate_bps, burst_bytes),
@@ -264,6 +267,10 @@ impl QueueDiscipline for Htb {
 
     fn hold(&mut self, held: Backlog) {
         self.leaves[self.last].class.hold_outside(held);
+    }
+
+    fn class_rates(&self) -> Vec<ClassRates> {
+        self.leaves.iter().map(|leaf| leaf.promised).collect()
     }
 
     fn class_counters(&self) -> Value {

@@ -90,6 +90,17 @@ impl Sum for Backlog {
     }
 }
 
+/// The rates that a class of a queue discipline has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassRates {
+    /// Its number.
+    pub class: u32,
+    /// Guaranteed.
+    pub min_rate_bps: u64,
+    /// Never exceeded.
+    pub max_rate_bps: u64,
+}
+
 /// A queue discipline. The port enqueues what it is to send and dequeues when its serialiser is idle.
 pub trait QueueDiscipline: Send {
     /// Offers `frame` at `now`; what is not kept (it, a part of its train, or another) goes to `drops`.
@@ -125,5 +136,10 @@ pub trait QueueDiscipline: Send {
     /// Counters of each class as a JSON array of objects; empty for a discipline without classes.
     fn class_counters(&self) -> serde_json::Value {
         serde_json::Value::Array(Vec::new())
+    }
+
+    /// What each class is promised, where the discipline promises rates; empty for any other.
+    fn class_rates(&self) -> Vec<ClassRates> {
+        Vec::new()
     }
 }

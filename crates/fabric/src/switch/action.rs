@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::extension::Extension;
 use super::field::MatchField;
 use super::value;
 
@@ -76,6 +77,8 @@ pub(super) enum Action {
         first_bit: u16,
         bits: u16,
     },
+    /// `multipath`, `bundle` or `learn`.
+    Extension(Box<Extension>),
     /// Ends all actions, those of earlier look-ups too.
     Exit,
     /// Submits the frame to the tables (packet-out only).
@@ -220,6 +223,7 @@ impl fmt::Display for Action {
             Self::OutputField { field, first_bit, bits } => {
                 write!(f, "output:{}[{first_bit}..{}]", field.name, first_bit + bits.saturating_sub(1))
             }
+            Self::Extension(extension) => extension.fmt(f),
             Self::Exit => f.write_str("exit"),
             Self::Table => f.write_str("TABLE"),
             Self::Resubmit { port: Some(port), table: None } => write!(f, "resubmit:{}", value::show_port(*port)),

@@ -15,7 +15,9 @@ use super::action::Action;
 use super::decision::{Decision, Outcome, Step, SwitchDrop};
 use super::event::PacketInEvent;
 use super::execute::Sender;
+use super::flow::Flow;
 use super::meter::Effect;
+use super::pipeline::MOST_FLOWS;
 use super::port::NO_PACKET_IN;
 use super::translate::{decide, Start};
 use super::{Output, Switch};
@@ -139,6 +141,11 @@ impl Switch {
                     self.decide_again(journey);
                 }
             }
+            Step::Learn(place) => {
+                if let Some(flow) = journey.decision.learnt.get(usize::from(place)).cloned() {
+                    self.learn(flow, journey.now);
+                }
+            }
             Step::Reparse => {
                 let Some(frame) = &sender.frame else { return true };
                 journey.outcomes.push(Outcome::Parsed(FlowKey::extract(journey.in_port, &frame.bytes)));
@@ -181,6 +188,14 @@ impl Switch {
         let place = stops.map(|(index, _)| index).nth(journey.outcomes.len() - 1);
         journey.next = place.map_or(decision.steps.len(), |place| place + 1);
         journey.decision = Arc::new(decision);
+    }
+
+    /// Adds a flow that a frame taught; one that does the same already is only used once more, so that it does not idle out.
+    fn learn(&mut self, flow: Flow, now: Time) {
+        if !self.pipeline.renew(&flow, now) && self.pipeline.len() < MOST_FLOWS {
+            self.pipeline.add(flow, true, now);
+            self.cache.invalidate();
+        }
     }
 
     /// Puts the frames of a train aside for the controllers, each by itself, as the bytes that a wire would carry.

@@ -5,6 +5,7 @@ use twinnet_packet::{FlowKey, Rewrite};
 
 use super::classifier::FlowId;
 use super::event::PacketInReason;
+use super::flow::Flow;
 use super::mac_table::Station;
 
 /// Why a switch did not send a frame on, or not to one of the ports it was meant for.
@@ -115,6 +116,8 @@ pub(super) enum Step {
         group: u32,
         bucket: Option<u16>,
     },
+    /// Adds the learnt flow with this place in the decision.
+    Learn(u16),
     /// Measures the frame: a stop.
     Meter(u32),
     /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they are known.
@@ -135,7 +138,7 @@ pub(super) enum Outcome {
 impl Step {
     /// Whether the frame may be sent by this step.
     pub(super) fn sends(&self) -> bool {
-        !matches!(self, Self::Rewrite(_) | Self::Drop(_) | Self::Lookup(_) | Self::Group { .. })
+        !matches!(self, Self::Rewrite(_) | Self::Drop(_) | Self::Lookup(_) | Self::Group { .. } | Self::Learn(_))
     }
 
     /// Whether what follows depends on more than the flow key.
@@ -145,7 +148,8 @@ impl Step {
 
     /// Whether carrying it out takes more than the frame and the ports.
     pub(super) fn is_involved(&self) -> bool {
-        matches!(self, Self::Controller { .. } | Self::Fork(_) | Self::Lookup(_) | Self::Group { .. }) || self.is_stop()
+        matches!(self, Self::Controller { .. } | Self::Fork(_) | Self::Lookup(_) | Self::Group { .. } | Self::Learn(_))
+            || self.is_stop()
     }
 }
 
@@ -161,6 +165,8 @@ pub(super) struct Lookup {
 pub(super) struct Decision {
     pub(super) lookups: Vec<Lookup>,
     pub(super) steps: Vec<Step>,
+    /// Flows that frames teach.
+    pub(super) learnt: Vec<Flow>,
     /// Look-ups that every frame reaches: those before a stop.
     pub(super) certain: usize,
     /// Whether some step [is involved](Step::is_involved).

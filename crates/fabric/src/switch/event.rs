@@ -1,8 +1,10 @@
 //! What a switch has to tell its controllers unasked. It waits here, within bounds, until the agent takes it.
 
+use twinnet_openflow::v13::PortReason;
 use twinnet_units::{Duration, Time};
 
 use super::flow::Flow;
+use super::port::Port;
 
 /// Packet-ins that wait at most; more are dropped and counted.
 pub(super) const MOST_PACKET_INS: usize = 1024;
@@ -56,8 +58,8 @@ pub(super) struct FlowRemovedEvent {
 pub(super) enum SwitchEvent {
     PacketIn(Box<PacketInEvent>),
     FlowRemoved(Box<FlowRemovedEvent>),
-    /// The state or configuration of a port changed.
-    PortChanged(u32),
+    /// A port came to be, or its state or configuration changed: how it is since.
+    Port(PortReason, Box<Port>),
 }
 
 /// What waits to be told.

@@ -88,6 +88,11 @@ impl Groups {
         }
     }
 
+    /// Whether a port is there, up and not taken down.
+    pub(super) fn is_port_live(&self, port: u32) -> bool {
+        self.live_ports.contains(&port)
+    }
+
     /// Adds a group (`change` false) or puts another in its place.
     pub(super) fn put(
         &mut self,

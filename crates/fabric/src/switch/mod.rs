@@ -19,6 +19,7 @@ pub mod control;
 mod decision;
 mod event;
 mod execute;
+mod extension;
 mod field;
 mod flow;
 mod group;
@@ -39,6 +40,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use twinnet_openflow::v13::PortReason;
 use twinnet_packet::{FlowKey, Frame, Glance};
 use twinnet_units::Time;
 
@@ -160,6 +162,7 @@ impl Switch {
     pub fn add_port(&mut self, number: u32, name: &str, mac: [u8; 6]) {
         self.datapath.ports.add(Port { number, name: name.to_owned(), mac, up: true, in_tree: true, config: 0 });
         self.pipeline.groups.set_port_live(number, true);
+        self.tell_of_port(PortReason::Add, number);
     }
 
     /// Number, name and address of each port.
@@ -184,7 +187,13 @@ impl Switch {
         if self.pipeline.groups.set_port_live(number, live) {
             self.cache.invalidate();
         }
-        self.events.push(SwitchEvent::PortChanged(number));
+        self.tell_of_port(PortReason::Modify, number);
+    }
+
+    fn tell_of_port(&mut self, reason: PortReason, number: u32) {
+        if let Some(port) = self.datapath.ports.get(number).filter(|_| self.events.heard) {
+            self.events.push(SwitchEvent::Port(reason, Box::new(port.clone())));
+        }
     }
 
     /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown ports are ignored.

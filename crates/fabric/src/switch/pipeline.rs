@@ -17,6 +17,9 @@ use super::meter::Meters;
 use super::parse::Selection;
 use super::translate::{Miss, Settings};
 
+/// Flows that a switch holds at most.
+pub(super) const MOST_FLOWS: usize = 4_000_000;
+
 /// A flow and what it counted.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -121,6 +124,20 @@ impl Pipeline {
         self.entries[id as usize] = Some(entry);
         if self.deadlines.len() > 2 * self.entries.len() + 64 {
             self.forget_stale_deadlines();
+        }
+    }
+
+    /// Notes that the flow with this table, match, priority and actions is in use; `false`: there is none.
+    pub(super) fn renew(&mut self, flow: &Flow, now: Time) -> bool {
+        let table = self.tables.get(usize::from(flow.table));
+        let same = table.and_then(|flows| flows.find_same(&flow.matching, flow.priority));
+        let entry = same.and_then(|id| self.entries.get_mut(id as usize)).and_then(Option::as_mut);
+        match entry.filter(|entry| entry.flow.actions == flow.actions) {
+            Some(entry) => {
+                entry.used = entry.used.max(now);
+                true
+            }
+            None => false,
         }
     }
 

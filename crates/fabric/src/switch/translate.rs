@@ -6,6 +6,7 @@ use super::action::Action;
 use super::carry_out::remark;
 use super::decision::{Decision, Lookup, Outcome, Step, SwitchDrop};
 use super::event::PacketInReason;
+use super::extension::Effect;
 use super::field::MatchField;
 use super::mac_table::Station;
 use super::pipeline::Pipeline;
@@ -130,10 +131,12 @@ pub(super) fn walk(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outcome
         Err(Halt::TimeToLive) => walk.invalid_ttl(),
         Err(Halt::Resubmit) => {
             walk.decision.steps = vec![Step::Drop(SwitchDrop::Resubmit)];
+            walk.decision.learnt.clear();
             walk.key = *key;
         }
     }
-    let does_nothing = |step: &Step| matches!(step, Step::Rewrite(_) | Step::Lookup(_) | Step::Group { .. });
+    let does_nothing =
+        |step: &Step| matches!(step, Step::Rewrite(_) | Step::Lookup(_) | Step::Group { .. } | Step::Learn(_));
     if walk.decision.steps.iter().all(does_nothing) {
         walk.push(Step::Drop(walk.reason));
     }
@@ -414,6 +417,17 @@ impl Walk<'_> {
                 let port = self.key.get(field.field) >> first_bit & ones(*bits);
                 self.output(u32::try_from(port).unwrap_or(u32::MAX), queue);
             }
+            Action::Extension(extension) => match extension.effect(&self.key, &self.pipeline.groups) {
+                Effect::Set(to, value) => self.set(to.field, value << to.first_bit, to.ones() << to.first_bit),
+                Effect::Output(port) => self.output(port, queue),
+                Effect::Nothing => {}
+                Effect::Learn(flow) => {
+                    if let Ok(place) = u16::try_from(self.decision.learnt.len()) {
+                        self.push(Step::Learn(place));
+                        self.decision.learnt.push(*flow);
+                    }
+                }
+            },
             Action::Exit => return Err(Halt::Exit),
             Action::Table => {
                 self.resubmits += 1;
@@ -463,9 +477,10 @@ impl Walk<'_> {
         if outer != 0 {
             self.key.set(Field::INNER_VLAN_TCI, outer);
         }
-        // As in Open vSwitch, the new tag has priority and identifier 0.
-        self.key.set(Field::VLAN_TCI, 0x1000);
-        self.push(Step::Rewrite(Rewrite::PushVlan { protocol, tci: 0 }));
+        // "Existing fields that may be copied into new fields on a push action": identifier and priority (OpenFlow 1.3, 5.12.1). A frame
+        // without a tag gets zeros.
+        self.key.set(Field::VLAN_TCI, outer | 0x1000);
+        self.push(Step::Rewrite(Rewrite::PushVlan { protocol, tci: outer as u16 & 0xefff }));
     }
 
     fn pop_vlan(&mut self) {
@@ -507,7 +522,12 @@ impl Walk<'_> {
             return;
         }
         match rewrite_of(&self.key, at) {
-            Some(rewrite) => self.push(Step::Rewrite(rewrite)),
+            Some(rewrite) => {
+                self.push(Step::Rewrite(rewrite));
+                // What follows is another header now.
+                let ip = matches!(self.key.eth_type(), 0x0800 | 0x86dd);
+                self.stale |= at == Field::ETH_TYPE || at == Field::NW_PROTO && ip;
+            }
             // A later fragment, or a header cut short: the frame has no such field.
             None => self.key = before,
         }
@@ -536,8 +556,11 @@ fn rewrite_of(key: &FlowKey, field: Field) -> Option<Rewrite> {
     Some(match field {
         Field::ETH_SRC => Rewrite::EthSrc(mac),
         Field::ETH_DST => Rewrite::EthDst(mac),
+        Field::ETH_TYPE => Rewrite::EthType(word),
         Field::VLAN_VID_PRESENT | Field::VLAN_PCP => Rewrite::VlanTci(key.vlan_tci()),
-        Field::MPLS_LABEL | Field::MPLS_TC | Field::MPLS_TTL if matches!(eth_type, 0x8847 | 0x8848) => {
+        Field::MPLS_LABEL | Field::MPLS_TC | Field::MPLS_BOS | Field::MPLS_TTL
+            if matches!(eth_type, 0x8847 | 0x8848) =>
+        {
             Rewrite::MplsEntry(key.get(Field::MPLS_LSE) as u32)
         }
         Field::PBB_ISID if eth_type == 0x88e7 => Rewrite::BackboneService(value as u32),
@@ -546,6 +569,7 @@ fn rewrite_of(key: &FlowKey, field: Field) -> Option<Rewrite> {
         Field::NW_SRC if arp => Rewrite::ArpSpa(v4_address),
         Field::NW_DST if arp => Rewrite::ArpTpa(v4_address),
         Field::NW_PROTO if arp => Rewrite::ArpOperation(word),
+        Field::NW_PROTO if v4 || v6 => Rewrite::Protocol(byte),
         Field::ARP_SHA if arp => Rewrite::ArpSha(mac),
         Field::ARP_THA if arp => Rewrite::ArpTha(mac),
         Field::ARP_SHA if kind == 135 => Rewrite::NdSourceLink(mac),

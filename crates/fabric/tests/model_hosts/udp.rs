@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::lab::{over_a_switch, two_links, udp_sink, udp_source, Lab};
+use crate::lab::{host, over_a_switch, two_links, udp_sink, udp_source, Lab};
 
 #[test]
 fn a_flow_arrives_in_full_and_to_the_picosecond_when_it_should() {
@@ -102,5 +102,18 @@ fn a_code_point_is_in_every_packet_and_in_every_fragment() {
             .map(|(_, _, frame, _)| frame.bytes[15])
             .collect();
         assert!(classes.len() >= 3 && classes.iter().all(|class| *class == 46 << 2), "{classes:?}");
+    }
+}
+
+#[test]
+fn what_is_sent_at_the_moment_of_the_start_finds_the_receiver_ready_whichever_host_comes_first() {
+    for (sender, receiver, to) in [("h1", "h2", "10.0.0.2"), ("h2", "h1", "10.0.0.1")] {
+        let ends = json!({"a": {"node": "h1", "port": 0}, "b": {"node": "h2", "port": 0}});
+        let nodes = [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"])];
+        let mut lab = Lab::new(&json!({"nodes": nodes, "links": [ends]}));
+        lab.start(receiver, 1, udp_sink());
+        lab.start(sender, 2, udp_source(to, 3, 100, 10.0));
+        lab.run_until_ms(1000);
+        assert_eq!((&lab.flow(receiver, 1)["packets"], &lab.flow(receiver, 1)["lost"]), (&json!(3), &json!(0)));
     }
 }

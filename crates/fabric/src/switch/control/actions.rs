@@ -88,6 +88,11 @@ impl ActionReader<'_> {
             }
             v13::Action::PushVlan(_) => return bad(BadAction::BadArgument),
             v13::Action::PopVlan => {
+                let untagged = self.matching.mask.get(Field::VLAN_PRESENT) == 1
+                    && self.matching.value.get(Field::VLAN_PRESENT) == 0;
+                if untagged {
+                    return bad(BadAction::MatchInconsistent);
+                }
                 self.matching.value.set(Field::VLAN_TCI, 0);
                 self.matching.mask.set(Field::VLAN_TCI, 0);
                 Action::PopVlan
@@ -136,8 +141,8 @@ impl ActionReader<'_> {
         })
     }
 
-    fn set_field(&self, field: Oxm, value: u128) -> Result<Action, ErrorKind> {
-        let own = ours(field).filter(|own| own.settable || field == Oxm::MplsBos).ok_or(BAD_SET_TYPE)?;
+    fn set_field(&mut self, field: Oxm, value: u128) -> Result<Action, ErrorKind> {
+        let own = ours(field).filter(|own| own.settable).ok_or(BAD_SET_TYPE)?;
         let vlan = matches!(field, Oxm::VlanVid | Oxm::VlanPcp);
         let tagged = self.matching.exact(Field::VLAN_PRESENT) == Some(1);
         if !self.packet_out && (!own.needs.met(&self.matching) || vlan && !tagged) {
@@ -145,6 +150,14 @@ impl ActionReader<'_> {
         }
         if value > own.field.maximum() || field == Oxm::VlanVid && value & 0x1000 == 0 {
             return bad(BadAction::BadSetArgument);
+        }
+        match field {
+            Oxm::EthType => self.becomes(value as u16),
+            Oxm::IpProto => {
+                self.matching.value.set(Field::NW_PROTO, value);
+                self.matching.mask.set(Field::NW_PROTO, Field::NW_PROTO.maximum());
+            }
+            _ => {}
         }
         Ok(Action::SetField { field: own, value, mask: own.field.maximum() })
     }
@@ -203,7 +216,10 @@ impl ActionReader<'_> {
             Nicira::DecMplsTtl => Action::DecrementMplsTtl,
             Nicira::SetMplsLabel(label) => self.load(ours(Oxm::MplsLabel), u128::from(*label), 0xf_ffff)?,
             Nicira::SetMplsTc(class) => self.load(ours(Oxm::MplsTc), u128::from(*class), 7)?,
-            _ => return bad(BadAction::BadExpType),
+            action => match super::extensions::read(action)? {
+                Some(action) => action,
+                None => return bad(BadAction::BadExpType),
+            },
         })
     }
 
@@ -324,6 +340,7 @@ fn common_nicira(action: &Action, matching: &Match) -> Option<nicira::Action> {
     Some(match action {
         Action::PopQueue => nicira::Action::PopQueue,
         Action::Exit => nicira::Action::Exit,
+        Action::Extension(extension) => extension.wire.clone(),
         Action::Resubmit { port, table } => {
             nicira::Action::ResubmitTable { in_port: port.map_or(0xfff8, to_narrow), table_id: table.unwrap_or(0xff) }
         }

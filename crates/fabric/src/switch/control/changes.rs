@@ -13,6 +13,7 @@ use super::super::group::{Bucket, GroupKind, GroupRefusal};
 use super::super::matching::Match;
 use super::super::meter::{Band, Effect, Meter, BURST, MOST_BANDS, MOST_METERS, PACKETS};
 use super::super::parse::{Selection, LAST_TABLE};
+use super::super::pipeline::MOST_FLOWS;
 use super::super::value;
 use super::actions::ActionReader;
 use super::{Context, TABLES};
@@ -43,9 +44,6 @@ pub(super) struct FlowChange {
     pub(super) modify_adds: bool,
     pub(super) buffer: u32,
 }
-
-/// Flows that a switch holds at most.
-const MOST_FLOWS: usize = 4_000_000;
 
 impl Context<'_> {
     pub(super) fn change_flows(&mut self, change: FlowChange) -> Result<(), ErrorKind> {
@@ -166,6 +164,10 @@ impl Context<'_> {
                 return Err(ErrorKind::BadAction(BadAction::BadOutPort));
             }
             let (watch_port, watch_group) = (bucket.watch_port, bucket.watch_group);
+            let watched = self.switch.datapath.ports.get(watch_port).is_some();
+            if !watched && !matches!(watch_port, value::PORT_ANY | value::PORT_LOCAL) {
+                return refuse(GroupModFailed::BadWatch);
+            }
             buckets.push(Bucket { weight: bucket.weight, watch_port, watch_group, actions, frames: 0, bytes: 0 });
         }
         let modify = change.command == v13::GroupModCommand::Modify;

@@ -4,13 +4,19 @@
 //! it stands in the stream, and what arrives after its reply meets the new state.
 
 mod actions;
+#[cfg(test)]
+mod any_bytes;
 mod buffers;
 mod changes;
 mod connection;
+#[cfg(test)]
+mod extension_tests;
+mod extensions;
 mod fields;
 mod numbers;
 mod statistics;
 mod table_features;
+mod table_limits;
 mod tell;
 mod v10_messages;
 mod v10_statistics;
@@ -29,8 +35,10 @@ use twinnet_units::{Duration, Time};
 use super::translate::Miss;
 use super::{FailMode, Output, Switch};
 use crate::engine::PortCounters;
+use crate::queue::ClassRates;
 use buffers::Buffers;
 use connection::Connection;
+use table_limits::TableLimits;
 
 /// Silence after which a controller is probed, and after which, unanswered, it counts as gone.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
@@ -48,6 +56,8 @@ pub struct PortFacts {
     pub rate_bps: Option<u64>,
     /// Counters of the classes of its queue discipline, as JSON.
     pub classes: serde_json::Value,
+    /// What the classes of its queue discipline are promised.
+    pub rates: Vec<ClassRates>,
     /// When it began to exist.
     pub since: Time,
 }
@@ -92,8 +102,8 @@ pub struct Agent {
     /// The highest generation of a role request so far.
     generation: Option<u64>,
     buffers: Buffers,
-    /// What controllers called tables.
-    table_names: BTreeMap<u8, String>,
+    /// What controllers want the tables to be able to do.
+    tables: TableLimits,
 }
 
 impl Agent {
@@ -105,7 +115,7 @@ impl Agent {
             connections: BTreeMap::new(),
             generation: None,
             buffers: Buffers::default(),
-            table_names: BTreeMap::new(),
+            tables: TableLimits::default(),
         }
     }
 
@@ -193,7 +203,7 @@ impl Agent {
     /// Tells the controllers what has happened.
     pub fn tell(&mut self, switch: &mut Switch) {
         for event in switch.events.take() {
-            self.tell_event(switch, &event);
+            self.tell_event(&event);
         }
     }
 

@@ -28,6 +28,25 @@ pub(super) struct QueueFacts {
     pub(super) frames: u64,
     pub(super) bytes: u64,
     pub(super) drops: u64,
+    /// Guaranteed and highest rate in tenths of a percent of the line's, where the queue has such.
+    pub(super) rates: Option<(u16, u16)>,
+}
+
+impl QueueFacts {
+    pub(super) fn properties_v13(&self) -> Vec<v13::QueueProperty> {
+        let both = |(least, most)| vec![v13::QueueProperty::MinimumRate(least), v13::QueueProperty::MaximumRate(most)];
+        self.rates.map_or_else(Vec::new, both)
+    }
+
+    pub(super) fn properties_v10(&self) -> Vec<v13::QueueProperty> {
+        self.rates.map_or_else(Vec::new, |(least, _)| vec![v13::QueueProperty::MinimumRate(least)])
+    }
+}
+
+/// `rate` in tenths of a percent of the line's; more than the line has is all of it. Without a line rate there are none.
+fn share(rate_bps: u64, line_bps: Option<u64>) -> Option<u16> {
+    let line = u128::from(line_bps.filter(|line| *line > 0)?);
+    u16::try_from((u128::from(rate_bps) * 1000 / line).min(1000)).ok()
 }
 
 pub(super) fn described(dpid: u64) -> Description {
@@ -319,8 +338,12 @@ impl Context<'_> {
             .map(|(row, place): (_, u32)| {
                 let class = row.get("class").and_then(|class| class.as_u64().or_else(|| class.as_str()?.parse().ok()));
                 let drops = row.get("drops").and_then(serde_json::Value::as_object);
+                let queue = class.and_then(|class| u32::try_from(class).ok()).unwrap_or(place);
+                let promised = facts.rates.iter().find(|rates| rates.class == queue);
+                let part = |rate| share(rate, facts.rate_bps);
                 QueueFacts {
-                    queue: class.and_then(|class| u32::try_from(class).ok()).unwrap_or(place),
+                    queue,
+                    rates: promised.and_then(|rates| part(rates.min_rate_bps).zip(part(rates.max_rate_bps))),
                     frames: number(row, "frames"),
                     bytes: number(row, "bytes"),
                     drops: drops.map_or(0, |drops| drops.values().filter_map(serde_json::Value::as_u64).sum()),
@@ -331,7 +354,7 @@ impl Context<'_> {
             return queues;
         }
         let sent = &facts.counters.sent;
-        vec![QueueFacts { queue: 0, frames: sent.frames, bytes: sent.link_bytes, drops: sent.dropped() }]
+        vec![QueueFacts { queue: 0, frames: sent.frames, bytes: sent.link_bytes, drops: sent.dropped(), rates: None }]
     }
 
     fn queue_stats(&self, port: u32, queue: u32) -> Result<Vec<QueueStats>, ErrorKind> {

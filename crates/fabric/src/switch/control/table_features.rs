@@ -1,12 +1,14 @@
-//! What the tables can do, told and written. All are alike and can do everything; what a controller writes names them, and is otherwise
-//! checked for what no table could do: a switch may do more than it was asked for.
+//! What the tables can do, told and written. All are alike and can do everything, until a controller writes what they are to be able to do.
 
 use twinnet_openflow::oxm::FieldId;
 use twinnet_openflow::v13::multipart::{FieldListing, TableFeatures, TableProperty, TypeId};
 use twinnet_openflow::v13::{ErrorKind, TableFeaturesFailed};
 use twinnet_openflow::Text;
 
-use super::fields::supported;
+use super::super::event::RemovalReason;
+use super::super::parse::Selection;
+use super::actions::write_instructions;
+use super::fields::{supported, write_match};
 use super::{Context, TABLES};
 
 /// Flows that are told to fit into a table.
@@ -48,19 +50,18 @@ fn properties(table: u8) -> Vec<TableProperty> {
 
 impl Context<'_> {
     pub(super) fn table_features(&self) -> Vec<TableFeatures> {
+        if let Some(tables) = self.agent.tables.written() {
+            return tables.cloned().collect();
+        }
         (0..TABLES)
-            .map(|table_id| {
-                let given = self.agent.table_names.get(&table_id).cloned();
-                let name = given.unwrap_or_else(|| format!("table{table_id}"));
-                TableFeatures {
-                    table_id,
-                    name: Text::new(&name).unwrap_or_default(),
-                    metadata_match: u64::MAX,
-                    metadata_write: u64::MAX,
-                    config: 0,
-                    max_entries: TABLE_FLOWS,
-                    properties: properties(table_id),
-                }
+            .map(|table_id| TableFeatures {
+                table_id,
+                name: Text::new(&format!("table{table_id}")).unwrap_or_default(),
+                metadata_match: u64::MAX,
+                metadata_write: u64::MAX,
+                config: 0,
+                max_entries: TABLE_FLOWS,
+                properties: properties(table_id),
             })
             .collect()
     }
@@ -93,9 +94,36 @@ impl Context<'_> {
                 }
             }
         }
-        for table in tables {
-            self.agent.table_names.insert(table.table_id, table.name.as_text().into_owned());
+        if !tables.is_empty() {
+            self.agent.tables.write(tables, properties);
+            self.delete_what_no_table_holds();
         }
         Ok(())
+    }
+
+    /// "Flow entries from flow tables that have been removed, or that have features that are not supported any more, are deleted" (7.3.5.5).
+    fn delete_what_no_table_holds(&mut self) {
+        let switch = &mut *self.switch;
+        let misfits: Vec<Selection> = switch
+            .pipeline
+            .select(&Selection::default())
+            .into_iter()
+            .filter_map(|id| {
+                let flow = &switch.pipeline.entry(id)?.flow;
+                let (matching, instructions) =
+                    (write_match(&flow.matching), write_instructions(&flow.actions, &flow.matching));
+                let held = self.agent.tables.check(flow.table, flow.priority, &matching, &instructions).is_ok();
+                (!held).then(|| Selection {
+                    table: Some(flow.table),
+                    strict: Some(flow.priority),
+                    matching: flow.matching,
+                    ..Selection::default()
+                })
+            })
+            .collect();
+        for selection in &misfits {
+            switch.pipeline.delete(selection, RemovalReason::Delete, self.now, &mut switch.events);
+        }
+        switch.cache.invalidate();
     }
 }

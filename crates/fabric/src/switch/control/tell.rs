@@ -7,18 +7,18 @@ use twinnet_openflow::{nicira, v10, NO_BUFFER};
 use super::super::event::{
     seconds_and_nanoseconds, FlowRemovedEvent, PacketInEvent, PacketInReason as Reason, RemovalReason, SwitchEvent,
 };
-use super::super::Switch;
+use super::super::port::Port;
 use super::fields::{write_match, write_match_v10};
 use super::numbers::to_narrow;
 use super::statistics::{port_v10, port_v13};
 use super::{Agent, CROWDED_BYTES};
 
 impl Agent {
-    pub(super) fn tell_event(&mut self, switch: &Switch, event: &SwitchEvent) {
+    pub(super) fn tell_event(&mut self, event: &SwitchEvent) {
         match event {
             SwitchEvent::PacketIn(packet) => self.tell_packet_in(packet),
             SwitchEvent::FlowRemoved(removed) => self.tell_flow_removed(removed),
-            SwitchEvent::PortChanged(number) => self.tell_port(switch, *number),
+            SwitchEvent::Port(reason, port) => self.tell_port(*reason, port),
         }
     }
 
@@ -117,9 +117,7 @@ impl Agent {
         }
     }
 
-    fn tell_port(&mut self, switch: &Switch, number: u32) {
-        let Some(port) = switch.datapath.ports.get(number) else { return };
-        let reason = PortReason::Modify;
+    fn tell_port(&mut self, reason: PortReason, port: &Port) {
         for connection in self.connections.values_mut() {
             if connection.version == 0 || connection.mask_of(&connection.told.port_status) >> reason.number() & 1 == 0 {
                 continue;
@@ -128,7 +126,10 @@ impl Agent {
                 let message = v13::PortStatus { reason, port: port_v13(port, None) };
                 connection.send_v13(0, &v13::Message::PortStatus(message));
             } else {
-                let message = v10::PortStatus { reason: v10::PortReason::Modify, port: port_v10(port, None) };
+                let message = v10::PortStatus {
+                    reason: v10::PortReason::from_number(reason.number()),
+                    port: port_v10(port, None),
+                };
                 connection.send_v10(0, &v10::Message::PortStatus(message));
             }
         }

@@ -21,15 +21,15 @@ impl Lines for NoLines {
 }
 
 /// A switch with ports 1 to 4 and one controller that speaks this version.
-struct Bench {
-    switch: Switch,
+pub(super) struct Bench {
+    pub(super) switch: Switch,
     agent: Agent,
     version: u8,
-    now: Time,
+    pub(super) now: Time,
 }
 
 impl Bench {
-    fn new(version: u8) -> Self {
+    pub(super) fn new(version: u8) -> Self {
         let mut switch = Switch::new(SwitchConfig { dpid: 9, fail_mode: FailMode::Secure, seed: 1 });
         for number in 1..=4 {
             switch.add_port(number, &format!("s1-eth{number}"), [0, 0, 0, 0, 1, number as u8]);
@@ -57,7 +57,7 @@ impl Bench {
         self.raw(number, &bytes)
     }
 
-    fn say(&mut self, message: &Message) -> Vec<Output> {
+    pub(super) fn say(&mut self, message: &Message) -> Vec<Output> {
         self.say_from(1, message)
     }
 
@@ -90,20 +90,20 @@ impl Bench {
     }
 
     /// The error that answers a message; `None` when it is obeyed.
-    fn refusal(&mut self, message: &Message) -> Option<ErrorKind> {
+    pub(super) fn refusal(&mut self, message: &Message) -> Option<ErrorKind> {
         self.ask(message).into_iter().find_map(|reply| match reply {
             Message::Error(error) => Some(error.kind),
             _ => None,
         })
     }
 
-    fn send(&mut self, in_port: u32, frame: &Frame) -> Vec<Output> {
+    pub(super) fn send(&mut self, in_port: u32, frame: &Frame) -> Vec<Output> {
         let now = self.now;
         send_at(&mut self.switch, in_port, frame, now)
     }
 }
 
-fn flow(table_id: u8, priority: u16, fields: Vec<FieldMatch>, instructions: Vec<Instruction>) -> FlowMod {
+pub(super) fn flow(table_id: u8, priority: u16, fields: Vec<FieldMatch>, instructions: Vec<Instruction>) -> FlowMod {
     FlowMod {
         cookie: 0,
         cookie_mask: 0,
@@ -121,11 +121,11 @@ fn flow(table_id: u8, priority: u16, fields: Vec<FieldMatch>, instructions: Vec<
     }
 }
 
-fn to(port: u32) -> Action {
+pub(super) fn to(port: u32) -> Action {
     Action::Output { port, max_len: 0xffff }
 }
 
-fn apply(actions: Vec<Action>) -> Vec<Instruction> {
+pub(super) fn apply(actions: Vec<Action>) -> Vec<Instruction> {
     vec![Instruction::ApplyActions(actions)]
 }
 
@@ -497,7 +497,7 @@ fn the_features_of_the_tables_can_be_written_back_as_they_were_read() {
     let (_, mut first) = parts.next().unwrap();
     first[0].name = twinnet_openflow::Text::new("vlan").unwrap();
     assert_eq!(bench.refusal(&ask(v13::RequestBody::TableFeatures(first), false)), None);
-    assert_eq!(bench.agent.table_names[&0], "vlan");
+    assert_eq!(bench.agent.tables.written().unwrap().next().unwrap().name.as_text(), "vlan");
 }
 
 #[test]

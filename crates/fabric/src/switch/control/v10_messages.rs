@@ -126,7 +126,8 @@ impl Context<'_> {
                     return Err(ErrorKind::QueueOpFailed(QueueOpFailed::BadPort));
                 }
                 let queues = self.queues_of(port).into_iter();
-                let queues = queues.map(|queue| v10::PacketQueue { queue_id: queue.queue, properties: Vec::new() });
+                let queues =
+                    queues.map(|queue| v10::PacketQueue { queue_id: queue.queue, properties: queue.properties_v10() });
                 Message::QueueConfigReply(QueueConfigReply { port: request.port, queues: queues.collect() })
             }
             Message::Vendor(message) if message.vendor == nicira::NICIRA => {

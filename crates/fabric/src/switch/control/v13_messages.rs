@@ -14,8 +14,17 @@ use super::connection::Connection;
 use super::fields::read_match;
 use super::{Context, TABLES};
 
+/// Types of messages that switches send and controllers do not: whatever is in one, it is refused for its type.
+const fn of_switches(kind: u8) -> bool {
+    matches!(kind, 6 | 8 | 10..=12 | 19 | 21 | 23 | 25 | 27)
+}
+
 impl Context<'_> {
     pub(super) fn handle_v13(mut self, connection: &mut Connection, bytes: &[u8]) {
+        if bytes.get(1).is_some_and(|kind| of_switches(*kind)) {
+            let xid = bytes.get(4..8).map_or(0, |xid| u32::from_be_bytes([xid[0], xid[1], xid[2], xid[3]]));
+            return connection.refuse(xid, ErrorKind::BadRequest(BadRequest::BadType), bytes);
+        }
         match Message::decode(bytes) {
             Err(error) => connection.refuse(error.xid, error.refusal.fault.into(), bytes),
             Ok((header, message)) => {
@@ -59,6 +68,9 @@ impl Context<'_> {
                 if change.advertise != PortFeatures::default() {
                     return Err(ErrorKind::PortModFailed(v13::PortModFailed::BadAdvertise));
                 }
+                if change.mask.0 & !v13::PortConfig::ALL.0 != 0 {
+                    return Err(ErrorKind::PortModFailed(v13::PortModFailed::BadConfig));
+                }
                 return self.change_port(change.port_no, change.hw_addr, change.config.0, change.mask.0);
             }
             Message::TableMod(change) => {
@@ -89,7 +101,6 @@ impl Context<'_> {
             }
             Message::Experimenter(_) => return Err(ErrorKind::BadRequest(BadRequest::BadExperimenter)),
             Message::Hello(_) | Message::EchoReply(_) | Message::Error(_) => return Ok(()),
-            // A switch's own messages.
             _ => return Err(ErrorKind::BadRequest(BadRequest::BadType)),
         };
         connection.send_v13(header.xid, &reply);
@@ -150,6 +161,8 @@ impl Context<'_> {
         let actions = if deletes {
             Vec::new()
         } else {
+            let v13::FlowMod { table_id, priority, matching: wire, instructions, .. } = change;
+            self.agent.tables.check(*table_id, *priority, wire, instructions)?;
             let mut reader = ActionReader { pipeline: &self.switch.pipeline, matching, packet_out: false };
             reader.instructions(&change.instructions, change.table_id)?
         };
@@ -217,7 +230,7 @@ impl Context<'_> {
             classes.into_iter().map(move |queue| v13::PacketQueue {
                 queue_id: queue.queue,
                 port: number,
-                properties: Vec::new(),
+                properties: queue.properties_v13(),
             })
         });
         Ok(Message::QueueConfigReply(v13::QueueConfigReply { port, queues: queues.collect() }))

@@ -1,0 +1,241 @@
+"""Switches under control: how fast flows are taken, what they weigh, and how soon a controller is heard."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import twinnet as tn
+from twinnet._core import BareSwitch
+from twinnet.conformance import openflow13 as of
+from twinnet.conformance.bench import Channel
+from twinnet.conformance.frames import build
+from twinnet.conformance.open_vswitch import OpenVSwitch, SocketConnection
+
+from bench.arena import Arena
+from bench.echo_controller import EchoController
+from bench.figure import Figure
+from bench.machine import missing
+from bench.quiet import Quiet
+
+TITLE = "Switches under control"
+
+FLOWS = 100_000
+FLOWS_TARGET_S = 2.0
+MANY_FLOWS = 1_000_000
+SWITCHES = 100
+JOIN_TARGET_S = 2.0
+HOLD_S = 1.0
+PATIENCE_S = 60.0
+PINGS = 200
+_OVS = "Open vSwitch, user space"
+
+
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
+    """Yield the figures."""
+    repetitions = 1 if quick else 3
+    other = missing("ovs") is None
+    yield from _installation(repetitions, quiet, other)
+    yield _weight(quick, quiet)
+    yield _look_ups(repetitions, quiet)
+    yield _joining(repetitions, quiet)
+    yield _round_trip(repetitions, quiet, other)
+
+
+def flow_bytes(first: int, count: int) -> bytes:
+    """Return flow-mods, each with an address of its own."""
+    template = of.flow_mod({"eth_type": 0x0800, "ipv4_dst": 0}, of.apply_actions(of.output(2)), priority=5)
+    head = bytes([4, of.FLOW_MOD]) + (8 + len(template.body)).to_bytes(2)
+    # The address is the last field of the match: type, length, one field of 6 bytes, then its header.
+    at = 40 + 4 + 6 + 4
+    before, after = template.body[:at], template.body[at + 4 :]
+    return b"".join(
+        head + number.to_bytes(4) + before + number.to_bytes(4) + after for number in range(first, first + count)
+    )
+
+
+def _install(connection: SocketConnection) -> tuple[float, float]:
+    """Return the seconds for flows and a barrier, and for a barrier alone."""
+    channel = Channel(connection, of.VERSION, PATIENCE_S)
+    channel.greet()
+    channel.barrier()
+    data = flow_bytes(0, FLOWS)
+    begin = time.perf_counter()
+    connection.send(data)
+    channel.barrier()
+    taken = time.perf_counter() - begin
+    if errors := channel.take(of.ERROR):
+        raise OSError(f"flows were refused: {of.read_refusal(errors[0])}")
+    begin = time.perf_counter()
+    for _ in range(100):
+        channel.barrier()
+    return taken, (time.perf_counter() - begin) / 100
+
+
+def _installation(repetitions: int, quiet: Quiet, other: bool) -> Iterator[Figure]:
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        port = _free_port()
+        with _pair(listen=f"ptcp:{port}").emulate():
+            connection = SocketConnection(socket.create_connection(("127.0.0.1", port)))
+            ours.append(_install(connection))
+            connection.close()
+        if other:
+            quiet.wait()
+            switch = OpenVSwitch()
+            try:
+                switch.tell("time/stop")
+                switch.reset()
+                theirs.append(_install(switch.connect(of.VERSION)))
+            finally:
+                switch.stop()
+    flows = [taken for taken, _ in ours]
+    peers = {_OVS: [taken for taken, _ in theirs]} if theirs else {}
+    met = median(flows) <= min(FLOWS_TARGET_S, *(median(one) for one in peers.values()), FLOWS_TARGET_S)
+    yield Figure(f"{FLOWS:,} flow-mods and a barrier", "s", flows, peers, "within 2, and Open vSwitch's", met)
+    barriers = [1e6 * alone for _, alone in ours]
+    beside = {_OVS: [1e6 * alone for _, alone in theirs]} if theirs else {}
+    yield Figure(
+        "a barrier", "us", barriers, beside, note="Open vSwitch's answer does not mean that frames meet it yet"
+    )
+
+
+def _weight(quick: bool, quiet: Quiet) -> Figure:
+    quiet.wait()
+    count = FLOWS if quick else MANY_FLOWS
+    switch = BareSwitch(2)
+    switch.open(1)
+    switch.say(1, bytes([4, 0, 0, 8, 0, 0, 0, 1]))
+    before = _resident_bytes()
+    for first in range(0, count, 10_000):
+        switch.say(1, flow_bytes(first, 10_000))
+    heavier = _resident_bytes() - before
+    switch.heard()
+    switch.say(1, bytes([4, of.BARRIER_REQUEST, 0, 8, 0, 0, 0, 9]))
+    answers = switch.heard()
+    if len(answers) != 1 or answers[0][1][1] != of.BARRIER_REPLY:
+        raise OSError(f"{count} flows were not taken")
+    note = f"{count:,} flows of one address and one action: {heavier / 1e6:,.0f} MB"
+    return Figure("memory of a flow", "B", [heavier / count], note=note)
+
+
+def _look_ups(repetitions: int, quiet: Quiet) -> Figure:
+    """Frames that no cache knows, among many rules of four prefix lengths and among few."""
+    ratios: list[float] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        seconds = {rules: _look_up_seconds(rules) for rules in (10, 10_000)}
+        ratios.append(seconds[10] / seconds[10_000])
+    target = "at least half"
+    return Figure("look-ups among 10,000 rules / among 10", "", ratios, {}, target, median(ratios) >= 0.5)
+
+
+def _look_up_seconds(rules: int) -> float:
+    switch = BareSwitch(4)
+    switch.open(1)
+    data = bytes([4, 0, 0, 8, 0, 0, 0, 1])
+    for number in range(rules):
+        length = 16 + number % 4 * 4
+        mask = 0xFFFFFFFF << 32 - length & 0xFFFFFFFF
+        address = (0x0A000000 + number // 4 * 0x10000 % 0x40000000 + number // 4 % 256 * 0x100) & mask
+        conditions = {"eth_type": 0x0800, "ipv4_dst": (address, mask)}
+        message = of.flow_mod(conditions, of.apply_actions(of.output(2)), priority=100 + number % 7)
+        data += bytes([4, of.FLOW_MOD]) + (8 + len(message.body)).to_bytes(2) + number.to_bytes(4) + message.body
+    switch.say(1, data)
+    frame = build(ip_proto=17)
+    frames = [
+        frame[:26] + struct.pack("!II", number, 0x0A000000 + number * 2_654_435_761 % 0x02000000) + frame[34:]
+        for number in range(100_000)
+    ]
+    begin = time.perf_counter()
+    switch.send_all(1, frames)
+    return time.perf_counter() - begin
+
+
+def _joining(repetitions: int, quiet: Quiet) -> Figure:
+    taken: list[float] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        listener = socket.create_server(("127.0.0.1", 0), backlog=SWITCHES)
+        port = listener.getsockname()[1]
+        net = tn.Network()
+        for number in range(1, SWITCHES + 1):
+            net.switch(f"s{number}", controllers=[f"tcp:127.0.0.1:{port}"], fail_mode="secure")
+        with EchoController(listener, frames=False) as controller:
+            begin = time.monotonic()
+            with net.emulate():
+                taken.append(controller.wait_for(SWITCHES, PATIENCE_S) - begin)
+                time.sleep(HOLD_S)
+                if controller.connected < SWITCHES:
+                    raise OSError(f"{SWITCHES - controller.connected} switches left again")
+    note = "from the start of the lab to the last switch's features; all held on afterwards"
+    met = median(taken) <= JOIN_TARGET_S
+    return Figure(f"{SWITCHES} switches join one controller", "s", taken, {}, "within 2", met, note)
+
+
+def _round_trip(repetitions: int, quiet: Quiet, other: bool) -> Figure:
+    """A ping whose frames all go to the controller and back: two round trips of the control channel."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        net = _pair(controllers=[f"tcp:127.0.0.1:{port}"], fail_mode="secure")
+        with EchoController(listener, frames=True) as controller, net.emulate() as lab:
+            controller.wait_for(1, PATIENCE_S)
+            ours.append(_mean_us(lab["h1"].run(f"ping -q -c {PINGS} -i 0.01 h2").stdout))
+        if other:
+            quiet.wait()
+            theirs.append(_their_round_trip())
+    peers = {_OVS: theirs} if theirs else {}
+    met = median(ours) <= median(theirs) if theirs else None
+    note = "the same controller, in Python; to Open vSwitch by a Unix socket, to ours by TCP"
+    return Figure("ping through the controller", "us", ours, peers, "not above Open vSwitch's", met, note)
+
+
+def _their_round_trip() -> float:
+    with tempfile.TemporaryDirectory(prefix="twinnet-bench-") as folder:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(Path(folder) / "controller"))
+        listener.listen()
+        with EchoController(listener, frames=True) as controller, Arena() as arena:
+            arena.start_open_vswitch()
+            arena.host_pair_on_switch()
+            arena.run(["ovs-vsctl", "set-fail-mode", "s1", "secure"])
+            arena.run(["ovs-vsctl", "set-controller", "s1", f"unix:{folder}/controller"])
+            arena.run(["ovs-vsctl", "set", "controller", "s1", "connection_mode=out-of-band"])
+            controller.wait_for(1, PATIENCE_S)
+            return _mean_us(arena.run(["ping", "-q", "-c", str(PINGS), "-i", "0.01", "10.99.0.2"], "h1"))
+
+
+def _pair(**settings: object) -> tn.Network:
+    net = tn.Network()
+    switch = net.switch("s1", **settings)  # pyright: ignore[reportArgumentType]
+    for number in (1, 2):
+        net.link(net.host(f"h{number}"), switch)
+    return net
+
+
+def _mean_us(told: str) -> float:
+    found = re.search(r"= [0-9.]+/([0-9.]+)/", told)
+    if found is None:
+        raise OSError(f"ping did not tell its mean: {told[-300:]!r}")
+    return 1000 * float(found[1])
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -1,0 +1,56 @@
+"""Random flow tables and frames: our switch and Open vSwitch do the same with them.
+
+More of it: ``python -m twinnet.conformance.differential --seed 7 --rounds 500``.
+"""
+
+from __future__ import annotations
+
+import pytest
+from twinnet.conformance.bare import Bare
+from twinnet.conformance.differential import compare, compare_rounds, random_round
+from twinnet.conformance.open_vswitch import OpenVSwitch, why_not
+
+ROUNDS = 12
+
+
+class Damaged(Bare):
+    """Our switch, but that it changes the last byte of what comes out."""
+
+    name = "damaged"
+
+    def arrived(self) -> list[tuple[int, bytes]]:
+        """Return what has come out, damaged."""
+        return [(port, frame[:-1] + bytes([frame[-1] ^ 1])) for port, frame in super().arrived()]
+
+
+@pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+def test_random_flows_and_frames_meet_the_same_fate() -> None:
+    other = OpenVSwitch()
+    try:
+        found = compare_rounds(1, ROUNDS, (Bare(), other))
+    finally:
+        other.stop()
+    assert not found, "\n\n".join(str(difference) for difference in found[:3])
+
+
+def test_a_round_is_the_same_for_the_same_seed() -> None:
+    assert random_round(5) == random_round(5)
+    assert random_round(5) != random_round(6)
+
+
+def test_most_rounds_forward_and_rewrite_frames() -> None:
+    found = compare(random_round(3), (Bare(), Bare()))
+    assert not found
+    came = 0
+    for seed in range(10):
+        came += len(compare(random_round(seed), (Bare(), Damaged())))
+    # Half of the frames at least come out somewhere.
+    assert came >= 100
+
+
+def test_a_difference_tells_flows_frame_and_both_results() -> None:
+    found = compare_rounds(0, 5, (Bare(), Damaged()))
+    told = str(found[0])
+    assert (
+        "frame by port" in told and "twinnet: port" in told and "damaged: port" in told and "table 0 priority" in told
+    )
