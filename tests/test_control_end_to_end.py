@@ -7,12 +7,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import twinnet as tn
 from twinnet.control import ControllerProgram
-from twinnet.errors import BadValue, TimeLimit
+from twinnet.errors import BadValue, NotAvailable, TimeLimit
 
 HERE = Path(__file__).parent
 needs_os_ken = pytest.mark.skipif(
@@ -128,6 +129,43 @@ def test_a_stranger_that_talks_nonsense_is_let_go() -> None:
                 heard += part
         assert heard[:2] == b"\x04\x00"
         assert " 0% packet loss" in lab["h1"].run("ping -c 1 10.0.0.2").stdout
+
+
+def test_a_path_to_listen_at_goes_with_its_owner_even_one_that_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "s1.mgmt"
+    owner = f"""
+import sys, time, twinnet as tn
+net = tn.Network()
+net.link(net.host("h1"), net.switch("s1", listen="punix:{path}"))
+with net.emulate() as lab:
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", owner], text=True, **pipes) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        assert path.is_socket()
+        process.kill()
+    deadline_s = time.monotonic() + 20
+    while path.exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_a_path_that_nobody_listens_at_any_more_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "s1.mgmt"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    with three_hosts(listen=f"punix:{path}").emulate(), socket.socket(socket.AF_UNIX) as tool:
+        tool.connect(str(path))
+        assert tool.recv(8)[:2] == b"\x04\x00"
+        with pytest.raises(NotAvailable, match="in use"):
+            three_hosts(listen=f"punix:{path}").emulate().open()
+    assert not path.exists()
+    path.write_text("no socket")
+    with pytest.raises(NotAvailable, match="cannot listen"):
+        three_hosts(listen=f"punix:{path}").emulate().open()
+    assert path.read_text() == "no socket"
 
 
 def test_a_mistake_in_a_target_is_told_where_it_is_made() -> None:

@@ -106,6 +106,25 @@ def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, 
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def openflow_request(kind: str, xid: int) -> bytes:
+    """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
+    set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``,
+    ``groups`` or ``meters``. Raises `ValueError` for another name."""
+
+def openflow_echo_reply(xid: int, data: bytes) -> bytes:
+    """The answer to an echo request."""
+
+def openflow_flow(command: str, line: str, tell_when_removed: bool, buffer: int, xid: int) -> bytes:
+    """A flow-mod: `command` is ``add``, ``modify`` or ``delete``, `line` a flow (conditions, to delete) in `ovs-ofctl`
+    syntax. Raises `ValueError` that tells column, word and remedy."""
+
+def openflow_packet_out(in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
+    """A packet-out with actions in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
+
+def openflow_decode(message: bytes) -> tuple[str, int, dict[str, Any]]:
+    """Read one whole message: its name, its transaction, and what it says. Raises `ValueError` when it is none of
+    OpenFlow 1.3."""
+
 def port_experiment(experiment: str) -> str:
     """Feed one port of a fabric with arrivals and sizes of known laws and tell what became of the frames.
 
@@ -156,6 +175,13 @@ class VirtualLab:
     """
 
     def __new__(cls, network: str) -> VirtualLab: ...
+    def take_control(self) -> list[tuple[int, bytes, str | None]]:
+        """Take what controllers are to get now, in order: the connection's number, whole messages, and why the
+        connection is over then, if it is."""
+
+    def give_control(self, connection: int, bytes: bytes) -> None:
+        """Hand in what the controller at the other end of `connection` says. Raises `CoreError` when it was closed."""
+
     def request(self, body: str, patience_s: float | None = None) -> str:
         """Answer `body`; after `patience_s` seconds an answer that takes virtual time comes early: ``"paused": true``.
 

@@ -21,6 +21,7 @@ __all__ = [
     "BadTemplate",
     "BadTopology",
     "BadValue",
+    "ControllerWarning",
     "DuplicateLink",
     "DuplicateName",
     "InterfaceNameTooLong",
@@ -153,6 +154,10 @@ class LabClosed(LabError):
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message, remedy, "LabClosed")
+
+
+class ControllerWarning(RuntimeWarning):
+    """A switch of a lab on the virtual clock has lost its controller, and goes on by its fail mode."""
 
 
 class ProgramFailed(TwinnetError):

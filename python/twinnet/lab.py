@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
-from twinnet.control import ControllerProgram, Dialling
+from twinnet.control.controller import Controller
+from twinnet.control.lab_controllers import LabControllers
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
 from twinnet.job import DEVNULL, PIPE, Completed, Job
@@ -93,8 +94,7 @@ class Lab:
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
-        self._dialling: Dialling | None = None
-        self._controller: ControllerProgram | None = None
+        self._controllers: LabControllers | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
@@ -105,21 +105,24 @@ class Lab:
         """Build the network and start it; ``with`` does so too. All is undone when building fails."""
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
+        controllers = LabControllers(self._network.controller_choice)
         spec = self._network.to_spec()
+        controllers.place(spec)
         if self._seed is not None:
             spec["seed"] = self._seed
         if self._static_neighbours:
             spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
-            if any(node.get("controllers") or node.get("listen") for node in spec["nodes"]):
-                raise NotAvailable("controllers cannot drive a lab on the virtual clock yet", "use net.emulate()")
             self._connection = VirtualConnection(spec)
+            controllers.start_in_lockstep(self._connection, spec)
+            self._controllers = controllers
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
+        self._controllers = controllers
         self._process = LabProcess(self._name)
         self._name, self._connection = self._process.name, self._process.connection
         try:
@@ -127,23 +130,24 @@ class Lab:
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
-            if self._network.controller_program is not None:
-                self._controller = ControllerProgram(self._network.controller_program).start()
-            self._dialling = Dialling(self._connection, spec["nodes"])
+            self._controllers.start(self._connection, spec)
         except BaseException:
-            self._end_control()
+            self._controllers.end()
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
 
-    def _end_control(self) -> None:
-        if self._dialling is not None:
-            self._dialling.end()
-        if self._controller is not None:
-            self._controller.stop()
+    @property
+    def controller(self) -> Controller:
+        """The controller that runs in this process; raises `NotAvailable` when there is none."""
+        if self._controllers is None or self._controllers.controller is None:
+            raise NotAvailable("no controller runs in this process", "attach one with net.controller(MyController())")
+        return self._controllers.controller
 
     def wait_for_controllers(self, timeout: str = "10 s") -> None:
-        """Wait until every switch that has controllers has agreed on a version with one of them.
+        """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller
+        in this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
+        more is on its way between controllers and switches.
 
         Parameters
         ----------
@@ -158,24 +162,47 @@ class Lab:
         """
         nodes = self.describe()["nodes"]
         names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
-        pending = self.connection.submit("controllers.wait", switches=names)
+        if self._controllers is not None:
+            self._controllers.check()
+        if self._have_joined(names, duration_ps(timeout, "timeout")):
+            return
+        states = {name: self.switch(name).controller_state for name in names}
+        waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
+        troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
+        said = self._controllers.last_words() if self._controllers is not None else ""
+        why = f" ({'; '.join(sorted(troubles))})" if troubles else ""
+        raise TimeLimit(
+            f"after {timeout} no controller has joined {', '.join(waiting[:10])}{why}"
+            + (f"; the controller said: {said}" if said else ""),
+            "see that it runs, where it listens and which versions it speaks",
+        )
+
+    def _have_joined(self, switches: Sequence[str], timeout_ps: int) -> bool:
+        if self.clock == "virtual":
+            until_ps = self.now_ps() + timeout_ps
+            return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
+        begin_s = time.monotonic()
         try:
-            pending.result(duration_ps(timeout, "timeout") / 1e12)
+            self.connection.submit("controllers.wait", switches=switches).result(timeout_ps / 1e12)
         except TimeoutError:
-            states = {name: self.switch(name).controller_state for name in names}
-            waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
-            troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
-            said = self._controller.last_words() if self._controller is not None else ""
-            why = f" ({'; '.join(sorted(troubles))})" if troubles else ""
-            raise TimeLimit(
-                f"after {timeout} no controller has joined {', '.join(waiting[:10])}{why}"
-                + (f"; the controller said: {said}" if said else ""),
-                "see that it runs, where it listens and which versions it speaks",
-            ) from None
+            return False
+        left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
+        if self._controllers is None or self._controllers.wait_served(switches, left_s):
+            return True
+        self._controllers.check()
+        return False
+
+    def check_controllers(self) -> None:
+        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows."""
+        if self._controllers is None:
+            return
+        self._controllers.check()
+        for (switch, target), why in self._controllers.troubles.items():
+            raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
-        return self._dialling.trouble(switch, target) if self._dialling is not None else None
+        return self._controllers.trouble(switch, target) if self._controllers is not None else None
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
@@ -194,7 +221,7 @@ class Lab:
         """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
         if self._connection is None:
             return
-        self._end_control()
+        failure = self._controllers.end() if self._controllers is not None else None
         if self._owner and not self._connection.closed:
             # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
             with contextlib.suppress(LabError, TimeoutError):
@@ -203,6 +230,8 @@ class Lab:
             self._process.end(_STOP_PATIENCE_S)
         else:
             self._connection.close()
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> Lab:
         return self.open() if self._owner else self
@@ -210,7 +239,13 @@ class Lab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except Exception as failure:
+            if error is None:
+                raise
+            # What went wrong first is what is raised.
+            error.add_note(f"the lab's end failed as well: {failure}")
 
     @property
     def name(self) -> str:

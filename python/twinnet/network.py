@@ -7,10 +7,11 @@ made."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet import addressing
+from twinnet.control.choice import ControllerChoice
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.errors import (
     AddressInUse,
@@ -31,6 +32,7 @@ from twinnet.ranges import moment_ps, way_ps
 from twinnet.tunnels import Tunnel, link_tunnel
 
 if TYPE_CHECKING:
+    from twinnet.control.controller import Controller
     from twinnet.lab import Lab
 
 __all__ = ["Network", "NetworkMoment", "Side"]
@@ -71,27 +73,36 @@ class Network:
         self._macs: dict[str, str] = {}
         self._dpids: dict[int, str] = {}
         self._schedule: list[dict[str, Any]] = []
-        self._controller: tuple[str, str | Sequence[str] | None] | None = None
+        self.controller_choice: ControllerChoice | None = None
+        """The controller of the switches that name none."""
         self._hosts = 0
         self._routers = 0
 
-    def controller(self, connect: str = "tcp:127.0.0.1:6653", run: str | Sequence[str] | None = None) -> None:
+    def controller(
+        self,
+        connect: str | Controller | Callable[[], Controller] | None = None,
+        run: str | Sequence[str] | None = None,
+        delay: str = "0 s",
+        quiet: str = "20 ms",
+        patience: str = "10 s",
+    ) -> None:
         """Say which controller the switches have that name none.
 
         Parameters
         ----------
         connect
-            Where it is.
+            Where it is (``tcp:127.0.0.1:6653`` when nothing is said); or a :class:`twinnet.control.Controller`, which
+            runs in this process, or the class of one, of which each lab then makes its own.
         run
-            A program that is started beside the lab and ended with it; ``None``: it runs already, or will.
+            A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where
+            ``{port}`` stands in it, a port that is free is written, and the switches connect to that.
+        delay
+            What the way between a switch and the controller takes, each way.
+        quiet, patience
+            On the virtual clock, for a controller that is a program of its own, in real time: the silence after which
+            it counts as done, and the longest wait for an answer (docs/explanation/controllers-and-time.md).
         """
-        parse_target(connect)
-        self._controller = (connect, run)
-
-    @property
-    def controller_program(self) -> str | Sequence[str] | None:
-        """The program that is the switches' controller; ``None``: none is started."""
-        return self._controller[1] if self._controller is not None else None
+        self.controller_choice = ControllerChoice.of(connect, run, delay, quiet, patience)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -420,8 +431,11 @@ class Network:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
         nodes = [node.to_spec() for node in self._nodes.values()]
         for node in nodes:
-            if self._controller is not None and node["kind"] == "switch" and "controllers" not in node:
-                node["controllers"] = [self._controller[0]]
+            choice = self.controller_choice
+            if choice is not None and node["kind"] == "switch" and "controllers" not in node:
+                node["controllers"] = [choice.target]
+                if choice.delay_ps:
+                    node["control_delay_ps"] = choice.delay_ps
         return {
             "seed": self.seed,
             "nodes": nodes,

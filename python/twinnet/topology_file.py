@@ -98,7 +98,7 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
         if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch))):
             wrong_nodes.add(name)
     if (controller := model.controller) is not None:
-        attempt(("controller",), lambda: net.controller(controller.connect, controller.run))
+        attempt(("controller",), lambda: net.controller(**controller.settings()))
     for index, link in enumerate(model.links):
         settings = defaults | _given(link)
         a, b = settings.pop("between")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet import addressing, link_settings, qos, templates
+from twinnet.control.choice import app_factory
 from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
@@ -404,10 +405,25 @@ class SwitchModel(_Strict):
 
 
 class ControllerModel(_Strict):
-    """The controller of the switches that name none."""
+    """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app)."""
 
-    connect: str = "tcp:127.0.0.1:6653"
+    connect: str | None = None
     run: str | list[str] | None = None
+    app: str | None = None
+    delay: DelayText = "0 s"
+    quiet: Annotated[str, _DURATION] = "20 ms"
+    patience: Annotated[str, _DURATION] = "10 s"
+
+    @model_validator(mode="after")
+    def _program_or_app(self) -> Any:
+        if self.app is not None and (self.connect is not None or self.run is not None):
+            raise BadValue("the controller is an app and a program", "give app, or connect and run")
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """What :meth:`Network.controller` takes; raises `BadValue` for an app that is none."""
+        place = self.connect if self.app is None else app_factory(self.app)
+        return {"connect": place, "run": self.run, "delay": self.delay, "quiet": self.quiet, "patience": self.patience}
 
 
 class DirectionModel(_Strict):

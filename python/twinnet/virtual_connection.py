@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from twinnet.lab_connection import PendingReply
 
 if TYPE_CHECKING:
     from twinnet._core import VirtualLab
+    from twinnet.control.virtual_control import VirtualControl
 
 __all__ = ["VirtualConnection", "no_programs"]
 
@@ -65,6 +67,8 @@ class VirtualConnection:
         self.looked_up: Callable[[int], bool] = lambda _: False
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
         self._lab: VirtualLab = self._guarded(lambda: _core.VirtualLab(json.dumps(network)))
+        self.control: VirtualControl | None = None
+        """What speaks with the controllers before time passes."""
 
     @property
     def closed(self) -> bool:
@@ -94,7 +98,7 @@ class VirtualConnection:
         if do == "stop":
             self.close()
             return {}
-        if do in ("advance", "app.wait"):
+        if do in ("advance", "app.wait", "controllers.wait"):
             return self._let_time_pass({"do": do, **fields})
         return self._ask({"do": do, **fields})
 
@@ -110,11 +114,47 @@ class VirtualConnection:
         """End the lab; whoever waits for time to pass is told so."""
         self._closed.set()
 
+    def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
+        """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""
+        return self._lab.take_control()
+
+    def give_control(self, connection: int, data: bytes) -> None:
+        """A controller says `data`."""
+        self._guarded(lambda: self._lab.give_control(connection, data))
+
+    def open_control(self, switch: str, target: str) -> int:
+        """Begin a connection of `switch` to the controller `target` and return its number."""
+        return int(self._ask({"do": "controller.open", "switch": switch, "target": target})["connection"])
+
+    def close_control(self, connection: int) -> None:
+        """The controller ended the connection."""
+        self._ask({"do": "controller.close", "connection": connection})
+
     def _let_time_pass(self, body: Mapping[str, Any]) -> Any:
+        looked_s = time.monotonic()
         while True:
-            answer = self._ask(body, _PATIENCE_S)
-            if not answer["paused"] or self.looked_up(int(answer["now_ps"])):
+            step = self._settled(body)
+            answer = self._ask(step, _PATIENCE_S)
+            if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
+                looked_s = time.monotonic()
+                if self.looked_up(int(answer["now_ps"])):
+                    return answer
+            elif not answer["controllers"] and (step == body or answer.get("finished")):
+                self._settled(body)
                 return answer
+
+    def _settled(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Lets controllers speak, and returns `body` with the time until which none of them wants to be called."""
+        if self.control is None:
+            return body
+        self.control.settle(self._now_ps())
+        timer_ps = self.control.next_timer_ps
+        if timer_ps is None or timer_ps >= body.get("until_ps", timer_ps + 1):
+            return body
+        return {**body, "until_ps": timer_ps}
+
+    def _now_ps(self) -> int:
+        return int(self._ask({"do": "now"})["now_ps"])
 
     def _ask(self, body: Mapping[str, Any], patience_s: float | None = None) -> Any:
         if self.closed:

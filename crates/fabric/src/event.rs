@@ -16,7 +16,7 @@ pub enum Class {
     Change,
     /// An app of a model host starts: what arrives at this moment finds its sockets open.
     Start,
-    /// Flow entries of a switch time out.
+    /// Flow entries of a switch time out, or something comes through its control channel.
     Timeout,
     /// The last bit of a frame leaves a serialiser.
     Departure,

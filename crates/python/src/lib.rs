@@ -4,6 +4,7 @@ mod bare_switch;
 mod captures;
 mod flows;
 mod lab;
+mod openflow;
 mod theory;
 mod units;
 mod virtual_lab;
@@ -23,6 +24,8 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
+    #[pymodule_export]
+    use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
     #[pymodule_export]
     use super::theory::port_experiment;
     #[pymodule_export]

@@ -1,11 +1,12 @@
 //! The lab on the virtual clock.
 
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::Value;
 use twinnet_fabric::lab::network::NetworkSpec;
 
@@ -56,14 +57,37 @@ impl VirtualLab {
                 }
                 limit.is_some_and(|limit| now.duration_since(begin) >= limit)
             };
-            // A panic in another thread has left the lab in an unknown state: better none than a wrong answer.
-            let mut lab = self.0.lock().map_err(|_| PyValueError::new_err("the lab has failed: make a new one"))?;
+            let mut lab = self.lab()?;
             lab.request(&body, &mut pause).map_err(core_error)
         })?;
         match interrupted {
             Some(error) => Err(error),
             None => Ok(answer.to_string()),
         }
+    }
+
+    /// What controllers are to get now, in order: the connection's number, whole messages, and why the connection is over then, if it is.
+    fn take_control<'py>(&self, py: Python<'py>) -> PyResult<Vec<ToController<'py>>> {
+        let messages = py.detach(|| self.lab().map(|mut lab| lab.take_control()))?;
+        let tuple = |message: twinnet_fabric::lab::ControlMessage| {
+            (message.connection, PyBytes::new(py, &message.bytes), message.ending)
+        };
+        Ok(messages.into_iter().map(tuple).collect())
+    }
+
+    /// The controller at the other end of `connection` says `bytes`.
+    fn give_control(&self, py: Python<'_>, connection: u64, bytes: &[u8]) -> PyResult<()> {
+        let bytes = bytes.to_vec();
+        py.detach(|| self.lab()?.give_control(connection, &bytes).map_err(core_error))
+    }
+}
+
+type ToController<'py> = (u64, Bound<'py, PyBytes>, Option<String>);
+
+impl VirtualLab {
+    /// The lab, unless a panic in another thread has left it in an unknown state: better none than a wrong answer.
+    fn lab(&self) -> PyResult<MutexGuard<'_, twinnet_fabric::lab::VirtualLab>> {
+        self.0.lock().map_err(|_| PyValueError::new_err("the lab has failed: make a new one"))
     }
 }
 

@@ -1,7 +1,50 @@
-"""Controllers: where they are, how switches reach them, and programs that are one."""
+"""Controllers: classes that run in the lab's process, programs beside it, and how switches reach them."""
 
+from twinnet.control.arp_responder import ArpResponder
+from twinnet.control.connected_switch import ConnectedSwitch
+from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
+from twinnet.control.events import (
+    ErrorReport,
+    Flow,
+    FlowRemoved,
+    PacketIn,
+    PacketOut,
+    PortStatus,
+    Statistics,
+    SwitchPort,
+)
+from twinnet.control.learning import LearningSwitch
 from twinnet.control.program import ControllerProgram
+from twinnet.control.shortest_path import ShortestPath
+from twinnet.control.statistics_poller import StatisticsPoller
 from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.control.together import Together
+from twinnet.control.topology import Topology
+from twinnet.control.tree_flooding import TreeFlooding
 
-__all__ = ["ControllerProgram", "Dialling", "ListenTarget", "Target", "parse_listen", "parse_target"]
+__all__ = [
+    "ArpResponder",
+    "ConnectedSwitch",
+    "Controller",
+    "ControllerProgram",
+    "Dialling",
+    "ErrorReport",
+    "Flow",
+    "FlowRemoved",
+    "LearningSwitch",
+    "ListenTarget",
+    "PacketIn",
+    "PacketOut",
+    "PortStatus",
+    "ShortestPath",
+    "Statistics",
+    "StatisticsPoller",
+    "SwitchPort",
+    "Target",
+    "Together",
+    "Topology",
+    "TreeFlooding",
+    "parse_listen",
+    "parse_target",
+]

@@ -7,13 +7,14 @@ one is made after 1 s, 2 s, 4 s and then every 8 s. When the owner dies the lab 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.control.choice import APP_TARGET
+from twinnet.control.targets import Target, parse_listen, parse_target
+from twinnet.control.unix_listener import UnixListener
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 
@@ -38,13 +39,15 @@ class Dialling:
         self._lab = lab
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
-        self._listeners: list[tuple[socket.socket, ListenTarget]] = []
+        self._listeners: list[socket.socket | UnixListener] = []
         switches = [node for node in nodes if node["kind"] == "switch"]
         for switch in switches:
             if switch.get("listen"):
                 self._listen(switch["name"], switch["listen"])
         for switch in switches:
             for text in switch.get("controllers", ()):
+                if text.startswith(APP_TARGET):
+                    continue
                 self._start(self._dial, switch["name"], text, parse_target(text))
 
     def _start(self, work: Any, *arguments: Any) -> None:
@@ -54,15 +57,19 @@ class Dialling:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
         return self._troubles.get((switch, target))
 
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        return dict(self._troubles)
+
     def end(self) -> None:
         """Make no more connections, and stop listening."""
         self._ended.set()
-        for listener, target in self._listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
+        for listener in self._listeners:
+            if isinstance(listener, socket.socket):
+                with contextlib.suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-            if target.path is not None:
-                target.path.unlink(missing_ok=True)
 
     def _dial(self, switch: str, text: str, target: Target) -> None:
         pause_s = _SHORTEST_PAUSE_S
@@ -92,9 +99,7 @@ class Dialling:
         target = parse_listen(text)
         try:
             if target.path is not None:
-                listener = socket.socket(socket.AF_UNIX)
-                listener.bind(os.fspath(target.path))
-                listener.listen(_BACKLOG)
+                listener = UnixListener(target.path)
             else:
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
                 listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
@@ -102,8 +107,9 @@ class Dialling:
             self.end()
             remedy = "choose another place, or end what listens there"
             raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
-        self._listeners.append((listener, target))
-        self._start(self._accept, listener, switch, text)
+        self._listeners.append(listener)
+        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+        self._start(self._accept, accepting, switch, text)
 
     def _accept(self, listener: socket.socket, switch: str, text: str) -> None:
         while not self._ended.is_set():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
 from twinnet.errors import BadValue, NotAvailable
@@ -86,6 +87,20 @@ class ControllerProgram:
     def status(self) -> int | None:
         """Its exit status; ``None`` while it runs or before."""
         return None if self._process is None else self._process.poll()
+
+    @property
+    def working(self) -> bool:
+        """Whether it or a process of its own is running at this moment, or waits for a processor or a disk."""
+        left = [] if self._process is None else [str(self._process.pid)]
+        while left:
+            tasks = Path("/proc", left.pop(), "task")
+            # What has ended meanwhile works no more.
+            with contextlib.suppress(OSError):
+                for task in tasks.iterdir():
+                    if (task / "stat").read_text().rpartition(")")[2].split()[0] in "RD":
+                        return True
+                    left += (task / "children").read_text().split()
+        return False
 
     def last_words(self) -> str:
         """Return the end of what it wrote."""

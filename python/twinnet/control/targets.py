@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from twinnet.errors import BadValue
 
-__all__ = ["PROTOCOLS", "ListenTarget", "Target", "checked_protocols", "parse_listen", "parse_target"]
+__all__ = ["PROTOCOLS", "ListenTarget", "Target", "answers", "checked_protocols", "parse_listen", "parse_target"]
 
 _DEFAULT_PORT = 6653
+_CONNECT_S = 3.0
 _TARGET = re.compile(r"tcp:(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?\Z")
 _LISTEN = re.compile(r"ptcp:(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
 
@@ -59,6 +61,15 @@ def parse_target(text: str) -> Target:
     if found is None:
         raise BadValue(f"{text!r} names no controller", 'write for example "tcp:127.0.0.1:6653"')
     return Target(found["address"].strip("[]"), _port(found["port"], text))
+
+
+def answers(target: Target) -> bool:
+    """Return whether somebody listens at `target`."""
+    try:
+        with socket.create_connection((target.address, target.port), _CONNECT_S):
+            return True
+    except OSError:
+        return False
 
 
 def parse_listen(text: str) -> ListenTarget:

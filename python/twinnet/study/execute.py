@@ -27,6 +27,7 @@ _PS_PER_SECOND = 1_000_000_000_000
 _SLICE_PS = _PS_PER_SECOND // 4
 _START_ALLOWANCE_S = 1.5
 _FINEST_SAMPLE_PS = 50_000_000_000
+_JOIN_PATIENCE = "30 s"
 _VIRTUAL_PACE = 0.2
 """A guess at the real time that a second of virtual time takes; what runs took corrects it."""
 
@@ -80,6 +81,7 @@ class _Run:
 
     def make(self) -> Measured:
         ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
+        self._join_controllers()
         sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
         programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
         programs.serve()
@@ -93,6 +95,8 @@ class _Run:
         programs.start(zero_ps, self._until)
         self._watch(zero_ps, programs)
         self._drain()
+        # A run whose switches went on by their fail mode answers another question.
+        self.lab.check_controllers()
         record = self._last_record(zero_ps)
         self.flows += programs.flows()
         reports = self.lab.reports()
@@ -112,6 +116,11 @@ class _Run:
             table("fidelity", self.looks.rows),
             tables.packets,
         )
+
+    def _join_controllers(self) -> None:
+        if any(node.get("controllers") for node in self.lab.describe()["nodes"]):
+            self.progress.doing = "waiting for controllers"
+            self.lab.wait_for_controllers(_JOIN_PATIENCE)
 
     def _last_record(self, zero_ps: int) -> dict[str, Any]:
         record = self.lab.fidelity()

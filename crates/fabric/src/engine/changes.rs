@@ -105,8 +105,10 @@ impl Fabric {
         self.links[link].up = both;
         for end in [ends.0, ends.1] {
             let at = &self.ports[end.0 as usize];
-            if let Node::Switch(switch) = &mut self.nodes[at.node.0 as usize] {
+            let node = at.node.0;
+            if let Node::Switch(switch) = &mut self.nodes[node as usize] {
                 switch.switch.set_port_up(at.number, up);
+                self.watch_timeouts(node);
             }
         }
         self.tree_is_stale = true;

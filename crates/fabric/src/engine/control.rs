@@ -1,8 +1,9 @@
 //! The control channels of the switches: whoever drives the fabric hands in what controllers sent, and takes out what they are to get.
 
-use twinnet_units::Time;
+use twinnet_units::{Duration, Time};
 
-use super::{Direction, Fabric, Node, NodeId, Port, PortCounters, PortId, World};
+use super::channel::{Channel, Said};
+use super::{Direction, Fabric, Node, NodeId, Port, PortCounters, PortId, SwitchNode, World};
 use crate::link::Feed;
 use crate::switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts};
 use crate::switch::Output;
@@ -86,54 +87,144 @@ impl Fabric {
         self.watch_timeouts(node.0);
     }
 
-    /// A connection ended.
-    pub fn controller_closed(&mut self, node: NodeId, connection: u64) {
+    /// Says how long the way between a switch and its controllers takes, each way.
+    pub fn set_control_delay(&mut self, node: NodeId, delay: Duration) {
         if let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) {
-            if let Some(agent) = &mut switch.agent {
-                agent.close(&mut switch.switch, connection);
-            }
+            switch.channel.get_or_insert_default().delay = delay;
         }
     }
 
-    /// Bytes came from a controller: they take effect now, before any frame that comes later.
+    /// A connection ended; the switch learns it when that has come through the control channel.
+    pub fn controller_closed(&mut self, node: NodeId, connection: u64) {
+        let now = self.now;
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { return };
+        match switch.slow_channel() {
+            Some(channel) => channel.send_to_switch(connection, Said::Closed, now),
+            None => switch.close(connection),
+        }
+        self.watch_timeouts(node.0);
+    }
+
+    /// Bytes came from a controller: they take effect when they have come through the control channel (now, where that takes no time),
+    /// before any frame that comes later.
     pub fn controller_said(&mut self, node: NodeId, connection: u64, bytes: &[u8], world: &mut dyn World) {
         let now = self.now;
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { return };
+        match switch.slow_channel() {
+            Some(channel) => channel.send_to_switch(connection, Said::Bytes(bytes.to_vec()), now),
+            None => self.hear(node.0, connection, bytes, world),
+        }
+        self.watch_timeouts(node.0);
+    }
+
+    /// The switch gets `bytes` from a controller.
+    fn hear(&mut self, node: u32, connection: u64, bytes: &[u8], world: &mut dyn World) {
+        let now = self.now;
         let mut outputs: Vec<Output> = Vec::new();
-        if let Some(Node::Switch(at)) = self.nodes.get_mut(node.0 as usize) {
+        if let Some(Node::Switch(at)) = self.nodes.get_mut(node as usize) {
             let lines = LinesOf { numbers: &at.ports, ports: &self.ports, directions: &self.directions, now };
             if let Some(agent) = &mut at.agent {
                 agent.receive(&mut at.switch, connection, bytes, &lines, (now, &mut outputs));
             }
         }
         for output in outputs {
-            self.leave_switch(node.0, output, world);
+            self.leave_switch(node, output, world);
         }
-        self.watch_timeouts(node.0);
+    }
+
+    /// The switch gets what has come through its control channel by now.
+    pub(super) fn hear_arrived(&mut self, node: u32, world: &mut dyn World) {
+        while let Some(Node::Switch(switch)) = self.nodes.get_mut(node as usize) {
+            let arrived = switch.channel.as_mut().and_then(|channel| channel.arrived_at_switch(self.now));
+            match arrived {
+                None => return,
+                Some((connection, Said::Closed)) => switch.close(connection),
+                Some((connection, Said::Bytes(bytes))) => self.hear(node, connection, &bytes, world),
+            }
+        }
+    }
+
+    /// After a switch was called: what it has to say sets out on its way, and whether somebody is to be called for it is noted.
+    pub(super) fn note_control_output(&mut self, node: u32) {
+        let now = self.now;
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node as usize) else { return };
+        if switch.agent.as_ref().is_none_or(|agent| !agent.has_output(&switch.switch)) {
+            self.control_waits |= switch.channel.as_ref().is_some_and(|channel| channel.has_arrived(now));
+            return;
+        }
+        if switch.slow_channel().is_none() {
+            self.control_waits = true;
+            return;
+        }
+        for output in switch.take_output(NodeId(node)) {
+            if let Some(channel) = switch.slow_channel() {
+                let connection = output.connection;
+                channel.send_to_controller(output, now);
+                let backlog = channel.backlog(connection);
+                if let Some(agent) = &mut switch.agent {
+                    agent.note_backlog(connection, backlog);
+                }
+            }
+        }
+    }
+
+    /// Whether controllers are to be told something, and nothing else is left to happen at this moment.
+    #[must_use]
+    pub fn controllers_are_due(&self) -> bool {
+        self.control_waits && self.events.next_time().is_none_or(|next| next > self.now)
     }
 
     /// Says how many bytes for a connection have been taken out and not been sent yet.
     pub fn note_controller_backlog(&mut self, node: NodeId, connection: u64, bytes: usize) {
         if let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) {
+            let bytes = switch.slow_channel().map_or(bytes, |channel| channel.note_socket(connection, bytes));
             if let Some(agent) = &mut switch.agent {
                 agent.note_backlog(connection, bytes);
             }
         }
     }
 
-    /// Takes out what controllers are to get.
-    pub fn take_control_output(&mut self) -> Vec<ControlOutput> {
-        let mut taken = Vec::new();
-        for node in &self.controlled {
-            let Some(Node::Switch(at)) = self.nodes.get_mut(node.0 as usize) else { continue };
-            let Some(agent) = at.agent.as_mut().filter(|agent| agent.has_output(&at.switch)) else { continue };
-            agent.tell(&mut at.switch);
-            for (connection, bytes, ending) in agent.take_output() {
-                if ending.is_some() {
-                    agent.close(&mut at.switch, connection);
-                }
-                taken.push(ControlOutput { node: *node, connection, bytes, ending });
+    /// Whether nothing is under way in any control channel, and no switch has anything to say.
+    #[must_use]
+    pub fn control_is_quiet(&self) -> bool {
+        let quiet = |node: &NodeId| match self.nodes.get(node.0 as usize) {
+            Some(Node::Switch(switch)) => switch.channel.as_ref().is_none_or(|channel| channel.is_empty()),
+            _ => true,
+        };
+        !self.control_waits && self.controlled.iter().all(quiet)
+    }
+
+    /// Bytes that a controller has said and that have not come through the control channel yet.
+    #[must_use]
+    pub fn control_bytes_under_way(&self, node: NodeId, connection: u64) -> usize {
+        match self.nodes.get(node.0 as usize) {
+            Some(Node::Switch(switch)) => {
+                switch.channel.as_ref().map_or(0, |channel| channel.on_the_way_to_switch(connection))
             }
+            _ => 0,
         }
+    }
+
+    /// Takes out what controllers are to get now: by switch in the order of their agents, then by connection.
+    pub fn take_control_output(&mut self) -> Vec<ControlOutput> {
+        self.control_waits = false;
+        let now = self.now;
+        let mut taken = Vec::new();
+        for position in 0..self.controlled.len() {
+            let node = self.controlled[position];
+            // What was not noted yet sets out now.
+            self.note_control_output(node.0);
+            let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { continue };
+            if switch.slow_channel().is_none() {
+                taken.extend(switch.take_output(node));
+            }
+            // A channel that has become faster still holds what set out before.
+            while let Some(output) = switch.channel.as_mut().and_then(|channel| channel.arrived_at_controller(now)) {
+                taken.push(output);
+            }
+            self.watch_timeouts(node.0);
+        }
+        self.control_waits = false;
         taken
     }
 
@@ -144,5 +235,30 @@ impl Fabric {
             Some(Node::Switch(switch)) => switch.agent.as_ref().map(|agent| agent.state()).unwrap_or_default(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl SwitchNode {
+    /// The control channel, where it takes time.
+    fn slow_channel(&mut self) -> Option<&mut Channel> {
+        self.channel.as_deref_mut().filter(|channel| channel.takes_time())
+    }
+
+    fn close(&mut self, connection: u64) {
+        if let Some(agent) = &mut self.agent {
+            agent.close(&mut self.switch, connection);
+        }
+    }
+
+    /// Takes what the agent has to say; connections that it ends are closed.
+    fn take_output(&mut self, node: NodeId) -> Vec<ControlOutput> {
+        let Some(agent) = self.agent.as_mut().filter(|agent| agent.has_output(&self.switch)) else { return Vec::new() };
+        agent.tell(&mut self.switch);
+        let taken = agent.take_output();
+        for (connection, ..) in taken.iter().filter(|(_, _, ending)| ending.is_some()) {
+            agent.close(&mut self.switch, *connection);
+        }
+        let of = |(connection, bytes, ending)| ControlOutput { node, connection, bytes, ending };
+        taken.into_iter().map(of).collect()
     }
 }

@@ -4,6 +4,7 @@
 //! a [`World`] in which the real hosts live. The engine never asks what time it is.
 
 mod changes;
+mod channel;
 mod control;
 mod counters;
 mod models;
@@ -139,6 +140,8 @@ struct SwitchNode {
     timeout_at: Option<Time>,
     /// What speaks with its controllers.
     agent: Option<Box<crate::switch::control::Agent>>,
+    /// The way to them, where anything was said of it.
+    channel: Option<Box<channel::Channel>>,
 }
 
 struct Port {
@@ -167,6 +170,8 @@ pub struct Fabric {
     links: Vec<Link>,
     /// Switches that have an agent.
     controlled: Vec<NodeId>,
+    /// Whether one of them has something to say to its controllers.
+    control_waits: bool,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Sampler>,
     /// Trains on the serialisers of captured ports.
@@ -212,6 +217,7 @@ impl Fabric {
             directions: Vec::new(),
             links: Vec::new(),
             controlled: Vec::new(),
+            control_waits: false,
             changes: Vec::new(),
             samplers: Vec::new(),
             departing: BTreeMap::new(),
@@ -239,6 +245,7 @@ impl Fabric {
             thinking: std::collections::VecDeque::new(),
             timeout_at: None,
             agent: None,
+            channel: None,
         })))
     }
 
@@ -368,10 +375,14 @@ impl Fabric {
         self.now = self.now.max(until);
     }
 
-    /// Handles events until `until`, but at most `most` of them; returns whether any due one is left.
+    /// Handles events until `until`, but at most `most` of them, and none past the moment at which controllers are to be told something
+    /// ([`Fabric::controllers_are_due`]); returns whether any due one is left.
     pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.plant_tree();
         for _ in 0..most {
+            if self.controllers_are_due() {
+                return true;
+            }
             let Some(event) = self.events.pop_until(until) else {
                 self.now = self.now.max(until);
                 return false;
@@ -412,7 +423,7 @@ impl Fabric {
                 }
             }
             Class::Forward => self.forward(element, world),
-            Class::Timeout => self.time_out(element),
+            Class::Timeout => self.time_out(element, world),
             Class::Change => {
                 if let Some(change) = self.changes[element as usize].take() {
                     for (port, change) in change {
@@ -694,11 +705,14 @@ impl Fabric {
         }
     }
 
-    /// Keeps an event at the earliest moment at which a flow entry of `node` can time out.
+    /// After a switch was called: keeps an event at the earliest moment at which a flow entry of `node` can time out or something comes
+    /// through its control channel.
     fn watch_timeouts(&mut self, node: u32) {
+        self.note_control_output(node);
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {
             let agent = switch.agent.as_ref().and_then(|agent| agent.next_timeout());
-            if let Some(at) = switch.switch.next_timeout().into_iter().chain(agent).min() {
+            let channel = switch.channel.as_ref().and_then(|channel| channel.next_arrival(self.now));
+            if let Some(at) = switch.switch.next_timeout().into_iter().chain(agent).chain(channel).min() {
                 if switch.timeout_at.is_none_or(|watched| at < watched) {
                     switch.timeout_at = Some(at);
                     self.events.push(at.max(self.now), Class::Timeout, node);
@@ -707,7 +721,7 @@ impl Fabric {
         }
     }
 
-    fn time_out(&mut self, node: u32) {
+    fn time_out(&mut self, node: u32, world: &mut dyn World) {
         let now = self.now;
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {
             if switch.timeout_at.is_some_and(|at| at <= now) {
@@ -716,6 +730,7 @@ impl Fabric {
                 if let Some(agent) = &mut switch.agent {
                     agent.tick(now);
                 }
+                self.hear_arrived(node, world);
             }
         }
         self.watch_timeouts(node);

@@ -58,6 +58,9 @@ impl Fabric {
         self.plant_tree();
         let finished = self.finished_apps;
         for _ in 0..most {
+            if self.controllers_are_due() {
+                return true;
+            }
             let Some(event) = self.events.pop_until(until) else {
                 self.now = self.now.max(until);
                 return false;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::Value;
-use twinnet_units::Time;
+use twinnet_units::{Duration, Time};
 
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
@@ -23,6 +23,30 @@ pub struct RunningNetwork {
     pub names: Names,
     /// The description.
     pub spec: NetworkSpec,
+}
+
+impl RunningNetwork {
+    /// The switch of that name.
+    ///
+    /// # Errors
+    /// `NotASwitch`.
+    pub fn switch(&self, name: &str) -> Result<NodeId, LabError> {
+        let node = self.names.nodes.get(name).copied().filter(|node| self.fabric.switch(*node).is_some());
+        node.ok_or_else(|| {
+            LabError::new("NotASwitch", format!("{name:?} is not a switch of this lab"), "name a switch; see `nodes`")
+        })
+    }
+
+    /// The wire versions that the switch of that name speaks.
+    #[must_use]
+    pub fn versions(&self, name: &str) -> Vec<u8> {
+        let described = self.spec.nodes.iter().find_map(|node| match node {
+            NodeSpec::Switch(switch) if switch.name == name => Some(switch),
+            _ => None,
+        });
+        let versions = |switch: &SwitchSpec| switch.protocols.iter().map(|protocol| protocol.wire_version()).collect();
+        described.map_or_else(Vec::new, versions)
+    }
 }
 
 /// What the hosts of a lab are made of.
@@ -182,6 +206,9 @@ fn add_switch(
     };
     let switch = Switch::new(SwitchConfig { dpid: described.dpid, fail_mode, seed });
     let node = assembly.fabric.add_switch(switch, described.delay);
+    if described.control_delay > Duration::ZERO {
+        assembly.fabric.set_control_delay(node, described.control_delay);
+    }
     assembly.names.nodes.insert(described.name.clone(), node);
     let mut ports = Vec::with_capacity(described.ports.len());
     for port in &described.ports {

@@ -7,10 +7,12 @@ mod model_apps;
 pub mod network;
 pub mod requests;
 mod virtual_capture;
+mod virtual_control;
 mod virtual_lab;
 
 pub use app_requests::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
 pub use assemble::{assemble, queue, Bodies, Names, RunningNetwork};
 pub use error::LabError;
 pub use model_apps::ModelApps;
+pub use virtual_control::ControlMessage;
 pub use virtual_lab::{OpenFile, VirtualLab};

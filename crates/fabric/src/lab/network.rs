@@ -135,12 +135,20 @@ pub struct SwitchSpec {
     /// Controllers that it is connected to, by the lab's owner: `tcp:ADDRESS:PORT`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controllers: Vec<String>,
+    /// Time that the way between it and its controllers takes, each way.
+    #[serde(default, rename = "control_delay_ps", skip_serializing_if = "takes_no_time")]
+    pub control_delay: Duration,
     /// Where the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS` or `punix:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn takes_no_time(duration: &Duration) -> bool {
+    *duration == Duration::ZERO
 }
 
 fn every_protocol() -> Vec<Protocol> {

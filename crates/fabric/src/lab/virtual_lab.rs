@@ -14,6 +14,7 @@ use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
 use super::requests::{self, number, port, schedule_described, text, Answer};
 use super::virtual_capture::VirtualCapture;
+use super::virtual_control::{ControlMessage, VirtualControl};
 use crate::{DirectionConfig, PortId, Way, World};
 
 /// Events that are handled between two looks at whether the owner wants to pause.
@@ -56,6 +57,7 @@ pub struct VirtualLab {
     network: RunningNetwork,
     apps: ModelApps,
     outside: Outside,
+    control: VirtualControl,
     next_capture: u32,
     open: OpenFile,
 }
@@ -68,11 +70,26 @@ impl VirtualLab {
     pub fn new(spec: NetworkSpec, open: OpenFile) -> Result<Self, LabError> {
         let mut network = assemble(spec, Bodies::Models)?;
         schedule_described(&mut network)?;
-        Ok(Self { network, apps: ModelApps::new(1), outside: Outside::default(), next_capture: 0, open })
+        let (apps, outside, control) = (ModelApps::new(1), Outside::default(), VirtualControl::default());
+        Ok(Self { network, apps, outside, control, next_capture: 0, open })
+    }
+
+    /// What controllers are to get now, in the order in which they are to get it.
+    pub fn take_control(&mut self) -> Vec<ControlMessage> {
+        self.control.take(&mut self.network)
+    }
+
+    /// The controller at the other end of `connection` says `bytes`.
+    ///
+    /// # Errors
+    /// `UnknownConnection` when it was closed.
+    pub fn give_control(&mut self, connection: u64, bytes: &[u8]) -> Result<(), LabError> {
+        self.control.give(&mut self.network, connection, bytes, &mut self.outside)
     }
 
     /// Answers `body`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer come early: it then
-    /// says `"paused": true`, and asking again goes on.
+    /// says `"paused": true`, and asking again goes on. It comes early as well when controllers are to be told something at the moment that
+    /// it then is: it says `"controllers": true`.
     ///
     /// # Errors
     /// Refusals, as a lab process gives them.
@@ -84,6 +101,10 @@ impl VirtualLab {
             "app.stop" => self.apps.stop(&mut self.network, body, &mut self.outside),
             "app.report" => self.apps.report(&self.network, body),
             "app.wait" => self.wait(body, pause),
+            "controller.open" => self.control.open(&mut self.network, body),
+            "controller.close" => self.control.close(&mut self.network, body),
+            "controllers.wait" => self.wait_for_controllers(body, pause),
+            "controllers" => Ok(self.control.state(&self.network)),
             "capture.start" => self.start_capture(body),
             "capture.stop" => self.stop_capture(body),
             "fidelity" => Ok(json!({
@@ -112,12 +133,15 @@ impl VirtualLab {
         let until = moment(number(body, "until_ps")?)?;
         let mut paused = false;
         while self.network.fabric.advance_some(until, EVENTS_PER_TURN, &mut self.outside) {
+            if self.network.fabric.controllers_are_due() {
+                break;
+            }
             paused = pause();
             if paused {
                 break;
             }
         }
-        Ok(json!({"now_ps": self.now().as_ps(), "paused": paused}))
+        Ok(self.passed(paused))
     }
 
     /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
@@ -143,7 +167,7 @@ impl VirtualLab {
             if self.network.fabric.finished_apps() != ended {
                 continue;
             }
-            if !left {
+            if !left || self.network.fabric.controllers_are_due() {
                 break false;
             }
             paused = pause();
@@ -151,7 +175,41 @@ impl VirtualLab {
                 break false;
             }
         };
-        Ok(json!({"finished": finished, "now_ps": self.now().as_ps(), "paused": paused}))
+        let mut answer = self.passed(paused);
+        answer["finished"] = Value::Bool(finished);
+        Ok(answer)
+    }
+
+    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on its way between
+    /// switches and controllers.
+    fn wait_for_controllers(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
+        let until = moment(number(body, "until_ps")?)?;
+        let names = body.get("switches").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let switches = names.map(|name| self.network.switch(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut paused = false;
+        let served = loop {
+            let fabric = &mut self.network.fabric;
+            let agreed = |node| fabric.controllers(node).iter().any(|state| state.version.is_some());
+            if fabric.control_is_quiet() && switches.iter().all(|node| agreed(*node)) {
+                break true;
+            }
+            if fabric.controllers_are_due() || !fabric.advance_some(until, 1, &mut self.outside) {
+                break false;
+            }
+            paused = pause();
+            if paused {
+                break false;
+            }
+        };
+        let mut answer = self.passed(paused);
+        answer["finished"] = Value::Bool(served);
+        Ok(answer)
+    }
+
+    /// How far time has come, and why no further.
+    fn passed(&self, paused: bool) -> Value {
+        let controllers = self.network.fabric.controllers_are_due();
+        json!({"now_ps": self.now().as_ps(), "paused": paused, "controllers": controllers})
     }
 
     fn start_capture(&mut self, body: &Value) -> Answer {

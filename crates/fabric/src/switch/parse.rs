@@ -92,6 +92,11 @@ pub(super) fn selection(line: &str) -> Parsed<Selection> {
     Ok(selection)
 }
 
+/// Reads the actions of a frame that a controller sends.
+pub(super) fn actions(text: &str) -> Parsed<Vec<Action>> {
+    Reader { matching: Match::default(), table: 0, nested: true }.actions(Word::whole(text))
+}
+
 fn value_of(item: Item<'_>) -> Parsed<Word<'_>> {
     item.value.ok_or_else(|| item.name.error("needs a value", format!("write {}=VALUE", item.name.text)))
 }

@@ -11,7 +11,6 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use serde_json::{json, Value};
-use twinnet_fabric::lab::network::NodeSpec;
 use twinnet_fabric::lab::requests::{missing, text};
 use twinnet_fabric::lab::RunningNetwork;
 use twinnet_fabric::switch::control::Peer;
@@ -32,7 +31,7 @@ struct Attached {
 
 /// Who waits until switches have their controllers.
 struct Waiter {
-    nodes: Vec<(String, NodeId)>,
+    nodes: Vec<NodeId>,
     reply: Reply,
 }
 
@@ -43,7 +42,12 @@ pub(crate) struct Controllers {
     next: u64,
     thread: Option<SocketThread>,
     waiters: Vec<Waiter>,
+    /// Connections that say no more until what they said has come through their control channel.
+    full: Vec<u64>,
 }
+
+/// Bytes of a connection that may be on their way through a control channel that takes time.
+const MOST_UNDER_WAY_BYTES: usize = 4 << 20;
 
 impl Controllers {
     /// `controller.attach`: serves the connection whose socket came with the request; the answer comes when it ends.
@@ -65,7 +69,8 @@ impl Controllers {
         request: &mut Request,
         wake: RawFd,
     ) -> Result<(u64, NodeId, String, String, Peer), LabError> {
-        let (node, switch) = node_of(at, text(body, "switch")?)?;
+        let switch = text(body, "switch")?.to_owned();
+        let node = at.switch(&switch)?;
         let target = text(body, "target")?.to_owned();
         let peer = match body.get("peer").and_then(Value::as_str) {
             None | Some("controller") => Peer::Controller,
@@ -83,7 +88,7 @@ impl Controllers {
         if self.thread.is_none() {
             self.thread = Some(SocketThread::start(wake).map_err(lacking)?);
         }
-        at.fabric.ensure_agent(node, &versions(at, &switch));
+        at.fabric.ensure_agent(node, &at.versions(&switch));
         let number = self.next;
         self.next += 1;
         self.order(Order::Add(number, socket));
@@ -104,8 +109,8 @@ impl Controllers {
                     let Some(attached) = self.attached.get(&number) else { continue };
                     at.fabric.note_controller_backlog(attached.node, number, backlog);
                     at.fabric.controller_said(attached.node, number, &bytes, world);
+                    self.full.push(number);
                     self.send(at);
-                    self.order(Order::GoOn(number));
                 }
                 Said::Backlog(number, bytes) => {
                     if let Some(attached) = self.attached.get(&number) {
@@ -128,6 +133,13 @@ impl Controllers {
         if self.attached.is_empty() {
             return;
         }
+        let goes_on = |number: &u64| match self.attached.get(number) {
+            Some(attached) => at.fabric.control_bytes_under_way(attached.node, *number) < MOST_UNDER_WAY_BYTES,
+            None => true,
+        };
+        let (going_on, full) = std::mem::take(&mut self.full).into_iter().partition(goes_on);
+        self.full = full;
+        let going_on: Vec<u64> = going_on;
         for output in at.fabric.take_control_output() {
             self.order(Order::Send(output.connection, output.bytes, output.ending.is_some()));
             if let Some(why) = output.ending {
@@ -135,6 +147,9 @@ impl Controllers {
                     attached.reply.send(Ok(json!({"ended": why})));
                 }
             }
+        }
+        for number in going_on {
+            self.order(Order::GoOn(number));
         }
     }
 
@@ -158,7 +173,7 @@ impl Controllers {
     /// `controllers.wait`: answers when every named switch has agreed on a version with a controller.
     pub(crate) fn wait(&mut self, at: &RunningNetwork, body: &Value, reply: Reply) {
         let names = body.get("switches").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        match names.map(|name| node_of(at, name).map(|(node, name)| (name, node))).collect::<Result<Vec<_>, _>>() {
+        match names.map(|name| at.switch(name)).collect::<Result<Vec<_>, _>>() {
             Ok(nodes) => {
                 self.waiters.push(Waiter { nodes, reply });
                 self.answer_waiters(at);
@@ -180,29 +195,12 @@ impl Controllers {
         };
         let (done, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiters)
             .into_iter()
-            .partition(|waiter| waiter.nodes.iter().all(|(_, node)| joined(*node)));
+            .partition(|waiter| waiter.nodes.iter().all(|node| joined(*node)));
         self.waiters = left;
         for waiter in done {
             waiter.reply.send(Ok(json!({})));
         }
     }
-}
-
-fn node_of(at: &RunningNetwork, name: &str) -> Result<(NodeId, String), LabError> {
-    let node = at.names.nodes.get(name).copied().filter(|node| at.fabric.switch(*node).is_some());
-    let node = node.ok_or_else(|| {
-        LabError::new("NotASwitch", format!("{name:?} is not a switch of this lab"), "name a switch; see `nodes`")
-    })?;
-    Ok((node, name.to_owned()))
-}
-
-/// The wire versions that a switch speaks.
-fn versions(at: &RunningNetwork, name: &str) -> Vec<u8> {
-    let described = at.spec.nodes.iter().find_map(|node| match node {
-        NodeSpec::Switch(switch) if switch.name == name => Some(switch),
-        _ => None,
-    });
-    described.map_or_else(Vec::new, |switch| switch.protocols.iter().map(|protocol| protocol.wire_version()).collect())
 }
 
 /// A socket that reads and writes without waiting.

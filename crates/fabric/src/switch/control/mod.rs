@@ -18,6 +18,7 @@ mod statistics;
 mod table_features;
 mod table_limits;
 mod tell;
+pub mod text;
 mod v10_messages;
 mod v10_statistics;
 mod v13_messages;

@@ -1,0 +1,160 @@
+"""Which controller a network has, and how its switches reach it: plain data, checked by :meth:`Network.controller`."""
+
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false
+
+from __future__ import annotations
+
+import importlib
+import re
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from twinnet.control.controller import Controller
+from twinnet.control.targets import parse_target
+from twinnet.errors import BadQuantity, BadValue, NotAvailable, did_you_mean
+from twinnet.ranges import way_ps
+from twinnet.units import duration_ps
+
+__all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
+
+APP_TARGET = "app:"
+"""What the target of a switch begins with whose controller runs in the lab's process."""
+DEFAULT_CONNECT = "tcp:127.0.0.1:6653"
+_PORT = "{port}"
+_CHOSEN = f"tcp:127.0.0.1:{_PORT}"
+_LONGEST_WAIT_PS = 600 * 10**12
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
+
+SHIPPED = {
+    "learning": "twinnet.control.learning:LearningSwitch",
+    "shortest-path": "twinnet.control.shortest_path:ShortestPath",
+    "tree-flooding": "twinnet.control.tree_flooding:TreeFlooding",
+}
+"""The controllers of this package that can be named in a file."""
+
+
+@dataclass(frozen=True)
+class ControllerChoice:
+    """The controller of the switches that name none.
+
+    Attributes
+    ----------
+    target
+        Where it is: ``tcp:ADDRESS:PORT``, or ``app:NAME`` for one in the lab's process.
+    run
+        A program that is started with the lab.
+    factory
+        What makes the controller in the lab's process.
+    delay_ps
+        What the way between switch and controller takes, each way.
+    quiet_s, patience_s
+        On the virtual clock: the real time of silence after which a controller counts as done, and after which one that
+        owes an answer is given up.
+    """
+
+    target: str
+    run: str | Sequence[str] | None
+    factory: Callable[[], Controller] | None
+    delay_ps: int
+    quiet_s: float
+    patience_s: float
+
+    @classmethod
+    def of(
+        cls,
+        controller: str | Controller | Callable[[], Controller] | None,
+        run: str | Sequence[str] | None,
+        delay: str,
+        quiet: str,
+        patience: str,
+    ) -> ControllerChoice:
+        """Check what :meth:`Network.controller` was given; raises `BadValue`."""
+        delay_ps, quiet_s, patience_s = way_ps(delay, "delay"), _wait_s(quiet, "quiet"), _wait_s(patience, "patience")
+        if patience_s <= quiet_s:
+            raise BadValue(f"the patience {patience!r} is no longer than the quiet {quiet!r}", "give it more")
+        if controller is None or isinstance(controller, str):
+            if _wants_port(run):
+                if controller is not None:
+                    raise BadValue(
+                        f"the controller's port is chosen ({_PORT}), and it is at {controller!r}", "leave connect away"
+                    )
+                return cls(_CHOSEN, run, None, delay_ps, quiet_s, patience_s)
+            target = DEFAULT_CONNECT if controller is None else controller
+            parse_target(target)
+            return cls(target, run, None, delay_ps, quiet_s, patience_s)
+        if run is not None:
+            raise BadValue("a controller of this process is not run as a program", "leave run away")
+        factory, name = _factory(controller)
+        return cls(APP_TARGET + name, None, factory, delay_ps, quiet_s, patience_s)
+
+    def at_free_port(self) -> ControllerChoice:
+        """Return the choice with a port that is free now where its program is to be told one; otherwise itself."""
+        if self.target != _CHOSEN or self.run is None:
+            return self
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+        words = [self.run] if isinstance(self.run, str) else self.run
+        run = [word.replace(_PORT, port) for word in words]
+        return replace(self, target=_CHOSEN.replace(_PORT, port), run=run[0] if isinstance(self.run, str) else run)
+
+
+def _wants_port(run: str | Sequence[str] | None) -> bool:
+    return run is not None and any(_PORT in word for word in ([run] if isinstance(run, str) else run))
+
+
+def _factory(controller: Controller | Callable[[], Controller]) -> tuple[Callable[[], Controller], str]:
+    if isinstance(controller, Controller):
+        return lambda: controller, type(controller).__name__
+    if not callable(controller):
+        raise BadValue(
+            f"the controller is {controller!r}",
+            'give an address such as "tcp:127.0.0.1:6653", a Controller, or a class of controllers',
+        )
+
+    def make() -> Controller:
+        made: object = controller()
+        if not isinstance(made, Controller):
+            raise BadValue(f"{controller!r} makes {made!r}", "give what makes a twinnet.control.Controller")
+        return made
+
+    return make, getattr(controller, "__name__", "controller")
+
+
+def app_factory(name: str) -> Callable[[], Controller]:
+    """Return what makes the controller called `name`: one of :data:`SHIPPED`, or ``module:Class``.
+
+    The module is loaded when a lab starts, not before.
+
+    Raises
+    ------
+    BadValue
+        When `name` is neither.
+    """
+    place = SHIPPED.get(name, name)
+    if not _CLASS.match(place):
+        raise BadValue(f"there is no controller {name!r}", did_you_mean(name, SHIPPED) + ', or write "module:Class"')
+
+    def make() -> Any:
+        module, _, attribute = place.partition(":")
+        try:
+            kind = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            remedy = "see that the module is installed or lies in a folder of PYTHONPATH, and has that class"
+            raise NotAvailable(f"the controller {name!r} cannot be loaded: {error}", remedy) from None
+        made: object = kind()
+        if not isinstance(made, Controller):
+            raise BadValue(f"{name} is no controller", "name a class that derives from twinnet.control.Controller")
+        return made
+
+    make.__name__ = name
+    return make
+
+
+def _wait_s(text: str, what: str) -> float:
+    found = duration_ps(text, what)
+    if found > _LONGEST_WAIT_PS:
+        raise BadQuantity(f"the {what} {text!r} is out of range; allowed are 0 s to 10 min")
+    return found / 1e12

@@ -1,0 +1,116 @@
+"""A switch as its in-process controller has it: what is known of it, and what it can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from twinnet.control.events import NO_BUFFER, STATISTICS, Flow, PacketOut, StatisticsKind, SwitchPort
+from twinnet.errors import BadFlow, BadValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ConnectedSwitch", "Sender"]
+
+
+class Sender(Protocol):
+    """Where messages to a switch go."""
+
+    def send(self, message: bytes) -> None:
+        """Send one message."""
+        ...
+
+    def next_xid(self) -> int:
+        """Return the number of the next transaction."""
+        ...
+
+    def when_done(self, xid: int, call: Callable[[], None]) -> None:
+        """Have `call` called when the barrier `xid` is answered."""
+        ...
+
+
+class ConnectedSwitch:
+    """A switch that has joined an in-process controller.
+
+    Attributes
+    ----------
+    name
+        Its name in the network.
+    dpid
+        Its datapath number.
+    ports
+        Its ports by number; they follow what the switch reports.
+    """
+
+    def __init__(self, name: str, dpid: int, sender: Sender) -> None:
+        self.name = name
+        self.dpid = dpid
+        self.ports: Mapping[int, SwitchPort] = {}
+        self._sender = sender
+
+    def __repr__(self) -> str:
+        return f"ConnectedSwitch({self.name!r}, dpid={self.dpid})"
+
+    def install(self, flow: str | Flow, tell_when_removed: bool = False, buffer: int = NO_BUFFER) -> None:
+        """Add a flow; one with the same table, match and priority is replaced.
+
+        Parameters
+        ----------
+        flow
+            In ``ovs-ofctl`` syntax, or a :class:`Flow`.
+        tell_when_removed
+            Whether :meth:`Controller.on_flow_removed` is called when it ends.
+        buffer
+            A frame that the switch keeps (:attr:`PacketIn.buffer`), to which the flow is applied.
+
+        Raises
+        ------
+        BadFlow
+            When the text is no flow; the message tells column, word and remedy.
+        """
+        self._change("add", flow.text() if isinstance(flow, Flow) else flow, tell_when_removed, buffer)
+
+    def modify(self, flow: str | Flow) -> None:
+        """Give the flows that the match of `flow` covers its actions; raises `BadFlow`."""
+        self._change("modify", flow.text() if isinstance(flow, Flow) else flow)
+
+    def delete(self, match: str = "") -> None:
+        """Delete the flows that `match` covers, all when it is empty; raises `BadFlow`."""
+        self._change("delete", match)
+
+    def send(self, packet: PacketOut) -> None:
+        """Have the switch send a frame; raises `BadFlow` when the actions cannot be read."""
+        from twinnet._core import openflow_packet_out
+
+        xid = self._sender.next_xid()
+        try:
+            message = openflow_packet_out(packet.wire_in_port, packet.actions, packet.data, packet.buffer, xid)
+        except ValueError as error:
+            raise BadFlow(f"the actions {packet.actions!r}: {error}") from None
+        self._sender.send(message)
+
+    def statistics(self, kind: StatisticsKind = "ports") -> None:
+        """Ask for counters; the answer comes to :meth:`Controller.on_statistics`."""
+        from twinnet._core import openflow_request
+
+        if kind not in STATISTICS:
+            raise BadValue(f"there are no statistics of {kind!r}", f"allowed are {', '.join(STATISTICS)}")
+        self._sender.send(openflow_request(kind, self._sender.next_xid()))
+
+    def barrier(self, done: Callable[[], None]) -> None:
+        """Have `done` called when all that was sent before has taken effect."""
+        from twinnet._core import openflow_request
+
+        xid = self._sender.next_xid()
+        self._sender.when_done(xid, done)
+        self._sender.send(openflow_request("barrier", xid))
+
+    def _change(self, command: str, line: str, tell: bool = False, buffer: int = NO_BUFFER) -> None:
+        from twinnet._core import openflow_flow
+
+        try:
+            message = openflow_flow(command, line, tell, buffer, self._sender.next_xid())
+        except ValueError as error:
+            raise BadFlow(f"the flow {line!r}: {error}") from None
+        self._sender.send(message)

@@ -1,0 +1,124 @@
+"""The controllers of a lab on the virtual clock: made, driven in lockstep, ended."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from twinnet.control.choice import APP_TARGET, ControllerChoice
+from twinnet.control.controller import Controller
+from twinnet.control.in_process import InProcess
+from twinnet.control.lockstep import ControlledLab, InProcessEndpoint, Lockstep
+from twinnet.control.lockstep_socket import SocketEndpoint
+from twinnet.control.program import ControllerProgram
+from twinnet.errors import ControllerWarning, NotAvailable
+
+__all__ = ["VirtualControl"]
+
+_QUIET_S = 0.02
+_PATIENCE_S = 10.0
+
+
+class VirtualControl:
+    """What a lab on the virtual clock asks when time is about to pass.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+    spec
+        The network in the form of the lab protocol.
+    choice
+        The controller of the switches that name none.
+    controller
+        The controller in this process, where there is one.
+    program
+        The program that the lab has started as a controller.
+    """
+
+    def __init__(
+        self,
+        lab: ControlledLab,
+        spec: Mapping[str, Any],
+        choice: ControllerChoice | None,
+        controller: Controller | None,
+        program: ControllerProgram | None,
+    ) -> None:
+        self._lab = lab
+        self._lockstep = Lockstep(lab)
+        self._troubles: dict[tuple[str, str], str] = {}
+        self._runtime: InProcess | None = None
+        self._sockets: dict[str, SocketEndpoint] = {}
+        self._now_ps = 0
+        try:
+            if controller is not None:
+                self._runtime = InProcess(controller, spec, lambda: self._now_ps)
+            for node in spec["nodes"]:
+                for target in node.get("controllers", ()) if node["kind"] == "switch" else ():
+                    self._connect(node["name"], target, choice, program)
+            self._lockstep.settle()
+        except BaseException:
+            self.end()
+            raise
+
+    def _connect(
+        self, switch: str, target: str, choice: ControllerChoice | None, program: ControllerProgram | None
+    ) -> None:
+        if target.startswith(APP_TARGET):
+            if self._runtime is None:
+                raise NotAvailable(f"{switch} has the controller {target!r}, which this lab does not know")
+            connection = self._lab.open_control(switch, target)
+            self._runtime.open(connection, switch)
+            self._lockstep.add(connection, InProcessEndpoint(self._runtime))
+            return
+        endpoint = self._sockets.get(target)
+        if endpoint is None:
+            if choice is not None and choice.target == target:
+                endpoint = SocketEndpoint(target, choice.quiet_s, choice.patience_s, program, self._note)
+            else:
+                endpoint = SocketEndpoint(target, _QUIET_S, _PATIENCE_S, None, self._note)
+            self._sockets[target] = endpoint
+        sock = endpoint.dial(switch)
+        if sock is not None:
+            connection = self._lab.open_control(switch, target)
+            endpoint.add(connection, switch, sock)
+            self._lockstep.add(connection, endpoint)
+
+    def _note(self, switch: str, target: str, why: str) -> None:
+        self._troubles[switch, target] = why
+        warnings.warn(
+            f"{switch} has lost its controller {target}: {why}; it goes on by its fail mode",
+            ControllerWarning,
+            stacklevel=2,
+        )
+
+    def trouble(self, switch: str, target: str) -> str | None:
+        """Return why the connection of `switch` to `target` failed or ended; ``None``: no trouble."""
+        return self._troubles.get((switch, target))
+
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended, by switch and target."""
+        return dict(self._troubles)
+
+    @property
+    def next_timer_ps(self) -> int | None:
+        """When time has to stop for a timer of the controller."""
+        return self._runtime.next_timer_ps if self._runtime is not None else None
+
+    def settle(self, now_ps: int) -> None:
+        """It is `now_ps`: run the timers that are due, and let controllers and switches speak until nobody has anything
+        to say."""
+        self._now_ps = now_ps
+        if self._runtime is not None:
+            self._runtime.run_timers()
+        self._lockstep.settle()
+
+    def end(self) -> None:
+        """The lab has ended."""
+        self._lockstep.end()
+        for endpoint in self._sockets.values():
+            endpoint.end()
+        if self._runtime is not None:
+            self._runtime.end()
