@@ -107,7 +107,7 @@ impl Choice {
     fn choose(self, hash: u32, ways: u32) -> u32 {
         match self {
             Self::Modulo => hash % ways,
-            Self::Threshold => (u64::from(hash) * u64::from(ways) >> 32) as u32,
+            Self::Threshold => ((u64::from(hash) * u64::from(ways)) >> 32) as u32,
             Self::HighestWeight => (0..ways).max_by_key(|way| weight(hash, *way)).unwrap_or(0),
             Self::Iterate(room) => {
                 let room = room.max(ways);
