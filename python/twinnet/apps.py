@@ -247,6 +247,7 @@ def rtp_source(
     variation: float = 0.3,
     frame_sizes: Sequence[str] | None = None,
     paced: bool = False,
+    shaping: str | None = None,
     dscp: int | None = None,
     duration: str | None = None,
     frames: int | None = None,
@@ -270,6 +271,9 @@ def rtp_source(
         Instead of the model: the size of each frame, over and over.
     paced
         Whether the packets of a frame are spread over its interval; back to back otherwise.
+    shaping
+        Instead of that: windows, such as ``"200 ms"``, over which the stream is spread evenly, as VLC's multiplexer
+        does.
     dscp, port, flow
         As for :func:`udp_source`.
     duration, frames
@@ -279,6 +283,10 @@ def rtp_source(
         raise BadValue("an RTP source has a duration or a number of frames, not both", 'give duration="50 s"')
     rating = _positive(frames_per_second, "frames_per_second")
     fields = _target(to, port, flow) | _dscp(dscp) | {"frames_per_second": rating, "paced": bool(paced)}
+    if shaping is not None:
+        if paced:
+            raise BadValue("a stream is paced or shaped, not both", "leave paced or shaping out")
+        fields["shaping_ps"] = counting_interval_ps(shaping, "shaping")
     if frame_sizes is not None:
         fields["frame_bytes"] = [size_bytes(size, "frame size") for size in frame_sizes]
     else:

@@ -16,6 +16,7 @@ pub struct IntervalCounter {
     bytes: Vec<u64>,
     packets: Option<Vec<u64>>,
     times: IntervalTimes,
+    last: Vec<u64>,
     overflowed: bool,
 }
 
@@ -34,6 +35,10 @@ pub struct IntervalsReport {
     /// Delay and jitter in each interval, in picoseconds; absent where packets do not tell when they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_ps: Option<IntervalTimesReport>,
+    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived between the
+    /// last packets of two intervals took that time, so that a rate over it never exceeds the line's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ps: Option<Vec<u64>>,
 }
 
 impl IntervalCounter {
@@ -47,6 +52,7 @@ impl IntervalCounter {
             bytes: Vec::new(),
             packets: None,
             times: IntervalTimes::default(),
+            last: Vec::new(),
             overflowed: false,
         }
     }
@@ -83,6 +89,10 @@ impl IntervalCounter {
                 packets.resize(offset + 1, 0);
             }
             packets[offset] += 1;
+            if offset >= self.last.len() {
+                self.last.resize(offset + 1, 0);
+            }
+            self.last[offset] = self.last[offset].max(time.as_ps());
         }
         if let Some(timing) = timing {
             self.times.add(offset, timing);
@@ -104,6 +114,7 @@ impl IntervalCounter {
             bytes: self.bytes.clone(),
             packets: self.packets.clone(),
             times_ps: self.times.report(self.bytes.len()),
+            last_ps: self.packets.is_some().then(|| self.last.clone()),
         })
     }
 }
@@ -121,6 +132,7 @@ mod tests {
         let report = counter.report().unwrap();
         assert_eq!((report.first, report.bytes), (0, vec![1, 10, 0, 100]));
         assert_eq!(report.packets, Some(vec![1, 1, 0, 1]));
+        assert_eq!(report.last_ps, Some(vec![3_999_999_999_999, 4_000_000_000_000, 0, 12_000_000_000_000]));
     }
 
     #[test]
@@ -128,7 +140,7 @@ mod tests {
         let mut counter = IntervalCounter::of_bytes(Duration::from_ms(100));
         counter.add(Time::from_ns(250_000_000), 5);
         let report = counter.report().unwrap();
-        assert_eq!((report.first, report.bytes, report.packets), (2, vec![5], None));
+        assert_eq!((report.first, report.bytes, report.packets, report.last_ps), (2, vec![5], None, None));
     }
 
     #[test]
