@@ -28,6 +28,8 @@ PARTS = (
     "simulation",
     "scale",
     "analysis",
+    "captures",
+    "generators",
     "control",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")

@@ -72,6 +72,10 @@ class Arena:
             raise OSError(f"{' '.join(argv)}: {done.stderr.strip() or done.stdout.strip()}")
         return done.stdout
 
+    def seen_from_outside(self, path: str) -> Path:
+        """Return how we reach a file of the arena."""
+        return Path(f"/proc/{self._init}/root{path}")
+
     def processes(self, name: str) -> list[int]:
         """Return the processes of the arena that are called `name`, by their number outside of it."""
         space = Path(f"/proc/{self._init}/ns/pid").readlink()

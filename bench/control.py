@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 import struct
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,15 +202,16 @@ def _round_trip(repetitions: int, quiet: Quiet, other: bool) -> Figure:
 
 
 def _their_round_trip() -> float:
-    with tempfile.TemporaryDirectory(prefix="twinnet-bench-") as folder:
+    with Arena() as arena:
+        arena.start_open_vswitch()
+        arena.host_pair_on_switch()
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(Path(folder) / "controller"))
+        # Open vSwitch connects to sockets of its own directory only.
+        listener.bind(str(arena.seen_from_outside("/run/openvswitch/controller")))
         listener.listen()
-        with EchoController(listener, frames=True) as controller, Arena() as arena:
-            arena.start_open_vswitch()
-            arena.host_pair_on_switch()
+        with EchoController(listener, frames=True) as controller:
             arena.run(["ovs-vsctl", "set-fail-mode", "s1", "secure"])
-            arena.run(["ovs-vsctl", "set-controller", "s1", f"unix:{folder}/controller"])
+            arena.run(["ovs-vsctl", "set-controller", "s1", "unix:/var/run/openvswitch/controller"])
             arena.run(["ovs-vsctl", "set", "controller", "s1", "connection_mode=out-of-band"])
             controller.wait_for(1, PATIENCE_S)
             return _mean_us(arena.run(["ping", "-q", "-c", str(PINGS), "-i", "0.01", "10.99.0.2"], "h1"))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from twinnet.link_settings import GilbertElliott, Jitter, JitterTable
     from twinnet.network import Network
     from twinnet.topology_file import load_network
+    from twinnet.tunnels import Tunnel, gre, vxlan
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "LabError",
     "Network",
     "Thresholds",
+    "Tunnel",
     "TwinnetError",
     "UsageError",
     "__version__",
@@ -46,6 +48,7 @@ __all__ = [
     "control",
     "errors",
     "fidelity",
+    "gre",
     "lab",
     "labs",
     "load_network",
@@ -54,6 +57,7 @@ __all__ = [
     "qos",
     "templates",
     "units",
+    "vxlan",
 ]
 
 _MODULES = ("apps", "control", "errors", "fidelity", "lab", "processes", "programs", "qos", "templates", "units")
@@ -66,11 +70,14 @@ _HOMES = {
     "LabError": "errors",
     "Network": "network",
     "Thresholds": "fidelity",
+    "Tunnel": "tunnels",
     "TwinnetError": "errors",
     "UsageError": "errors",
     "attach": "lab",
+    "gre": "tunnels",
     "labs": "lab",
     "load_network": "topology_file",
+    "vxlan": "tunnels",
 }
 
 

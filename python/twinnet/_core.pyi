@@ -51,6 +51,28 @@ def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathL
 def lab_main(control: int, listener: int, name: str) -> None:
     """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
 
+def open_interface(name: str) -> tuple[int, int, int, int]:
+    """Open an interface of the machine for a lab.
+
+    Parameters
+    ----------
+    name
+        Its name in the network namespace of the calling thread.
+
+    Returns
+    -------
+    tuple
+        A packet socket, a socket that hears of the interface (both belong to the caller), its index and its MTU.
+
+    Raises
+    ------
+    CoreError
+        `NoSuchInterface`, `NotEthernet` or `PacketSocketRefused`.
+    """
+
+def kernel_has_open_vswitch() -> bool:
+    """Return whether the kernel has Open vSwitch's datapath; asking loads its module where that is permitted."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 
@@ -67,7 +89,7 @@ def doctor() -> str:
     """
 
 def analyze_capture(
-    path: str | PathLike[str],
+    paths: Sequence[str | PathLike[str]],
     *,
     rtp_ports: Sequence[int],
     find_rtp: bool,
@@ -76,7 +98,7 @@ def analyze_capture(
     every_packet: bool,
     most_conversations: int,
 ) -> dict[str, Any]:
-    """Read a capture, without the interpreter's lock.
+    """Read captures that follow each other in time as one, without the interpreter's lock.
 
     Returns
     -------
@@ -165,6 +187,31 @@ def format_rate(bits_per_second: int) -> str:
 
 def format_size(bytes: int) -> str:
     """Bytes as text that `parse_size` reads back."""
+
+@final
+class SocketAgent:
+    """A thread that runs apps on sockets of this machine, in the network namespace that the caller stands in.
+
+    Requests and answers are those about apps of docs/reference/lab-protocol.md, as JSON; its only host is `"machine"`.
+
+    Raises
+    ------
+    CoreError
+        `AgentFailed`, where the kernel is too old.
+    """
+
+    def __new__(cls) -> SocketAgent: ...
+    def now_ps(self) -> int:
+        """`CLOCK_MONOTONIC` in picoseconds, on which all times of this agent stand."""
+
+    def request(self, body: str) -> str:
+        """Answer `body`. Raises `CoreError` when the agent refuses, `ValueError` when `body` is not JSON."""
+
+    def usage(self) -> str:
+        """JSON: `cpu_s`, `user_s`, `waited_s`, `involuntary_switches`, `shared` and `realtime` of the thread."""
+
+    def close(self) -> None:
+        """End the thread and close all sockets."""
 
 @final
 class VirtualLab:

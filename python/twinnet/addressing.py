@@ -17,6 +17,7 @@ __all__ = [
     "checked_interface",
     "checked_mac",
     "checked_name",
+    "checked_real_interface",
     "host_ip",
     "host_ip6",
     "host_mac",
@@ -29,6 +30,7 @@ __all__ = [
 INTERFACE_NAME_LIMIT_BYTES = 15
 _HOST_LIMIT = (1 << 24) - 2
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_REAL_INTERFACE = re.compile(r"[^\s/:%]{1,15}\Z")
 _OCTET = r"(0|[1-9][0-9]{0,2})"
 _IPV4_INTERFACE = re.compile(rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}/(0|[1-9][0-9]?)\Z", re.ASCII)
 _MAC = re.compile(r"([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\Z")
@@ -62,6 +64,17 @@ def checked_interface(node: str, number: int) -> str:
             f"the interface name {interface!r} has {len(interface)} bytes; Linux allows {INTERFACE_NAME_LIMIT_BYTES}",
             f"give the node a name of at most {most} characters",
         )
+    return interface
+
+
+def checked_real_interface(interface: object) -> str:
+    """Return `interface` when an Ethernet interface of the machine can have this name; raises `BadName`."""
+    if (
+        not isinstance(interface, str)
+        or not _REAL_INTERFACE.match(interface)
+        or interface in ("lo", ".", "..", "all", "default")
+    ):
+        raise BadName(f"{interface!r} is not the name of an Ethernet interface", "see the names with: ip link")
     return interface
 
 

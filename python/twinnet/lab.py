@@ -16,17 +16,22 @@ from typing import Any, Literal
 
 from twinnet.app_report import AppReport
 from twinnet.apps import App, Flow
+from twinnet.capture_plan import CapturePlan
 from twinnet.control.controller import Controller
 from twinnet.control.lab_controllers import LabControllers
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
+from twinnet.interfaces import RealInterfaces
 from twinnet.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_connection import LabRequests, connect
 from twinnet.lab_parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab_process import LabProcess
 from twinnet.network import Network
+from twinnet.open_vswitch import Instance
+from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
-from twinnet.units import duration_ps, format_duration, size_bytes
+from twinnet.underlays import Underlays
+from twinnet.units import duration_ps, format_duration
 from twinnet.virtual_connection import VirtualConnection, no_programs
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
@@ -95,6 +100,7 @@ class Lab:
         self._process: LabProcess | None = None
         self._layout: Layout | None = None
         self._controllers: LabControllers | None = None
+        self._open_vswitch: Instance | None = None
         self._owner = network is not None
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
@@ -122,17 +128,29 @@ class Lab:
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             return self
+        self._open_vswitch = Instance(spec["nodes"])
         self._controllers = controllers
-        self._process = LabProcess(self._name)
+        with contextlib.ExitStack() as opened:
+            interfaces = RealInterfaces.of(spec["nodes"])
+            opened.callback(interfaces.close)
+            underlays = Underlays.of(spec["nodes"], spec["links"])
+            opened.callback(underlays.close)
+            self._process = LabProcess(self._name)
+            opened.pop_all()
         self._name, self._connection = self._process.name, self._process.connection
         try:
+            interfaces.offer_to(self._connection)
             started = dict(self._connection.request("start", network=spec, options=self._options))
             if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
                 started["realtime"] = self.promote()
             self.started = started
+            underlays.attach_to(self._connection)
             self._controllers.start(self._connection, spec)
+            self._open_vswitch.start(self._connection)
         except BaseException:
+            underlays.close()
             self._controllers.end()
+            self._open_vswitch.end()
             self._process.end(_STOP_PATIENCE_S)
             raise
         return self
@@ -183,7 +201,12 @@ class Lab:
             return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
         begin_s = time.monotonic()
         try:
-            self.connection.submit("controllers.wait", switches=switches).result(timeout_ps / 1e12)
+            own = [name for name in switches if self.switch(name).open_vswitch is None]
+            self.connection.submit("controllers.wait", switches=own).result(timeout_ps / 1e12)
+            for name in switches:
+                bridge = self.switch(name).open_vswitch
+                if bridge is not None and not bridge.wait_for_controller(begin_s + timeout_ps / 1e12):
+                    return False
         except TimeoutError:
             return False
         left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
@@ -197,12 +220,16 @@ class Lab:
         if self._controllers is None:
             return
         self._controllers.check()
-        for (switch, target), why in self._controllers.troubles.items():
+        lost = dict(self._controllers.troubles)
+        if self._open_vswitch is not None:
+            lost |= self._open_vswitch.troubles
+        for (switch, target), why in lost.items():
             raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
-        return self._controllers.trouble(switch, target) if self._controllers is not None else None
+        told = self._controllers.trouble(switch, target) if self._controllers is not None else None
+        return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
@@ -222,6 +249,8 @@ class Lab:
         if self._connection is None:
             return
         failure = self._controllers.end() if self._controllers is not None else None
+        if self._open_vswitch is not None:
+            self._open_vswitch.end()
         if self._owner and not self._connection.closed:
             # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
             with contextlib.suppress(LabError, TimeoutError):
@@ -355,9 +384,19 @@ class Lab:
         """Return the counters of every port, in the form of the lab protocol."""
         return list(self.connection.request("ports"))
 
+    def interfaces(self) -> list[Mapping[str, Any]]:
+        """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
+        ``state`` (``up``, ``down``, ``gone``)."""
+        return list(self.connection.request("interfaces"))
+
+    def tunnels(self) -> list[Mapping[str, Any]]:
+        """Return how the tunnels to other speakers stand, in the form of the lab protocol: ``node``, ``remote``,
+        ``path_mtu``, ``inner_mtu``, ``counters`` and the packets ``refused``."""
+        return list(self.connection.request("tunnels"))
+
     def jobs(self) -> list[Mapping[str, Any]]:
         """Return all programs that were started, in the form of the lab protocol."""
-        return list(self.connection.request("jobs"))
+        return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
@@ -424,7 +463,15 @@ class Lab:
         place = {number: index for index, number in enumerate(apps)}
         return sorted(found, key=lambda report: place[report.app])
 
-    def capture(self, interface: str, path: str, limit: str | None = None, snap: str | None = None) -> Capture:
+    def capture(
+        self,
+        interface: str,
+        path: str,
+        limit: str | None = None,
+        snap: str | None = None,
+        ring: tuple[int, str] | None = None,
+        direction: Literal["both", "in", "out"] = "both",
+    ) -> Capture:
         """Write the frames of `interface` to the pcapng file `path` until the capture is stopped.
 
         Parameters
@@ -437,24 +484,22 @@ class Lab:
             The most data that is written, with unit.
         snap
             How much of each frame is kept, with unit.
+        ring
+            How many files are kept, and when one is full: ``(10, "50 MB")`` or ``(24, "1 h")``. The files are called
+            like `path` with a number before the dot, and sort by time; a new one takes the place of the oldest.
+        direction
+            What the port's node receives (``in``), what it sends (``out``), or both.
         """
         self.layout.port(interface)
-        limit_bytes = size_bytes(limit, "limit") if limit is not None else None
-        snap_bytes = size_bytes(snap, "snap") if snap is not None else None
-        settings: dict[str, Any] = {"port": interface, "limit_bytes": limit_bytes, "snap": snap_bytes}
+        asked = CapturePlan(path, limit, snap, ring, direction)
+        place = asked.open()
         try:
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadValue(f"the capture file {path!r} cannot be written: {error.strerror}") from None
-        try:
-            if self.clock == "virtual":
-                answer = self.connection.request("capture.start", path=str(Path(path).resolve()), **settings)
-            else:
-                answer = self.connection.request("capture.start", [file], **settings)
+            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            descriptors = () if self.clock == "virtual" else (place,)
+            answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
-            os.close(file)
-        number = answer["capture"]
-        return Capture(self, int(number), path)
+            os.close(place)
+        return Capture(self, int(answer["capture"]), path)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> int:
         """Begin to count what `interfaces` transmit in each `interval`; return the sampler's number for

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
 from twinnet.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
 from twinnet.link_settings import direction_spec
 from twinnet.network import Side, turned
+from twinnet.open_vswitch import Bridge, is_open_vswitch
 from twinnet.qos.queue import Queue
 from twinnet.units import duration_ps
 
@@ -170,6 +172,12 @@ class LabSwitch:
         self._lab = lab
         self.name = name
 
+    @property
+    def open_vswitch(self) -> Bridge | None:
+        """The bridge that the switch is, when it is Open vSwitch."""
+        node = self._lab.layout.node(self.name, "switch")
+        return Bridge(self._lab.connection, node) if is_open_vswitch(node) else None
+
     def add_flow(self, flow: str) -> None:
         """Add one flow in ``ovs-ofctl`` syntax, such as ``priority=10,ip,nw_dst=10.0.0.4,actions=enqueue:4:1``."""
         self.add_flows([flow])
@@ -178,14 +186,21 @@ class LabSwitch:
         """Add flows: all, or none when one of them is wrong."""
         if isinstance(flows, str):
             raise BadValue("the flows are one text", "give a list of lines, or use add_flow")
+        if (bridge := self.open_vswitch) is not None:
+            bridge.add_flows(flows)
+            return
         self._lab.connection.request("flows.add", switch=self.name, flows=list(flows))
 
     def delete_flows(self, match: str = "") -> int:
         """Delete the flows that `match` covers (all when it is empty) and return how many they were."""
+        if (bridge := self.open_vswitch) is not None:
+            return bridge.delete_flows(match)
         return int(self._lab.connection.request("flows.delete", switch=self.name, match=match)["deleted"])
 
     def dump_flows(self) -> list[str]:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
+        if (bridge := self.open_vswitch) is not None:
+            return bridge.dump_flows()
         return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
 
     @property
@@ -196,6 +211,10 @@ class LabSwitch:
         not connected), ``role``, ``messages`` (received), ``packet_ins`` (sent), ``errors`` (answered), and
         ``trouble``: why the last connection failed or ended.
         """
+        if (bridge := self.open_vswitch) is not None:
+            rows = bridge.controllers()
+            troubles = [self._lab.controller_trouble(self.name, row["target"]) or row["trouble"] for row in rows]
+            return [row | {"trouble": trouble} for row, trouble in zip(rows, troubles, strict=True)]
         rows = [row for row in self._lab.connection.request("controllers") if row["switch"] == self.name]
         connected = {row["target"] for row in rows}
         absent = {"role": None, "version": None, "messages": 0, "packet_ins": 0, "errors": 0}
@@ -211,6 +230,9 @@ class LabSwitch:
         """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
         name = f"{self.name}-eth{port}" if isinstance(port, int) else port
         node, index = self._lab.layout.port(name)
+        if (bridge := self.open_vswitch) is not None and node == self.name:
+            bridge.set_queue(name, index, queue)
+            return
         self._lab.connection.request("queues.set", node=node, port=index, queue=queue.to_spec())
 
 
@@ -325,12 +347,18 @@ class Capture:
         self.stopped = False
         self.frames = 0
         self.dropped = 0
+        self.failure: str | None = None
+        self.files: list[str] = []
 
     def stop(self) -> Capture:
-        """End the capture; afterwards `frames` and `dropped` (frames that the file could not take) are known."""
+        """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
+        file could not be written) and `files` (those that are there, the oldest first) are known."""
         if not self.stopped:
             result = self._lab.connection.request("capture.stop", capture=self.number)
             self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
+            self.failure = result["failure"]
+            folder = Path(self.path).parent
+            self.files = [str(folder / Path(name).name) for name in result["files"] if name] or [self.path]
         return self
 
     def __enter__(self) -> Capture:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from twinnet import addressing
+from twinnet import addressing, datapaths
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.errors import (
@@ -24,11 +24,11 @@ from twinnet.errors import (
     UnknownNode,
     did_you_mean,
 )
-from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
-from twinnet.nodes import Host, Link, Node, Port, Router, Switch
+from twinnet.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
+from twinnet.tunnels import Tunnel, far_tunnel, link_tunnel
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
@@ -247,6 +247,8 @@ class Network:
         controllers: Sequence[str] = (),
         listen: str | None = None,
         protocols: Sequence[str] = PROTOCOLS,
+        kind: str = "own",
+        datapath: str | None = None,
     ) -> Switch:
         """Add a switch.
 
@@ -270,6 +272,11 @@ class Network:
             ``punix:PATH``; on the wall clock only.
         protocols
             Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
+        kind
+            ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
+            only.
+        datapath
+            With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
         """
         self._free_name(name)
         if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
@@ -280,23 +287,45 @@ class Network:
             parse_listen(listen)
         if fail_mode not in ("standalone", "secure"):
             raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
-        if isinstance(flows, str) or not all(isinstance(flow, str) for flow in flows):
-            raise BadValue(f"the flows of {name} are not a list of lines", 'write for example flows=["actions=flood"]')
+        delay_ps = way_ps(delay, "delay")
+        moved_by = datapaths.checked_datapath(name, kind, datapath, delay_ps)
         number = self._dpid(name, dpid)
         switch = Switch(
             self,
             name,
             dpid=number,
             fail_mode=fail_mode,
-            flows=tuple(checked_flow(flow) for flow in flows),
-            delay_ps=way_ps(delay, "delay"),
+            flows=datapaths.checked_flows(name, moved_by, flows),
+            delay_ps=delay_ps,
             controllers=tuple(controllers),
             listen=listen,
             protocols=checked_protocols(protocols, name),
+            datapath=moved_by,
         )
         self._dpids[number] = name
         self._nodes[name] = switch
         return switch
+
+    def interface(self, interface: str, name: str | None = None) -> Interface:
+        """Add an existing interface of this machine, as the end of one link: what it receives enters the network, and
+        what the network sends to it leaves the machine. On the wall clock only.
+
+        Parameters
+        ----------
+        interface
+            Its name, such as ``eth1``, in the network namespace of the program that owns the lab.
+        name
+            The name of the node; that of the interface when nothing is said.
+        """
+        addressing.checked_real_interface(interface)
+        node_name = interface if name is None else name
+        self._free_name(node_name)
+        for node in self._nodes.values():
+            if isinstance(node, Interface) and node.interface == interface:
+                raise DuplicateName(f"the interface {interface} is {node.name} already", "an interface has one link")
+        node = Interface(self, node_name, interface=interface)
+        self._nodes[node_name] = node
+        return node
 
     def link(
         self,
@@ -312,6 +341,7 @@ class Network:
         framing: str = "ethernet",
         mtu: int = 1500,
         up: bool = True,
+        tunnel: Tunnel | Mapping[str, Any] | None = None,
         queue: Queue | None = None,
         queue_a: Queue | None = None,
         queue_b: Queue | None = None,
@@ -347,6 +377,9 @@ class Network:
             The largest packet, 68 to 65535 bytes.
         up
             Whether it carries frames when the lab starts.
+        tunnel
+            What carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
+            framing, the queue and the impairments are then the underlay's.
         queue, queue_a, queue_b
             What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
         a_to_b, b_to_a
@@ -370,6 +403,7 @@ class Network:
         if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
             raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
         _flag(up, "up")
+        carried_by = link_tunnel(tunnel, mtu)
         for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
             if given is not None and not isinstance(given, Queue):
                 raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
@@ -397,10 +431,54 @@ class Network:
             node.ports.append(port)
             if isinstance(node, Switch) and port.number is not None:
                 node.port_numbers.add(port.number)
-        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by)
         self._links.append(link)
         self._pairs.setdefault(pair, link)
         return link
+
+    def tunnel(
+        self, node: Node | str, tunnel: Tunnel | Mapping[str, Any], name: str | None = None, **settings: Any
+    ) -> Link:
+        """Have another speaker of GRE or VXLAN at the far end of a new port of `node`: another lab, a Linux machine,
+        a switch. On the wall clock only.
+
+        Parameters
+        ----------
+        node
+            A switch or host, or its name.
+        tunnel
+            :func:`twinnet.gre` or :func:`twinnet.vxlan` with a `remote`.
+        name
+            The name of the tunnel's end; ``tun1``, ``tun2``, ... when nothing is said.
+        settings
+            Of the link between `node` and the tunnel's end, as :meth:`link` takes them: what is done to frames before
+            they enter the tunnel and after they left it.
+
+        Returns
+        -------
+        The link, from `node` to the tunnel's end.
+        """
+        spoken = far_tunnel(tunnel, settings.get("mtu", 1500))
+        at = self.node(node)
+        ends = [one for one in self._nodes.values() if isinstance(one, TunnelEnd)]
+        chosen = (
+            name
+            if name is not None
+            else next(f"tun{n}" for n in range(1, len(self._nodes) + 2) if f"tun{n}" not in self)
+        )
+        self._free_name(chosen)
+        for end in ends:
+            if end.tunnel is not None and _same_tunnel(end.tunnel, spoken):
+                raise DuplicateName(
+                    f"{end.name} is a {spoken} to {spoken.remote} already", "give each tunnel its own key or vni"
+                )
+        end = TunnelEnd(self, chosen, tunnel=spoken)
+        self._nodes[chosen] = end
+        try:
+            return self.link(at, end, **settings)
+        except BaseException:
+            del self._nodes[chosen]
+            raise
 
     def find_link(self, a: Node | str, b: Node | str) -> Link:
         """Return the (first) link between two nodes; raises `BadTopology` when there is none."""
@@ -500,11 +578,23 @@ class Network:
             if address is not None:
                 raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
             chosen = _switch_port_number(node, number, end)
-            return Port(
-                node.name, len(node.ports), addressing.checked_interface(node.name, chosen), chosen, queue=queue
-            )
+            port_name = addressing.checked_interface(node.name, chosen)
+            datapaths.checked_queue(port_name, node.datapath, queue)
+            return Port(node.name, len(node.ports), port_name, chosen, queue=queue)
         if number is not None:
             raise BadTopology(f"{node.name} is not a switch: its ports have no numbers", f"remove port_{end}")
+        if isinstance(node, Interface):
+            if address is not None:
+                raise BadTopology(f"{node.name} is an interface of the machine", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at an interface")
+            return Port(node.name, 0, node.interface, queue=queue)
+        if isinstance(node, TunnelEnd):
+            if address is not None:
+                raise BadTopology(f"{node.name} is the end of a tunnel", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at a tunnel")
+            return Port(node.name, 0, addressing.checked_interface(node.name, 0), queue=queue)
         if not isinstance(node, Host):
             raise BadTopology(f"{node.name} cannot be linked")
         index = len(node.ports)
@@ -604,6 +694,10 @@ def _switch_port_number(switch: Switch, number: int | None, end: str) -> int:
     if number in taken:
         raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
     return number
+
+
+def _same_tunnel(one: Tunnel, other: Tunnel) -> bool:
+    return (one.kind, one.identifier, one.remote, one.port) == (other.kind, other.identifier, other.remote, other.port)
 
 
 def _checked_seed(seed: object) -> int:

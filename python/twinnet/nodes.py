@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.qos.queue import Queue, optional_spec
+from twinnet.tunnels import Tunnel
 
 if TYPE_CHECKING:
     from twinnet.network import Network
 
-__all__ = ["Host", "Link", "Node", "Port", "Router", "Switch"]
+__all__ = ["Host", "Interface", "Link", "Node", "Port", "Router", "Switch", "TunnelEnd"]
 
 
 @dataclass(eq=False, slots=True)
@@ -30,7 +31,7 @@ class Port:
     number
         The OpenFlow port number; ``None`` at a host.
     mac
-        The MAC address; ``None`` at a switch.
+        The MAC address; ``None`` at a switch and at an interface of the machine.
     addresses
         IP addresses with prefix length.
     queue
@@ -50,6 +51,8 @@ class Port:
         spec: dict[str, Any] = {"name": self.name, "queue": optional_spec(self.queue)}
         if self.number is not None:
             return spec | {"number": self.number}
+        if self.mac is None:
+            return spec
         return spec | {"mac": self.mac, "addresses": list(self.addresses)}
 
 
@@ -155,6 +158,8 @@ class Switch(Node):
         Where it listens for tools: ``ptcp:PORT`` or ``punix:PATH``; ``None``: nowhere.
     protocols
         Versions of OpenFlow that it speaks.
+    datapath
+        What moves its frames: ``own`` (the fabric), or Open vSwitch's ``system`` or ``netdev``.
     """
 
     dpid: int = 0
@@ -165,6 +170,19 @@ class Switch(Node):
     controllers: tuple[str, ...] = ()
     listen: str | None = None
     protocols: tuple[str, ...] = PROTOCOLS
+    datapath: str = "own"
+
+    def attach(self, interface: str, name: str | None = None, **settings: Any) -> Link:
+        """Have an existing interface of this machine as the next port, and return the link that leads to it.
+
+        Parameters
+        ----------
+        interface, name
+            As for :meth:`twinnet.Network.interface`.
+        settings
+            Of the link, from the interface to this switch: as :meth:`twinnet.Network.link` takes them.
+        """
+        return self.network.link(self.network.interface(interface, name), self, **settings)
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
@@ -183,6 +201,49 @@ class Switch(Node):
             spec["listen"] = self.listen
         if self.protocols != PROTOCOLS:
             spec["protocols"] = list(self.protocols)
+        if self.datapath != "own":
+            spec["datapath"] = self.datapath
+        return spec
+
+
+@dataclass(eq=False)
+class Interface(Node):
+    """An existing interface of this machine; one link can end there.
+
+    Parameters
+    ----------
+    interface
+        Its name in the network namespace of the program that owns the lab.
+    """
+
+    interface: str = ""
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        ports = [port.to_spec() for port in self.ports]
+        return {"kind": "interface", "name": self.name, "interface": self.interface, "ports": ports}
+
+
+@dataclass(eq=False)
+class TunnelEnd(Node):
+    """The end of a tunnel to another speaker; one link ends there.
+
+    Parameters
+    ----------
+    tunnel
+        What is spoken, and with whom.
+    """
+
+    tunnel: Tunnel | None = None
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        spec: dict[str, Any] = {"kind": "tunnel", "name": self.name, "ports": [port.to_spec() for port in self.ports]}
+        if self.tunnel is not None:
+            # Without an MTU of its own it goes by the underlay's, which is found when the lab starts.
+            encapsulation = self.tunnel.to_spec() | {"mtu": self.tunnel.mtu or 65_535}
+            spec |= {"tunnel": encapsulation, "remote": self.tunnel.remote, "local": self.tunnel.local}
+            spec["port"] = self.tunnel.port
         return spec
 
 
@@ -202,6 +263,8 @@ class Link:
         Whether it carries frames when the lab starts.
     ab, ba
         The settings of each direction in the form of the lab protocol.
+    tunnel
+        What carries the frames over an underlay.
     """
 
     index: int
@@ -211,8 +274,10 @@ class Link:
     up: bool
     ab: dict[str, Any]
     ba: dict[str, Any]
+    tunnel: Tunnel | None = None
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         ends = {name: {"node": port.node, "port": port.index} for name, port in (("a", self.a), ("b", self.b))}
-        return ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        spec = ends | {"mtu": self.mtu, "up": self.up, "ab": dict(self.ab), "ba": dict(self.ba)}
+        return spec if self.tunnel is None else spec | {"tunnel": self.tunnel.to_spec()}

@@ -97,6 +97,10 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     for name, switch in model.switches.items():
         if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch))):
             wrong_nodes.add(name)
+    for name, given in model.interfaces.items():
+        interface = given.interface if given is not None else name
+        if not attempt(("interfaces", name), lambda name=name, interface=interface: net.interface(interface, name)):
+            wrong_nodes.add(name)
     if (controller := model.controller) is not None:
         attempt(("controller",), lambda: net.controller(**controller.settings()))
     for index, link in enumerate(model.links):
@@ -109,6 +113,14 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
             ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
         ):
             ends_of_wrong_links |= {a, b}
+    for index, tunnel in enumerate(model.tunnels):
+        settings = defaults | _given(tunnel)
+        at_node, through = settings.pop("at"), settings.pop("through")
+        if at_node not in wrong_nodes:
+            attempt(
+                ("tunnels", index),
+                lambda node=at_node, through=through, settings=settings: net.tunnel(node, through, **settings),
+            )
     for index, change in enumerate(model.schedule):
         a, b = change.link
         if not ends_of_wrong_links & {a, b}:

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from twinnet import addressing, link_settings, qos, templates
 from twinnet.control.choice import app_factory
@@ -16,6 +25,7 @@ from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.tunnels import tunnel_from_mapping
 from twinnet.units import duration_ps
 
 __all__ = [
@@ -23,6 +33,7 @@ __all__ = [
     "DelayText",
     "FlowText",
     "HostModel",
+    "InterfaceModel",
     "LinkModel",
     "MomentText",
     "NetworkModel",
@@ -68,6 +79,15 @@ ShareValue = Annotated[float, Field(gt=0, le=1)]
 """A probability or weight above 0."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
+
+
+def _flow_of_kind(flow: str, info: ValidationInfo) -> str:
+    """Open vSwitch knows more of flows than we do: it checks its own when the lab starts."""
+    return flow if info.data.get("kind") == "ovs" else checked_flow(flow)
+
+
+SwitchFlowText = Annotated[str, AfterValidator(_flow_of_kind)]
+"""A flow of a switch, whose kind stands before its flows."""
 _PROBABILITY_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "number", "minimum": 0, "maximum": 1},
@@ -394,13 +414,21 @@ class RouterModel(_Strict):
 class SwitchModel(_Strict):
     """A switch."""
 
+    kind: Literal["own", "ovs"] = "own"
+    datapath: Literal["system", "netdev"] | None = None
     dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
     fail_mode: Literal["standalone", "secure"] = "standalone"
-    flows: list[FlowText] = []
+    flows: list[SwitchFlowText] = []
     delay: DelayText = "0 s"
     controllers: list[str] = []
     listen: str | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+
+
+class InterfaceModel(_Strict):
+    """An existing interface of the machine."""
+
+    interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
 
 
 class ControllerModel(_Strict):
@@ -438,12 +466,54 @@ class DirectionModel(_Strict):
     framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
 
 
+UnderlayMtu = Annotated[
+    int | str,
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 68, "maximum": 65_535}, {"type": "string"}]}),
+]
+
+
+class _FarModel(_Strict):
+    remote: str | None = None
+    local: str | None = None
+
+
+class GreModel(_FarModel):
+    """Ethernet in GRE."""
+
+    key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    checksum: Annotated[bool, Field(strict=True)] = False
+
+
+class VxlanModel(_FarModel):
+    """Ethernet in VXLAN."""
+
+    vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    port: Annotated[int, Field(ge=1, le=65_535, strict=True)] = 4789
+
+
+class TunnelModel(_Strict):
+    """What carries a link's frames over an underlay: one of the kinds."""
+
+    gre: GreModel | None = None
+    vxlan: VxlanModel | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Any:
+        tunnel_from_mapping(self.model_dump(exclude_unset=True))
+        return self
+
+
 class LinkModel(DirectionModel, _Built):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
     mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
     up: Annotated[bool, Field(strict=True)] = True
+    tunnel: TunnelModel | None = None
     queue: QueueModel | None = None
     queue_a: QueueModel | None = None
     queue_b: QueueModel | None = None
@@ -454,6 +524,15 @@ class LinkModel(DirectionModel, _Built):
     address_a: str | list[str] | None = None
     address_b: str | list[str] | None = None
     parallel: Annotated[bool, Field(strict=True)] = False
+
+
+class FarTunnelModel(DirectionModel):
+    """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
+
+    at: Annotated[str, Field(description="A switch or host.")]
+    through: TunnelModel
+    name: NodeName | None = None
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
 
 
 class ChangeModel(_Strict):
@@ -485,8 +564,10 @@ class NetworkModel(_Strict):
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
+    interfaces: dict[NodeName, InterfaceModel | None] = {}
     controller: ControllerModel | None = None
     links: list[LinkModel] = []
+    tunnels: list[FarTunnelModel] = []
     schedule: list[ChangeModel] = []
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ use crate::conversations::{self, Conversations, Place};
 use crate::decode::{decode, Layer, Transport, UDP};
 use crate::fragments::Fragments;
 use crate::link::{LinkType, SUPPORTED};
-use crate::reader::{OpenError, Reader, Record};
+use crate::reader::{Ending, OpenError, Reader, Record};
 use crate::report::Report;
 use crate::rtp::{Arrival, Measured};
 use crate::rtp_finder::Finder;
@@ -82,15 +82,34 @@ pub fn analyze(
     options: &Options,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Report, AnalyzeError> {
-    let mut reader = Reader::new(input)?;
     let mut analysis = Analysis::new(options);
-    while let Some(record) = reader.next_record()? {
-        analysis.add(&record);
-        if record.number % BETWEEN_QUESTIONS == 0 && !go_on(record.number) {
-            return Err(AnalyzeError::Interrupted);
-        }
+    let end = analysis.add_file(input, go_on)?;
+    analysis.report(&[end])
+}
+
+/// Reads captures that follow each other in time, such as the files of a ring, as one.
+///
+/// # Errors
+/// The index of the capture that has none, and why. A file that is cut off or damaged is no error: the report says so.
+pub fn analyze_joined(
+    inputs: impl Iterator<Item = io::Result<Box<dyn Read + Send>>>,
+    options: &Options,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Report, (usize, AnalyzeError)> {
+    let mut analysis = Analysis::new(options);
+    let mut ends = Vec::new();
+    for (index, input) in inputs.enumerate() {
+        let input = input.map_err(|error| (index, error.into()))?;
+        ends.push(analysis.add_file(input, go_on).map_err(|error| (index, error))?);
     }
-    analysis.report(&reader)
+    analysis.report(&ends).map_err(|error| (0, error))
+}
+
+/// What a file that was read to its end tells of itself.
+pub(crate) struct FileEnd {
+    pub(crate) form: &'static str,
+    pub(crate) ending: Ending,
+    pub(crate) remarks: Vec<String>,
 }
 
 /// Numbers of each packet of RTP.
@@ -155,6 +174,25 @@ impl Analysis {
             connections: Vec::new(),
             rtp_packets: options.every_packet.then(RtpPackets::default),
         }
+    }
+
+    /// Adds the packets of a capture, read to its end.
+    fn add_file(
+        &mut self,
+        input: Box<dyn Read + Send>,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<FileEnd, AnalyzeError> {
+        let before = self.whole.packets;
+        let mut reader = Reader::new(input)?;
+        while let Some(mut record) = reader.next_record()? {
+            record.number += before;
+            self.add(&record);
+            if record.number % BETWEEN_QUESTIONS == 0 && !go_on(record.number) {
+                return Err(AnalyzeError::Interrupted);
+            }
+        }
+        let ending = reader.ending().cloned().unwrap_or(Ending::Whole);
+        Ok(FileEnd { form: reader.form(), ending, remarks: reader.remarks() })
     }
 
     fn add(&mut self, record: &Record<'_>) {

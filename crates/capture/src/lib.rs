@@ -24,7 +24,7 @@ mod table;
 mod tcp;
 mod throughput;
 
-pub use analysis::{analyze, AnalyzeError, Options};
+pub use analysis::{analyze, analyze_joined, AnalyzeError, Options};
 pub use decode::{decode, Layer, Transport, LAYERS};
 pub use fingerprint::{Fingerprint, Prints};
 pub use link::LinkType;

@@ -1,9 +1,9 @@
 //! What a capture says, as tables and notes.
 
-use crate::analysis::{Analysis, AnalyzeError, RtpPackets, Whole, LONGEST_FRAME};
+use crate::analysis::{Analysis, AnalyzeError, FileEnd, RtpPackets, Whole, LONGEST_FRAME};
 use crate::conversations;
 use crate::decode::address;
-use crate::reader::{Ending, Reader};
+use crate::reader::Ending;
 use crate::rtp::Stream;
 use crate::table::{Table, MISSING};
 use crate::tcp::Connection;
@@ -31,22 +31,26 @@ pub struct Report {
 
 impl Analysis {
     /// The tables of everything that was read.
-    pub(crate) fn report(self, reader: &Reader) -> Result<Report, AnalyzeError> {
+    pub(crate) fn report(self, files: &[FileEnd]) -> Result<Report, AnalyzeError> {
         let whole = &self.whole;
         if whole.packets > 0 && whole.other_link == whole.packets {
             return Err(AnalyzeError::LinkType { packets: whole.packets, link: whole.last_link });
         }
         let mut notes = Vec::new();
-        let ending = reader.ending().cloned().unwrap_or(Ending::Whole);
-        if ending != Ending::Whole {
-            notes.push(ending.to_string());
+        for (number, file) in (1..).zip(files) {
+            let place = if files.len() > 1 { format!("file {number}: ") } else { String::new() };
+            if file.ending != Ending::Whole {
+                notes.push(format!("{place}{}", file.ending));
+            }
+            notes.extend(file.remarks.iter().map(|remark| format!("{place}{remark}")));
         }
-        notes.extend(reader.remarks());
+        let ending = files.iter().map(|file| &file.ending).find(|ending| **ending != Ending::Whole);
+        let form = files.first().map_or("", |file| file.form);
         notes.extend(self.remarks());
         let rtp_streams = self.rtp_table();
         let rtp_packets = rtp_packet_table(self.rtp_packets.as_ref());
         let tcp = self.tcp_table();
-        let capture = self.whole.table(reader.form(), &ending);
+        let capture = self.whole.table(form, ending.unwrap_or(&Ending::Whole));
         let (throughput, gaps) = self.throughput.table();
         if gaps {
             notes.push(

@@ -14,6 +14,7 @@ pub mod queue;
 pub mod switch;
 pub mod theory;
 mod tree;
+mod tunnel;
 
 pub use engine::{
     BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Sample, Samples, Way,
@@ -21,3 +22,4 @@ pub use engine::{
 };
 pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
 pub use pool::FramePool;
+pub use tunnel::{TunnelConfig, TunnelError};

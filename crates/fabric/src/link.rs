@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use twinnet_packet::{Frame, Framing};
+use twinnet_packet::{Fragment, Frame, Framing};
 use twinnet_units::{Duration, Rate, Time};
 
 use crate::impair::{ImpairConfig, Impairments};
 use crate::queue::{Backlog, QueueDiscipline};
+use crate::tunnel::{Entry, TunnelConfig};
 
 /// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
 /// the last: at 1 Gbit/s eight full-size Ethernet frames.
@@ -26,14 +27,37 @@ pub struct DirectionConfig {
     /// Time from the last bit sent to the last bit arrived.
     #[serde(default)]
     pub delay_ps: Duration,
+    /// The tunnel that carries the frames, when there is one. It stays as it is while the link is in motion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelConfig>,
     /// Jitter, loss, duplication, corruption, reordering.
     #[serde(flatten)]
     pub impair: ImpairConfig,
 }
 
+impl DirectionConfig {
+    /// Bytes that a frame of `length` bytes occupies on the wire.
+    #[must_use]
+    pub fn wire_bytes(&self, length: u64) -> u64 {
+        wire_bytes(self.framing, self.tunnel.as_ref(), length)
+    }
+}
+
+/// Bytes that a frame of `length` bytes occupies on a wire with `framing`, through a tunnel if there is one.
+#[must_use]
+pub(crate) fn wire_bytes(framing: Framing, tunnel: Option<&TunnelConfig>, length: u64) -> u64 {
+    tunnel.map_or_else(|| framing.wire_bytes(length), |tunnel| tunnel.wire_bytes(framing, length))
+}
+
 impl Default for DirectionConfig {
     fn default() -> Self {
-        Self { rate_bps: None, framing: Framing::Ethernet, delay_ps: Duration::ZERO, impair: ImpairConfig::default() }
+        Self {
+            rate_bps: None,
+            framing: Framing::Ethernet,
+            delay_ps: Duration::ZERO,
+            tunnel: None,
+            impair: ImpairConfig::default(),
+        }
     }
 }
 
@@ -58,6 +82,8 @@ pub struct DirectionCounters {
     pub dropped_down: u64,
     /// Frames longer than the link's MTU allows.
     pub dropped_oversize: u64,
+    /// Frames that a tunnel would have had to cut into fragments, and may not.
+    pub dropped_unfragmentable: u64,
     /// Frames lost by the loss model.
     pub lost: u64,
     /// Frames that arrived twice.
@@ -75,6 +101,7 @@ impl DirectionCounters {
             + self.dropped_unclassified
             + self.dropped_down
             + self.dropped_oversize
+            + self.dropped_unfragmentable
             + self.lost
     }
 }
@@ -160,8 +187,8 @@ impl InFlight {
     }
 
     pub(crate) fn clear(&mut self) -> u64 {
-        let frames = self.ordered.iter().map(|(_, frame)| frame.frames()).sum::<u64>()
-            + self.disordered.iter().map(|Reverse(late)| late.frame.frames()).sum::<u64>();
+        let frames = self.ordered.iter().map(|(_, frame)| frame.lose()).sum::<u64>()
+            + self.disordered.iter().map(|Reverse(late)| late.frame.lose()).sum::<u64>();
         self.ordered.clear();
         self.disordered.clear();
         frames
@@ -185,6 +212,8 @@ pub(crate) struct Direction {
     pub(crate) up: bool,
     pub(crate) longest_frame: u64,
     pub(crate) feed: Feed,
+    /// Where frames enter the tunnel, when there is one.
+    pub(crate) tunnel: Option<Box<Entry>>,
     pub(crate) impairments: Impairments,
     /// Until when the serialiser is busy: the end of the last frame's inter-frame gap. What it sends is among `in_flight` already.
     pub(crate) busy_until: Time,
@@ -215,6 +244,7 @@ impl Direction {
         Self {
             from,
             to,
+            tunnel: config.tunnel.map(|tunnel| Box::new(Entry::new(tunnel))),
             config,
             up: true,
             longest_frame: u64::MAX,
@@ -238,8 +268,9 @@ impl Direction {
     /// `frame` will have left at `at`: it is counted from then on.
     pub(crate) fn leaves(&mut self, frame: &Frame, at: Time, now: Time) {
         self.counters = self.counters_at(now);
-        let frames = frame.frames();
-        let (link_bytes, wire_bytes) = (frame.link_bytes(), frame.wire_bytes(self.config.framing));
+        let (frames, link_bytes) =
+            frame.fragment.as_ref().map_or_else(|| (frame.frames(), frame.link_bytes()), Fragment::leaving);
+        let wire_bytes = frame.wire_bytes(self.config.framing);
         self.leaving = Some(Leaving { at, frames, link_bytes, wire_bytes });
     }
 
@@ -260,9 +291,12 @@ impl Direction {
         self.leaving = None;
         self.busy_until = self.busy_until.min(now);
         self.departure_at = None;
-        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |frame| frame.frames());
+        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |frame| frame.refuse());
         if let Feed::Queue(queue) = &mut self.feed {
-            lost += queue.drain().iter().map(|frame| frame.frames()).sum::<u64>();
+            lost += queue.drain().iter().map(|frame| frame.refuse()).sum::<u64>();
+        }
+        if let Some(tunnel) = &mut self.tunnel {
+            lost += tunnel.waiting.drain(..).map(|frame| frame.refuse()).sum::<u64>();
         }
         lost
     }
@@ -270,6 +304,7 @@ impl Direction {
     /// Whether a frame waits for the serialiser; `waits` tells of an interface.
     pub(crate) fn has_waiting(&self, waits: impl FnOnce() -> bool) -> bool {
         self.rest.is_some()
+            || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.waiting.is_empty())
             || match &self.feed {
                 Feed::Queue(queue) => !queue.is_empty(),
                 Feed::Interface => waits(),
@@ -284,6 +319,10 @@ impl Direction {
         if let Some(rest) = &self.rest {
             backlog.frames += rest.frames();
             backlog.bytes += rest.link_bytes();
+        }
+        for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
+            backlog.frames += 1;
+            backlog.bytes += outer.length();
         }
         backlog
     }

@@ -22,8 +22,7 @@ impl Bench {
         let network = json!({"nodes": [switch(1), switch(2)], "links": [
             {"a": {"node": "s1", "port": 0}, "b": {"node": "s2", "port": 0}}]});
         let spec = NetworkSpec::from_json(&network).unwrap();
-        let open = |_: &str| Err(std::io::Error::other("no captures here"));
-        Self { lab: VirtualLab::new(spec, Box::new(open)).unwrap() }
+        Self { lab: VirtualLab::new(spec, std::sync::Arc::new(twinnet_fabric::lab::capture::NoFiles)).unwrap() }
     }
 
     fn ask(&mut self, body: Value) -> Value {

@@ -8,7 +8,6 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 /// Share of the line rate at which the bucket runs: half a thousandth below, within what the long-run rate is promised to.
@@ -45,14 +44,14 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// The bucket above an interface on a link of `rate`; `None` where none is of use.
     ///
-    /// The kernel counts a frame's bytes without framing, so the rate is that of full-size frames; shorter ones, whose framing
-    /// weighs more, are held back by the fabric and the interface's ring alone.
+    /// `full_frame_on_wire` is what a frame that fills the MTU occupies there. The kernel counts a frame's bytes without framing, so
+    /// the rate is that of full-size frames; shorter ones, whose framing weighs more, are held back by the fabric and the interface's ring alone.
     #[must_use]
-    pub fn of(rate: Option<Rate>, framing: Framing, mtu: u32) -> Option<Self> {
+    pub fn of(rate: Option<Rate>, full_frame_on_wire: u64, mtu: u32) -> Option<Self> {
         let rate = rate.filter(|rate| rate.as_bps() <= HIGHEST_RATE_BPS)?;
         let frame = u64::from(mtu) + 14;
         let share = u128::from(rate.as_bps()) * u128::from(frame) * SHARE_PER_100_000;
-        let bytes_per_second = share / (u128::from(framing.wire_bytes(frame)) * 100_000 * 8);
+        let bytes_per_second = share / (u128::from(full_frame_on_wire) * 100_000 * 8);
         let whole = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         Some(Self {
             bytes_per_second: u32::try_from(bytes_per_second).unwrap_or(u32::MAX).max(1),
@@ -114,7 +113,7 @@ mod tests {
     #[test]
     fn full_size_frames_leave_the_bucket_just_below_the_line_rate() {
         for bps in [10_000_000, 100_000_000, 1_000_000_000] {
-            let bucket = TokenBucket::of(Rate::from_bps(bps), Framing::Ethernet, 1500).unwrap();
+            let bucket = TokenBucket::of(Rate::from_bps(bps), 1538, 1500).unwrap();
             let on_the_wire = u64::from(bucket.bytes_per_second) * 8 * 1538 / 1514;
             let share = on_the_wire as f64 / bps as f64;
             assert!((0.9990..0.9997).contains(&share), "{share}");
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn two_frames_always_fit_into_the_bucket() {
-        let bucket = TokenBucket::of(Rate::from_bps(64_000), Framing::Ethernet, 9000).unwrap();
+        let bucket = TokenBucket::of(Rate::from_bps(64_000), 9038, 9000).unwrap();
         assert_eq!(bucket.burst_bytes, 2 * 9014);
     }
 
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_link_without_a_rate_has_no_bucket() {
-        assert_eq!(TokenBucket::of(None, Framing::Ethernet, 1500), None);
-        assert_eq!(TokenBucket::of(Rate::from_bps(10_000_000_000), Framing::Ethernet, 1500), None);
+        assert_eq!(TokenBucket::of(None, 1538, 1500), None);
+        assert_eq!(TokenBucket::of(Rate::from_bps(10_000_000_000), 1538, 1500), None);
     }
 }

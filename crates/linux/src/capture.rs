@@ -1,141 +1,166 @@
-//! Captures of ports to pcapng files, written by a thread of their own so that a slow disk does not hold up the fabric.
+//! Captures of ports to pcapng files on the wall clock, written by a thread of their own so that a slow disk does not hold up the fabric.
 
+use std::ffi::CString;
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::mpsc::{sync_channel, SyncSender, TrySendError};
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::thread::JoinHandle;
 
 use serde_json::{json, Value};
+use twinnet_fabric::lab::capture::{Batch, CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
 use twinnet_fabric::Way;
-use twinnet_packet::pcapng::{self, Direction};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
 use crate::clock::LabClock;
 
-/// Bytes gathered before they are handed to the writer.
-const BATCH: usize = 256 * 1024;
 /// Batches that may wait for the writer; more are dropped and counted.
 const WAITING: usize = 64;
 
+/// A file on a disk.
+pub struct DiskFile(File);
+
+impl Write for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl CaptureFile for DiskFile {
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)?;
+        self.0.seek(SeekFrom::Start(length)).map(|_| ())
+    }
+}
+
+/// Files by their paths, for a lab in the caller's process.
+pub struct Paths;
+
+impl CaptureStore for Paths {
+    fn open(&self, name: &str) -> io::Result<Box<dyn CaptureFile>> {
+        Ok(Box::new(DiskFile(File::create(name)?)))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(Path::new(name))
+    }
+}
+
+/// The one file that the lab's owner has opened.
+struct GivenFile(Mutex<Option<OwnedFd>>);
+
+impl CaptureStore for GivenFile {
+    fn open(&self, _name: &str) -> io::Result<Box<dyn CaptureFile>> {
+        let given = self.0.lock().ok().and_then(|mut given| given.take());
+        let given = given.ok_or_else(|| io::Error::other("the file was opened already"))?;
+        Ok(Box::new(DiskFile(File::from(given))))
+    }
+
+    fn remove(&self, _name: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// The folder that the lab's owner has opened, for the files of a ring.
+struct GivenFolder(OwnedFd);
+
+impl CaptureStore for GivenFolder {
+    fn open(&self, name: &str) -> io::Result<Box<dyn CaptureFile>> {
+        let name = CString::new(name)?;
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the folder is open and the name ends with a zero byte; the result is checked.
+        let descriptor = unsafe { libc::openat(self.0.as_raw_fd(), name.as_ptr(), flags, 0o644) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just opened and belongs to nobody else.
+        Ok(Box::new(DiskFile(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let name = CString::new(name)?;
+        // SAFETY: the folder is open and the name ends with a zero byte.
+        match unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 /// One running capture.
 pub struct Capture {
-    sender: Option<SyncSender<Vec<u8>>>,
-    writer: Option<JoinHandle<()>>,
-    batch: Vec<u8>,
-    batch_frames: u64,
-    frames: u64,
-    dropped: u64,
-    written_bytes: u64,
-    limit_bytes: u64,
-    snap: u32,
-    failed: Arc<AtomicU64>,
-    epoch_ns: u64,
+    recorder: Recorder,
+    sender: Option<SyncSender<Batch>>,
+    writer: Option<JoinHandle<CaptureWriter>>,
 }
 
 impl Capture {
-    /// Begins a capture of the port `name` into `file`: at most `limit_bytes` of file, and `snap` bytes of each frame.
-    /// Frames are stamped with the time of day, to the nanosecond, of the moment their last bit passed.
+    /// Begins a capture of the port `port`. `place` is the file to write or, for a ring, the folder for files around the name `name`. Frames are
+    /// stamped with the time of day, to the nanosecond, of the moment their last bit passed.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the first file cannot be opened, or no thread be started.
     pub fn start(
-        file: OwnedFd,
+        place: OwnedFd,
         name: &str,
-        limit_bytes: Option<u64>,
-        snap: Option<u32>,
+        port: &str,
+        settings: CaptureSettings,
         clock: LabClock,
-    ) -> std::io::Result<Self> {
-        let (sender, receiver) = sync_channel::<Vec<u8>>(WAITING);
-        let failed = Arc::new(AtomicU64::new(0));
-        let failures = Arc::clone(&failed);
+    ) -> io::Result<Self> {
+        let store: Box<dyn CaptureStore> = match settings.ring {
+            Some(_) => Box::new(GivenFolder(place)),
+            None => Box::new(GivenFile(Mutex::new(Some(place)))),
+        };
+        let mut writer = CaptureWriter::new(store, name, settings.ring);
+        writer.open_first()?;
+        let (sender, receiver) = sync_channel::<Batch>(WAITING);
         let writer = std::thread::Builder::new().name("capture".into()).spawn(move || {
-            let mut file = File::from(file);
             for batch in receiver {
-                if file.write_all(&batch).is_err() {
-                    failures.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
+                writer.write(&batch);
             }
+            writer
         })?;
-        let snap = snap.unwrap_or(0);
-        let mut batch = Vec::with_capacity(BATCH + 4096);
-        pcapng::section_header(&mut batch, concat!("twinnet ", env!("CARGO_PKG_VERSION")));
-        pcapng::interface_description(&mut batch, name, snap);
-        Ok(Self {
-            sender: Some(sender),
-            writer: Some(writer),
-            batch,
-            batch_frames: 0,
-            frames: 0,
-            dropped: 0,
-            written_bytes: 0,
-            limit_bytes: limit_bytes.unwrap_or(u64::MAX),
-            snap,
-            failed,
-            epoch_ns: clock.realtime_ns_at(Time::ZERO),
-        })
+        let recorder = Recorder::new(port, settings, clock.realtime_ns_at(Time::ZERO));
+        Ok(Self { recorder, sender: Some(sender), writer: Some(writer) })
     }
 
     /// Records `frame`, whose last bit passed at `at`.
     pub fn record(&mut self, way: Way, frame: &Frame, at: Time) {
-        if self.written_bytes + self.batch.len() as u64 >= self.limit_bytes {
-            self.dropped += 1;
-            return;
-        }
-        let direction = match way {
-            Way::In => Direction::Inbound,
-            Way::Out => Direction::Outbound,
-        };
-        let mut complete;
-        let shown = if frame.checksum == twinnet_packet::Checksum::Complete {
-            frame
-        } else {
-            complete = frame.clone();
-            complete.finish_checksum();
-            &complete
-        };
-        pcapng::enhanced_packet(&mut self.batch, 0, at, self.epoch_ns, shown, direction, self.snap);
-        self.batch_frames += 1;
-        if self.batch.len() >= BATCH {
-            self.flush();
+        if let Some(batch) = self.recorder.record(way, frame, at) {
+            self.hand_over(batch);
         }
     }
 
     /// Hands what was gathered to the writer. Called by the loop when it is idle, so that a reader sees frames soon.
     pub fn flush(&mut self) {
-        let Some(sender) = self.sender.as_ref().filter(|_| !self.batch.is_empty()) else { return };
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH + 4096));
-        let bytes = batch.len() as u64;
-        match sender.try_send(batch) {
-            Ok(()) => {
-                self.frames += self.batch_frames;
-                self.written_bytes += bytes;
-            }
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.dropped += self.batch_frames,
+        if let Some(batch) = self.recorder.take() {
+            self.hand_over(batch);
         }
-        self.batch_frames = 0;
     }
 
-    /// Whether something was gathered that the writer does not have yet.
-    #[must_use]
-    pub fn has_unwritten(&self) -> bool {
-        self.batch_frames > 0
+    fn hand_over(&mut self, batch: Batch) {
+        let Some(sender) = &self.sender else { return };
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = sender.try_send(batch) {
+            self.recorder.give_up(&batch);
+        }
     }
 
-    /// Ends the capture; the answer tells how many frames are in the file and how many are not. Waits for the disk: call it
+    /// Ends the capture; the answer tells how many frames are in files and how many are not. Waits for the disk: call it
     /// from a thread that may.
     pub fn finish(mut self) -> Value {
         self.flush();
         drop(self.sender.take());
-        if let Some(writer) = self.writer.take() {
-            // A writer that panicked has written what it could; the count of failures tells.
-            let _ = writer.join();
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(writer)) => writer.finish(self.recorder.left_out()),
+            // A writer that panicked has written what it could; how much is not known.
+            _ => json!({"frames": 0, "dropped": self.recorder.left_out(), "write_failed": true, "files": []}),
         }
-        let failed = self.failed.load(Ordering::Relaxed) > 0;
-        json!({"frames": self.frames, "dropped": self.dropped, "write_failed": failed})
     }
 }

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 
-use crate::interface::VNET_HEADER_BYTES;
+use crate::interface::{InterfaceKind, VNET_HEADER_BYTES};
+use crate::vlan_tag;
 
 /// Longest super-segment that the kernel hands over, with room for headers.
 const LARGEST: usize = 65_536 + 256;
@@ -74,14 +75,17 @@ impl Pool {
 /// The interface of one host as the fabric holds it.
 pub struct Device {
     descriptor: OwnedFd,
+    kind: InterfaceKind,
+    whole_frames: bool,
     buffer: Vec<u8>,
 }
 
 impl Device {
-    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame.
+    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame. With `whole_frames` what
+    /// is written is cut into frames with complete checksums, for a reader that knows nothing of offloads.
     #[must_use]
-    pub fn new(descriptor: OwnedFd) -> Self {
-        Self { descriptor, buffer: Vec::new() }
+    pub fn new(descriptor: OwnedFd, kind: InterfaceKind, whole_frames: bool) -> Self {
+        Self { descriptor, kind, whole_frames, buffer: Vec::new() }
     }
 
     /// The descriptor, for waiting on it.
@@ -99,12 +103,16 @@ impl Device {
             self.buffer = pool.large();
         }
         let mut header = VirtioNetHeader::default();
-        let parts = [
+        let mut parts = [
             libc::iovec { iov_base: (&raw mut header).cast(), iov_len: VNET_HEADER_BYTES },
             libc::iovec { iov_base: self.buffer.as_mut_ptr().cast(), iov_len: self.buffer.capacity() },
         ];
-        // SAFETY: both parts point to writable memory of the length given, which outlives the call.
-        let length = unsafe { libc::readv(self.raw(), parts.as_ptr(), 2) };
+        let (length, tag) = match self.kind {
+            // SAFETY: both parts point to writable memory of the length given, which outlives the call.
+            InterfaceKind::Tap => (unsafe { libc::readv(self.raw(), parts.as_ptr(), 2) }, None),
+            // SAFETY: as above.
+            InterfaceKind::Packet => unsafe { vlan_tag::receive(self.raw(), &mut parts) },
+        };
         let Ok(length) = usize::try_from(length) else {
             let error = io::Error::last_os_error();
             return match error.kind() {
@@ -115,6 +123,11 @@ impl Device {
         let length = length.saturating_sub(VNET_HEADER_BYTES);
         // SAFETY: the kernel has written `length` bytes, which is at most the capacity.
         unsafe { self.buffer.set_len(length) };
+        if let Some(tag) = tag {
+            tag.put_back(&mut self.buffer);
+            header.csum_start = header.csum_start.saturating_add(vlan_tag::BYTES);
+        }
+        let length = self.buffer.len();
         let mut frame = if length <= SMALL {
             pool.small(&self.buffer)
         } else {
@@ -136,6 +149,17 @@ impl Device {
     /// # Errors
     /// What the kernel says: `WouldBlock` when the interface takes no more now, `InvalidInput` for what it refuses.
     pub fn write(&self, frame: &Frame) -> io::Result<()> {
+        if self.whole_frames && (frame.frames() > 1 || frame.checksum != Checksum::Complete) {
+            for mut piece in Box::new(frame.clone()).into_frames() {
+                piece.finish_checksum();
+                self.write_as_it_is(&piece)?;
+            }
+            return Ok(());
+        }
+        self.write_as_it_is(frame)
+    }
+
+    fn write_as_it_is(&self, frame: &Frame) -> io::Result<()> {
         static ZEROS: [u8; LARGEST] = [0; LARGEST];
         let header = describe(frame);
         let filler = &ZEROS[..(frame.elided as usize).min(LARGEST)];

@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use twinnet_units::Rate;
 
 use crate::netlink::Netlink;
+use crate::real_interface::Watch;
 
 /// Bytes of the `virtio_net_hdr` before each frame (the form without `num_buffers`).
 pub const VNET_HEADER_BYTES: usize = 10;
@@ -43,6 +44,10 @@ pub struct HostInterface {
     pub index: u32,
     /// A socket to the routing subsystem of the host's namespace, for changes while the lab runs.
     pub routing: Option<Arc<Mutex<Netlink>>>,
+    /// Whether frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
+    pub whole_frames: bool,
+    /// What tells the state of an interface of the machine; `None` for those that the lab has made.
+    pub watch: Option<Watch>,
 }
 
 /// Frames that an interface's own transmit queue holds: about 6 ms at the line rate, so that a sender on a slow link
@@ -115,6 +120,8 @@ pub fn open_packet_socket() -> io::Result<OwnedFd> {
     set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
     set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
     set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+    // The kernel takes a VLAN tag out of a frame before a socket sees it, and tells it beside.
+    set_option(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         set_option(&socket, libc::SOL_SOCKET, option, PACKET_BUFFER_BYTES)?;
     }
@@ -144,14 +151,14 @@ pub fn bind_packet_socket(socket: &OwnedFd, index: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn set_option(socket: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+pub(crate) fn set_option<T>(socket: &OwnedFd, level: i32, option: i32, value: T) -> io::Result<()> {
     let length = std::mem::size_of_val(&value) as libc::socklen_t;
     // SAFETY: the value is valid for `length` bytes.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast::<c_void>(), length) })?;
     Ok(())
 }
 
-fn interface_request(name: &str) -> libc::ifreq {
+pub(crate) fn interface_request(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
@@ -160,7 +167,7 @@ fn interface_request(name: &str) -> libc::ifreq {
     request
 }
 
-fn check(result: i32) -> io::Result<i32> {
+pub(crate) fn check(result: i32) -> io::Result<i32> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -16,6 +16,7 @@ use crate::interface::{
     VNET_HEADER_BYTES,
 };
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
+use crate::open_vswitch;
 use crate::service::LabError;
 use twinnet_fabric::lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
 
@@ -64,6 +65,8 @@ struct Task<'a> {
     node: usize,
     host: &'a HostSpec,
     packet_sockets: Vec<(OwnedFd, u32)>,
+    /// Whether its kernel is to say nothing by itself: it is a place for Open vSwitch, no host.
+    silent: bool,
 }
 
 type BuiltHost = (HostNamespace, Vec<HostInterface>);
@@ -89,7 +92,7 @@ pub fn build(network: &NetworkSpec, wanted: Option<InterfaceKind>) -> Result<Bui
             }
         }
     };
-    let tasks = prepare(network, kind)?;
+    let (tasks, next_index) = prepare(network, kind)?;
     let attachments = network.attachments();
     let ipv6 = Path::new("/proc/sys/net/ipv6").exists();
     let mut shares: Vec<Vec<Task<'_>>> = (0..BUILDERS).map(|_| Vec::new()).collect();
@@ -125,10 +128,36 @@ pub fn build(network: &NetworkSpec, wanted: Option<InterfaceKind>) -> Result<Bui
             interfaces.extend(its_interfaces);
         }
     }
+    if let Some(instance) = open_vswitch::Instance::of(network) {
+        let (host, its_interfaces) = build_instance(&instance, kind, next_index, plan)?;
+        hosts.push(host);
+        interfaces.extend(its_interfaces);
+    }
     Ok(Built { hosts, interfaces, kind })
 }
 
-fn prepare(network: &NetworkSpec, kind: InterfaceKind) -> Result<Vec<Task<'_>>, LabError> {
+/// Builds the namespace of the lab's Open vSwitch, in a thread of its own: the thread stands in it afterwards.
+fn build_instance(
+    instance: &open_vswitch::Instance,
+    kind: InterfaceKind,
+    mut next_index: u32,
+    plan: &Plan,
+) -> Result<BuiltHost, LabError> {
+    let host = &instance.host;
+    let packet_sockets = packet_sockets(host, kind, &mut next_index)?;
+    let attachments = instance.attachments();
+    let task = Task { node: usize::MAX, host, packet_sockets, silent: true };
+    let mut lab_netlink = Netlink::open().map_err(|error| refusal("", "opening a netlink socket", &error))?;
+    let built = std::thread::scope(|scope| {
+        let build = scope.spawn(|| build_host(task, plan, &attachments, false, &mut lab_netlink));
+        build.join().unwrap_or_else(|_| Err(LabError::new("Internal", "the builder of Open vSwitch panicked", "")))
+    });
+    let (host, interfaces) = built?;
+    Ok((host, instance.as_ports_of_switches(interfaces)))
+}
+
+/// The tasks, and the first index that is free for the lab's own ends of pairs.
+fn prepare(network: &NetworkSpec, kind: InterfaceKind) -> Result<(Vec<Task<'_>>, u32), LabError> {
     let mut tasks = Vec::new();
     let mut next_index = FIRST_INDEX;
     for (node, spec) in network.nodes.iter().enumerate() {
@@ -137,18 +166,23 @@ fn prepare(network: &NetworkSpec, kind: InterfaceKind) -> Result<Vec<Task<'_>>, 
         if host.model {
             continue;
         }
-        let mut packet_sockets = Vec::new();
-        if kind == InterfaceKind::Packet {
-            for _ in &host.ports {
-                let socket =
-                    open_packet_socket().map_err(|error| refusal(&host.name, "opening a packet socket", &error))?;
-                packet_sockets.push((socket, next_index));
-                next_index += 1;
-            }
-        }
-        tasks.push(Task { node, host, packet_sockets });
+        tasks.push(Task { node, host, packet_sockets: packet_sockets(host, kind, &mut next_index)?, silent: false });
     }
-    Ok(tasks)
+    Ok((tasks, next_index))
+}
+
+/// The packet sockets of a host's ports, where its interfaces are of that kind.
+fn packet_sockets(host: &HostSpec, kind: InterfaceKind, next_index: &mut u32) -> Result<Vec<(OwnedFd, u32)>, LabError> {
+    let mut sockets = Vec::new();
+    if kind == InterfaceKind::Packet {
+        for _ in &host.ports {
+            let socket =
+                open_packet_socket().map_err(|error| refusal(&host.name, "opening a packet socket", &error))?;
+            sockets.push((socket, *next_index));
+            *next_index += 1;
+        }
+    }
+    Ok(sockets)
 }
 
 /// Builds one host; the calling thread stands in its namespace afterwards.
@@ -159,13 +193,16 @@ fn build_host(
     ipv6: bool,
     lab_netlink: &mut Netlink,
 ) -> Result<BuiltHost, LabError> {
-    let Task { node, host, packet_sockets } = task;
+    let Task { node, host, packet_sockets, silent } = task;
     let name = host.name.as_str();
     let failed = |what: &'static str| move |error: io::Error| refusal(name, what, &error);
     // SAFETY: only the network namespace of this thread changes; no descriptor table or memory is unshared.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
         .map_err(|error| refusal(name, "creating its network namespace", &error.into()))?;
     let network = own_network_namespace().map_err(failed("opening its network namespace"))?;
+    if silent {
+        silence_own_ipv6();
+    }
     if ipv6 {
         // No router on our networks advertises anything; without this every interface would solicit one, for ever.
         fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")
@@ -179,11 +216,13 @@ fn build_host(
     let mut interfaces = Vec::with_capacity(host.ports.len());
     let mut buckets = Vec::new();
     for (port, spec) in host.ports.iter().enumerate() {
-        let Attachment { mtu, rate, framing } = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
+        let attachment = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
             mtu: 1500,
             rate: None,
             framing: Framing::Ethernet,
+            tunnel: None,
         });
+        let Attachment { mtu, rate, .. } = attachment;
         let mut settings =
             LinkSettings { mac: Some(spec.mac), mtu, transmit_queue_frames: transmit_queue_frames(rate, mtu), ipv6 };
         let (fd, index, kind) = match plan {
@@ -228,13 +267,25 @@ fn build_host(
                 netlink.add_address(index, &spec.name, link_local);
             }
         }
-        let bucket = TokenBucket::of(rate, framing, mtu).filter(|_| spec.queue.is_none());
+        let bucket =
+            TokenBucket::of(rate, attachment.wire_bytes(u64::from(mtu) + 14), mtu).filter(|_| spec.queue.is_none());
         buckets.extend(bucket.map(|bucket| (index, spec.name.as_str(), bucket)));
         if rate.is_some() {
             netlink.limit_segments(index, &spec.name, most_segments(rate, mtu));
         }
         let vnet_header_bytes = VNET_HEADER_BYTES;
-        interfaces.push(HostInterface { node, port, kind, fd, vnet_header_bytes, mtu, index, routing: None });
+        interfaces.push(HostInterface {
+            node,
+            port,
+            kind,
+            fd,
+            vnet_header_bytes,
+            mtu,
+            index,
+            routing: None,
+            whole_frames: false,
+            watch: None,
+        });
     }
     for route in &host.routes {
         netlink.add_route(route.to, route.via);
@@ -314,7 +365,8 @@ pub fn tap_can_be_opened() -> bool {
     .unwrap_or(false)
 }
 
-/// Keeps the lab's own ends of virtual Ethernet pairs from speaking IPv6. A kernel without IPv6 has nothing to silence.
+/// Keeps the interfaces of the namespace that the calling thread stands in from speaking IPv6: the lab's own ends of virtual
+/// Ethernet pairs, and Open vSwitch's. A kernel without IPv6 has nothing to silence.
 fn silence_own_ipv6() {
     for scope in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");

@@ -3,7 +3,7 @@
 //! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
 //! at the interfaces. It never hurries to catch up: see `fidelity.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use twinnet_fabric::{DirectionConfig, PortId, Way, World};
+use twinnet_fabric::{DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
@@ -21,15 +21,17 @@ use crate::clock::LabClock;
 use crate::controllers::Controllers;
 use crate::device::{Device, Pool};
 use crate::fidelity::{self, FidelityRecord};
-use crate::ingress::{Losses, Watched};
+use crate::ingress::{Counter, Losses, SocketLosses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::model_apps::LoopApps;
 use crate::netlink::Netlink;
 use crate::pacing::Pacing;
+use crate::real_interface::{RealInterface, State};
 use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
-use twinnet_fabric::lab::network::NetworkSpec;
+use crate::tunnels::Tunnels;
+use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
 use twinnet_fabric::lab::requests::schedule_described;
 use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
 
@@ -40,6 +42,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Interfaces that are told of in one look.
 const EPOLL_EVENTS: usize = 256;
 const WAKE_TOKEN: u64 = u64::MAX;
+/// Set in the token of what tells the state of the interface at a port.
+const STATE_TOKEN: u64 = 1 << 32;
 
 /// What the loop keeps of a host's interface beside its device.
 struct Held {
@@ -47,6 +51,10 @@ struct Held {
     mtu: u32,
     index: u32,
     routing: Option<Arc<Mutex<Netlink>>>,
+    /// What counts the frames that were lost on the way to the loop.
+    losses: Option<Counter>,
+    /// Whether frames are read as they come, whatever the link's rate: not those of a host, which is held back.
+    eager: bool,
 }
 
 /// The hosts as the fabric sees them.
@@ -59,6 +67,7 @@ pub(crate) struct Hosts {
     pub(crate) behind: Duration,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) tunnels: Tunnels,
 }
 
 impl Hosts {
@@ -72,6 +81,12 @@ impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
         let late = self.fabric_time() - due;
         self.record.lateness.record(late.as_ns(), 1);
+        if self.tunnels.has(port) {
+            let (handed, full) = self.tunnels.send(port, frame);
+            self.record.handed_over += handed;
+            self.record.overload_drops += full;
+            return;
+        }
         if let Some(Some(device)) = self.devices.get(port.0 as usize) {
             match device.write(&frame) {
                 Ok(()) => self.record.handed_over += frame.frames(),
@@ -84,7 +99,7 @@ impl World for Hosts {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
-        let device = self.devices.get_mut(port.0 as usize)?.as_mut()?;
+        let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
         // An interface that a host deleted gives errors for ever: it is silent from then on.
         device.read(&mut self.pool).unwrap_or(None)
     }
@@ -113,7 +128,7 @@ impl World for Hosts {
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
         let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
         let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
-        let bucket = TokenBucket::of(config.rate_bps, config.framing, held.mtu);
+        let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
         routing.hold_back(held.index, "the interface", bucket);
         routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
         // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
@@ -238,6 +253,7 @@ pub(crate) struct FabricLoop {
     pub(crate) hosts: Hosts,
     pub(crate) apps: LoopApps,
     pub(crate) controllers: Controllers,
+    pub(crate) real: BTreeMap<PortId, RealInterface>,
     pub(crate) clock: LabClock,
     pub(crate) next_capture: u32,
     /// What the hosts' interfaces had lost when the record of fidelity began.
@@ -273,10 +289,17 @@ impl FabricLoop {
         let ports = network.names.port_names.len();
         let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
         let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
+        let mut real = BTreeMap::new();
         for interface in interfaces {
             let port = network.names.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
             let Some(port) = port.map(|port| port.0) else { continue };
-            let device = Device::new(interface.fd);
+            let losses = match (&interface.watch, &interface.routing) {
+                (Some(_), _) => Some(Counter::Socket(Arc::new(SocketLosses::of(&interface.fd)?))),
+                (None, Some(routing)) => Some(Counter::Interface(interface.index, Arc::clone(routing))),
+                (None, None) => None,
+            };
+            let eager = !matches!(network.spec.nodes.get(interface.node), Some(NodeSpec::Host(_)));
+            let device = Device::new(interface.fd, interface.kind, interface.whole_frames);
             // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
             watch(&epoll, device.raw(), u64::from(port), libc::EPOLLIN | libc::EPOLLET)?;
             held[port as usize] = Some(Held {
@@ -284,8 +307,16 @@ impl FabricLoop {
                 mtu: interface.mtu,
                 index: interface.index,
                 routing: interface.routing,
+                losses,
+                eager,
             });
             devices[port as usize] = Some(device);
+            if let Some(told) = interface.watch {
+                watch(&epoll, told.raw(), STATE_TOKEN | u64::from(port), libc::EPOLLIN)?;
+                told.ask()?;
+                let node = interface.node;
+                real.insert(PortId(port), RealInterface { watch: told, node, state: State::Up, lowered: false });
+            }
         }
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
@@ -299,9 +330,11 @@ impl FabricLoop {
                 behind: Duration::ZERO,
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
+                tunnels: Tunnels::default(),
             },
             apps: LoopApps::new(),
             controllers: Controllers::default(),
+            real,
             clock,
             next_capture: 0,
             losses_before: Arc::default(),
@@ -341,8 +374,12 @@ impl FabricLoop {
             }
             let mut requests = false;
             for event in &events[..count] {
-                match event.u64 {
+                let token = event.u64;
+                match token {
                     WAKE_TOKEN => requests = true,
+                    _ if token & STATE_TOKEN != 0 => {
+                        self.look_at_interface(PortId(u32::try_from(token ^ STATE_TOKEN).unwrap_or(u32::MAX)));
+                    }
                     port => self.mark_ready(PortId(u32::try_from(port).unwrap_or(u32::MAX))),
                 }
             }
@@ -352,9 +389,43 @@ impl FabricLoop {
         }
     }
 
+    /// `tunnel.attach`: has the socket that came with the request watched from now on.
+    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+        if let Some(descriptor) = descriptor {
+            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
+                .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
+        }
+        self.mark_ready(port);
+        Ok(Value::Object(serde_json::Map::new()))
+    }
+
     fn mark_ready(&mut self, port: PortId) {
         if !self.ready.contains(&port) {
             self.ready.push(port);
+        }
+    }
+
+    /// Has the link of an interface of the machine follow the interface's state.
+    fn look_at_interface(&mut self, port: PortId) {
+        let Some(real) = self.real.get_mut(&port) else { return };
+        let Some(state) = real.watch.news().filter(|state| *state != real.state) else { return };
+        real.state = state;
+        let up = state == State::Up;
+        eprintln!("twinnet: the interface {} is {}", real.watch.name, state.words());
+        let link = self.network.names.links.iter().find(|(a, b)| *a == port || *b == port).copied();
+        let is_up = self.network.fabric.direction_config(port).is_some_and(|(_, up)| up);
+        let follows = if up { std::mem::take(&mut real.lowered) } else { is_up };
+        if let Some((a, b)) = link.filter(|_| follows) {
+            real.lowered = !up;
+            for end in [a, b] {
+                let change = DirectionChange { config: None, up: Some(up) };
+                // A change without a configuration is never refused.
+                let _ = self.network.fabric.change(end, change, &mut self.hosts);
+            }
+        }
+        if up {
+            self.mark_ready(port);
         }
     }
 
@@ -374,6 +445,9 @@ impl FabricLoop {
             let mut ready = std::mem::take(&mut self.ready);
             ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
             self.ready = ready;
+            for port in self.hosts.tunnels.take_unfinished() {
+                self.mark_ready(port);
+            }
             // What was read may be due at once further on: it is not late for having come while the loop was reading.
             let now = self.network.fabric.now();
             return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
@@ -411,8 +485,8 @@ impl FabricLoop {
         let of = |(port, held): (usize, &Option<Held>)| {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
-            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some();
-            Some(Watched { index: held.index, routing: held.routing.clone()?, rated })
+            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
+            Some(Watched { counter: held.losses.clone()?, rated })
         };
         self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
     }

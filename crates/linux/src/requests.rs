@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use serde_json::{json, Value};
+use twinnet_fabric::lab::capture::CaptureSettings;
 use twinnet_fabric::lab::requests::{self, missing, number, port, text};
 
 use crate::capture::Capture;
@@ -34,6 +35,9 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             let wake = at.wake;
             return at.controllers.attach(&mut at.network, &body, request, wake);
         }
+        "interfaces" => Ok(at.real.values().map(|real| real.to_json(&at.network.spec)).collect()),
+        "tunnel.attach" => at.attach_tunnel(&body, &mut request),
+        "tunnels" => Ok(at.hosts.tunnels.state()),
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {
@@ -82,11 +86,16 @@ fn aside(work: impl FnOnce() + Send + 'static) {
 fn start_capture(at: &mut FabricLoop, body: &Value, request: &mut Request) -> Answer {
     let name = text(body, "port")?;
     let port = port(&at.network, name)?;
-    let file = request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the file to write"))?;
-    let limit = body.get("limit_bytes").and_then(Value::as_u64);
-    let snap = body.get("snap").and_then(Value::as_u64).map(|snap| u32::try_from(snap).unwrap_or(u32::MAX));
-    let capture = Capture::start(file, name, limit, snap, at.clock)
-        .map_err(|error| LabError::new("CaptureFailed", error.to_string(), ""))?;
+    let settings = CaptureSettings::from_request(body)?;
+    let place =
+        request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the file to write, or a ring's folder"))?;
+    let file = if settings.ring.is_some() { text(body, "file")? } else { "" };
+    if file.contains('/') {
+        return Err(missing("file", "the name of a ring's files in the folder of the descriptor"));
+    }
+    let capture = Capture::start(place, file, name, settings, at.clock).map_err(|error| {
+        LabError::new("CaptureFailed", format!("{file}: {error}"), "name a place that can be written")
+    })?;
     let number = at.next_capture;
     at.next_capture += 1;
     at.hosts.captures.insert(number, (port, capture));

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::carried::Fragment;
+
 /// What a link charges for a frame beyond the bytes that a capture shows (Ethernet header to payload, without FCS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,6 +95,8 @@ pub struct Frame {
     pub queue: u32,
     /// Switches passed so far; the fabric drops a frame that passed too many (a loop).
     pub hops: u16,
+    /// Set when this is an outer frame of a tunnel: what it carries.
+    pub fragment: Option<Fragment>,
 }
 
 impl Frame {

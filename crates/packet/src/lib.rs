@@ -5,6 +5,7 @@
 //! SCTP chunks, the payload of MPLS.
 
 mod big_endian;
+mod carried;
 mod extract;
 mod flow_key;
 mod frame;
@@ -17,6 +18,7 @@ mod tags;
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod gre;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
@@ -27,7 +29,9 @@ pub mod sctp;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;
+pub mod vxlan;
 
+pub use carried::{Fragment, Piece};
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
 pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};

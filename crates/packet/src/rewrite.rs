@@ -3,7 +3,7 @@
 //! Works on trains too: every frame of a train repeats the one header. A change that the frame has no header for does nothing.
 
 use crate::checksum;
-use crate::extract::{is_vlan_type, neighbour_options, Layout};
+use crate::extract::{is_vlan_type, neighbour_options, Layout, VLAN_TAGS};
 use crate::frame::{Checksum, Frame};
 use crate::tags;
 
@@ -209,16 +209,17 @@ fn tagged(frame: &Frame) -> bool {
     frame.bytes.len() >= 18 && is_vlan_type(u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]))
 }
 
-/// Where the EtherType stands, behind all VLAN tags.
+/// Where the EtherType stands that a flow key has: behind the VLAN tags that are looked into.
 fn eth_type_at(frame: &Frame) -> Option<usize> {
     let mut at = 12;
-    loop {
+    for _ in 0..VLAN_TAGS {
         let &[high, low] = frame.bytes.get(at..at + 2)? else { return None };
         if !is_vlan_type(u16::from_be_bytes([high, low])) {
-            return Some(at);
+            break;
         }
         at += 4;
     }
+    Some(at)
 }
 
 fn set_protocol(frame: &mut Frame, layout: Layout, protocol: u8) {

@@ -211,6 +211,7 @@ impl Frame {
             checksum: self.checksum,
             queue: self.queue,
             hops: self.hops,
+            fragment: None,
         })
     }
 }

@@ -152,6 +152,36 @@ mod tests {
     }
 
     #[test]
+    fn an_ether_type_is_that_behind_the_vlan_tags() {
+        let mut frame = ipv4();
+        apply(&mut frame, Rewrite::PushVlan { protocol: 0x8100, tci: 5 });
+        apply(&mut frame, Rewrite::PushVlan { protocol: 0x88a8, tci: 6 });
+        apply(&mut frame, Rewrite::EthType(0x88b5));
+        let key = FlowKey::extract(1, &frame.bytes);
+        assert_eq!((key.eth_type(), frame.bytes[20..22].to_vec()), (0x88b5, vec![0x88, 0xb5]));
+    }
+
+    #[test]
+    fn a_protocol_of_ipv4_keeps_the_checksum_right() {
+        let mut frame = ipv4();
+        apply(&mut frame, Rewrite::Protocol(200));
+        assert_eq!(FlowKey::extract(1, &frame.bytes).ip_proto(), 200);
+        assert_eq!(checksum::checksum(&frame.bytes[14..34]), 0);
+    }
+
+    #[test]
+    fn a_protocol_of_ipv6_stands_behind_the_extension_headers() {
+        let mut bytes = vec![0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 16, 0, 64];
+        bytes.extend([0; 32]);
+        // Hop-by-hop options, then a routing header, then an unassigned protocol.
+        bytes.extend([43, 0, 1, 4, 0, 0, 0, 0, 200, 0, 253, 0, 0, 0, 0, 0]);
+        let mut frame = Frame::new(bytes);
+        apply(&mut frame, Rewrite::Protocol(201));
+        assert_eq!((frame.bytes[20], frame.bytes[54], frame.bytes[62]), (0, 43, 201));
+        assert_eq!(FlowKey::extract(1, &frame.bytes).ip_proto(), 201);
+    }
+
+    #[test]
     fn a_time_to_live_copied_outwards_comes_from_the_next_label() {
         let mut frame = ipv4();
         apply(&mut frame, Rewrite::PushMpls { eth_type: 0x8847, entry: 0x0001_0109 });

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use twinnet_capture::{analyze, match_captures, AnalyzeError, Column, MatchError, OpenError, Options, Prints, Table};
+use twinnet_capture::{
+    analyze_joined, match_captures, AnalyzeError, Column, MatchError, OpenError, Options, Prints, Table,
+};
 
 fn open(path: &PathBuf) -> PyResult<File> {
     Ok(File::open(path)?)
@@ -51,13 +53,13 @@ fn bytes<'py, T: Copy>(py: Python<'py>, values: &[T], form: impl Fn(T) -> [u8; 8
     })
 }
 
-/// Reads the capture at `path` and gives its tables and notes.
+/// Reads the captures at `paths`, which follow each other in time, as one and gives its tables and notes.
 #[pyfunction]
-#[pyo3(signature = (path, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations))]
+#[pyo3(signature = (paths, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations))]
 #[allow(clippy::too_many_arguments)] // All are named in Python.
 pub fn analyze_capture<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     rtp_ports: Vec<u16>,
     find_rtp: bool,
     clock_rates: Vec<(u8, u32)>,
@@ -65,14 +67,16 @@ pub fn analyze_capture<'py>(
     every_packet: bool,
     most_conversations: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let file = open(&path)?;
     let options = Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations };
     let mut signals = Signals::default();
-    let report = py.detach(|| analyze(Box::new(file), &options, &mut |_| signals.allow()));
-    let report = report.map_err(|error| match error {
+    let inputs = paths.iter().map(|path| Ok(Box::new(File::open(path)?) as Box<dyn std::io::Read + Send>));
+    let report = py.detach(|| analyze_joined(inputs, &options, &mut |_| signals.allow()));
+    let report = report.map_err(|(index, error)| match error {
         AnalyzeError::Interrupted => signals.raised(),
-        AnalyzeError::Io(error) | AnalyzeError::Open(OpenError::Io(error)) => error.into(),
-        error => PyValueError::new_err(error.to_string()),
+        AnalyzeError::Io(error) | AnalyzeError::Open(OpenError::Io(error)) => {
+            PyOSError::new_err((error.raw_os_error(), error.to_string(), paths[index].clone()))
+        }
+        error => PyValueError::new_err((index, error.to_string())),
     })?;
     let found = PyDict::new(py);
     for (name, table) in [

@@ -83,6 +83,20 @@ pub fn promote_lab(pid: i32) -> bool {
     scheduling::promote(pid)
 }
 
+/// Opens an interface of the machine for a lab; returns a packet socket, a socket that hears of the interface, its index and its
+/// MTU. The descriptors belong to the caller.
+#[pyfunction]
+pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
+    let open = twinnet_linux::real_interface::open(name).map_err(core_error)?;
+    Ok((open.packet.into_raw_fd(), open.watch.into_raw_fd(), open.index, open.mtu))
+}
+
+/// Whether the kernel has Open vSwitch's datapath.
+#[pyfunction]
+pub fn kernel_has_open_vswitch() -> bool {
+    twinnet_linux::open_vswitch::kernel_has_datapath()
+}
+
 /// Names of the caller's running labs.
 #[pyfunction]
 pub fn list_labs() -> PyResult<Vec<String>> {

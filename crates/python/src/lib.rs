@@ -5,6 +5,7 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod sockets;
 mod theory;
 mod units;
 mod virtual_lab;
@@ -23,9 +24,13 @@ mod _core {
     #[pymodule_export]
     use super::flows::check_flow;
     #[pymodule_export]
-    use super::lab::{doctor, lab_main, list_labs, promote_lab, spawn_lab, LabHandle};
+    use super::lab::{
+        doctor, kernel_has_open_vswitch, lab_main, list_labs, open_interface, promote_lab, spawn_lab, LabHandle,
+    };
     #[pymodule_export]
     use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
+    #[pymodule_export]
+    use super::sockets::SocketAgent;
     #[pymodule_export]
     use super::theory::port_experiment;
     #[pymodule_export]

@@ -1,7 +1,6 @@
 //! The lab on the virtual clock.
 
-use std::io::Write;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
@@ -9,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_linux::capture::Paths;
 
 use crate::lab::core_error;
 
@@ -26,8 +26,7 @@ impl VirtualLab {
     fn new(py: Python<'_>, network: &str) -> PyResult<Self> {
         py.detach(|| {
             let spec = NetworkSpec::from_text(network).map_err(core_error)?;
-            let open = |path: &str| Ok(Box::new(std::fs::File::create(path)?) as Box<dyn Write + Send>);
-            let lab = twinnet_fabric::lab::VirtualLab::new(spec, Box::new(open)).map_err(core_error)?;
+            let lab = twinnet_fabric::lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
             Ok(Self(Mutex::new(lab)))
         })
     }

@@ -62,6 +62,9 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 @click.option(
     "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Where bytes are counted for rates."
 )
+@click.option(
+    "--join", is_flag=True, help="The captures follow each other in time, as a ring's files: read them as one."
+)
 @click.option("--match", is_flag=True, help="The captures are of the same traffic, in the order in which it passes.")
 @click.option(
     "--match-bytes",
@@ -107,6 +110,7 @@ def analyze(
     clock_rates: dict[int, int],
     interval: str,
     layer: CaptureLayer,
+    join: bool,
     match: bool,
     match_bytes: int,
     others: tuple[Path, ...],
@@ -118,8 +122,9 @@ def analyze(
     """Read captures (pcap, pcapng, either perhaps gzip) and tell what passed: conversations, throughput over time, RTP
     streams with the columns of Wireshark's analysis, TCP round trips and retransmissions.
 
-    With --match the files are captures of the same traffic at several places: delay and loss from each to the next.
-    With --compare two sets are compared by their statistics, as a real network and a virtual one.
+    With --join the files are one capture, such as those of a ring. With --match they are captures of the same
+    traffic at several places: delay and loss from each to the next. With --compare two sets are compared by their
+    statistics, as a real network and a virtual one.
 
     What is wrong with a file is told beside the numbers; they are then those of the packets before.
     """
@@ -127,12 +132,14 @@ def analyze(
 
     if out is not None and not others:
         raise click.UsageError("--out is for the figures of --compare; tables go to --csv")
+    if join and (match or others):
+        raise click.UsageError("--join makes one capture of the files; --match and --compare ask about several")
     if match and len(files) < 2:
         raise click.UsageError("--match takes at least two captures")
     if match and others:
         raise click.UsageError("--match and --compare are different questions; ask one at a time")
 
-    def read(path: Path) -> CaptureAnalysis:
+    def read(path: Path | Sequence[Path]) -> CaptureAnalysis:
         return analyze_capture(
             path,
             interval=interval,
@@ -147,6 +154,8 @@ def analyze(
     elif others:
         sets = [read(path) for path in files], [read(path) for path in others]
         _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
+    elif join:
+        _tell(files[:1], [read(files)], layer, csv_folder, as_json)
     else:
         _tell(files, [read(path) for path in files], layer, csv_folder, as_json)
 

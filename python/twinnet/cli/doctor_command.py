@@ -47,5 +47,5 @@ def _told(finding: dict[str, Any]) -> str:
 
 def can_run_labs(abilities: dict[str, bool]) -> bool:
     """Return whether a machine with these `abilities` can run labs at all; the others only make them slower or less
-    exact."""
+    exact, or are for some labs only."""
     return all(abilities.get(one, True) for one in _NEEDED) and any(abilities.get(one, True) for one in _ONE_OF)

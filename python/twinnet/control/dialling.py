@@ -27,7 +27,8 @@ _BACKLOG = 16
 
 
 class Dialling:
-    """Connects the switches of `nodes` (of the lab protocol) to their controllers, and listens for them.
+    """Connects the switches of `nodes` (of the lab protocol) to their controllers, and listens for them; those that
+    are Open vSwitch see to it otherwise.
 
     Raises
     ------
@@ -40,7 +41,7 @@ class Dialling:
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
         self._listeners: list[socket.socket | UnixListener] = []
-        switches = [node for node in nodes if node["kind"] == "switch"]
+        switches = [node for node in nodes if node["kind"] == "switch" and node.get("datapath", "own") == "own"]
         for switch in switches:
             if switch.get("listen"):
                 self._listen(switch["name"], switch["listen"])

@@ -103,7 +103,7 @@ class MatchedCaptures:
 
 
 def analyze_capture(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     interval: str = "1 s",
     rtp_ports: Iterable[int] = (),
@@ -117,7 +117,7 @@ def analyze_capture(
     Parameters
     ----------
     path
-        The file.
+        The file; or several that follow each other in time, such as those of a ring, to be read as one.
     interval
         Length of an interval of the throughput, such as ``"100 ms"``; at least 1 us.
     rtp_ports
@@ -157,9 +157,12 @@ def analyze_capture(
         raise BadValue(f"a payload type is 0 to 127 and its clock rate at least 1 Hz; {payload}={rate} is not")
     if not 1 <= most_conversations <= 2**31:
         raise BadValue(f"conversations to keep are at least 1, not {most_conversations}")
+    paths = [Path(path)] if isinstance(path, (str, os.PathLike)) else [Path(one) for one in path]
+    if not paths:
+        raise BadValue("there is no capture to read", "name at least one file")
     try:
         found = _core.analyze_capture(
-            path,
+            paths,
             rtp_ports=ports,
             find_rtp=find_rtp,
             clock_rates=list(rates.items()),
@@ -167,10 +170,13 @@ def analyze_capture(
             every_packet=every_packet,
             most_conversations=most_conversations,
         )
-    except (OSError, ValueError) as error:
-        raise _refusal(path, error) from error
+    except OSError as error:
+        raise _refusal(error.filename or paths[0], error) from error
+    except ValueError as error:
+        index, message = error.args if len(error.args) == 2 else (0, str(error))
+        raise _refusal(paths[index], ValueError(message)) from error
     return CaptureAnalysis(
-        path=Path(path),
+        path=paths[0],
         capture=_frame(found["capture"]),
         conversations=_frame(found["conversations"]),
         host_pairs=_frame(found["host_pairs"]),
@@ -215,7 +221,8 @@ def match_captures(
 
 def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> BadFile:
     if isinstance(error, OSError):
-        return BadFile(f"{path}: {error.strerror or error}", "name a capture that can be read")
+        why = os.strerror(error.errno) if error.errno else error.strerror or str(error)
+        return BadFile(f"{path}: {why}", "name a capture that can be read")
     return BadFile(f"{path}: {error}")
 
 

@@ -55,6 +55,7 @@ impl Fabric {
         let now = self.now;
         let Some(line) = self.line(port.0) else { return };
         if let Some(config) = change.config {
+            let config = DirectionConfig { tunnel: line.config.tunnel, ..config };
             // Checked when the change was accepted; the stream of random numbers goes on where it is.
             if line.impairments.reconfigure(&config.impair).is_ok() {
                 if matches!(line.feed, Feed::Interface) {

@@ -10,10 +10,11 @@ mod counters;
 mod models;
 mod sampling;
 mod showing;
+mod tunnelling;
 
 use std::collections::BTreeMap;
 
-use twinnet_packet::Frame;
+use twinnet_packet::{Fragment, Frame};
 use twinnet_units::{Duration, Rate, Time};
 
 use crate::event::{mix, Class, Event, EventQueue};
@@ -24,6 +25,7 @@ use crate::queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
 use crate::switch::{Output, Switch};
 use models::ModelNode;
 use sampling::Sampler;
+use tunnelling::{corrupt, leave_tunnel, twin};
 
 pub use changes::DirectionChange;
 pub use control::ControlOutput;
@@ -194,7 +196,7 @@ impl DropSink for CountDrops<'_> {
             DropReason::Early => &mut self.0.dropped_early,
             DropReason::Unclassified => &mut self.0.dropped_unclassified,
         };
-        *counter += frame.frames();
+        *counter += frame.refuse();
     }
 
     fn marked(&mut self, frame: &Frame) {
@@ -453,13 +455,13 @@ impl Fabric {
         while !budget.is_spent() {
             let Some(frame) = world.pull(port) else { return false };
             budget.spend(&frame);
-            self.offer(port.0, frame, now, world);
+            self.offer(port.0, frame, world);
         }
         true
     }
 
     /// Gives `frame` to `port` to be sent.
-    fn offer(&mut self, port: u32, frame: Box<Frame>, now: Time, world: &mut dyn World) {
+    fn offer(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
         let Some(line) = self.line(port) else { return };
         if !line.up {
             line.counters.dropped_down += frame.frames();
@@ -469,6 +471,17 @@ impl Fabric {
             line.counters.dropped_oversize += frame.frames();
             return;
         }
+        if line.tunnel.is_some() {
+            self.offer_tunnelled(port, frame, world);
+            return;
+        }
+        self.offer_to_queue(port, frame, world);
+    }
+
+    /// Gives `frame`, as the line carries it, to the queue discipline at `port`.
+    fn offer_to_queue(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
+        let now = self.now;
+        let Some(line) = self.line(port) else { return };
         if let Feed::Queue(queue) = &mut line.feed {
             if line.busy_until <= now && line.rest.is_none() && queue.lets_pass(&frame) {
                 self.send(port, frame, world);
@@ -497,7 +510,7 @@ impl Fabric {
         let now = self.now;
         while !budget.is_spent() {
             let Some(line) = self.directions[port as usize].as_mut() else { return false };
-            let next = match (line.rest.take(), &mut line.feed) {
+            let next = match (line.rest.take().or_else(|| line.next_outer()), &mut line.feed) {
                 (Some(rest), _) => Some(rest),
                 (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
                 (None, Feed::Interface) => match pull(&mut self.nodes, &self.ports, &mut self.pool, port, now, world) {
@@ -507,6 +520,10 @@ impl Fabric {
                     }
                     Some(frame) if longest(&frame) > line.longest_frame => {
                         line.counters.dropped_oversize += frame.frames();
+                        continue;
+                    }
+                    Some(frame) if line.tunnel.is_some() => {
+                        line.enter_tunnel(frame);
                         continue;
                     }
                     pulled => pulled,
@@ -588,14 +605,16 @@ impl Fabric {
         let Some(line) = self.directions[port as usize].as_mut() else { return };
         let fate = line.impairments.fate();
         if fate.lost {
-            line.counters.lost += 1;
+            line.counters.lost += frame.lose();
             return;
         }
-        let twin = fate.duplicated.then(|| frame.clone());
+        let twin = fate.duplicated.then(|| twin(&frame));
         if let Some(bit) = fate.corrupted_bit {
-            frame.finish_checksum();
             line.counters.corrupted += 1;
-            flip_bit(&mut frame, bit);
+            if !corrupt(&mut frame, bit) {
+                line.counters.lost += frame.lose();
+                return;
+            }
         }
         let reorder = line.config.impair.reorder;
         let delay = line.impairments.delay(line.config.delay_ps);
@@ -604,7 +623,7 @@ impl Fabric {
             self.events.push(at, Class::Arrival, port);
         }
         if let Some(twin) = twin {
-            line.counters.duplicated += 1;
+            line.counters.duplicated += u64::from(twin.fragment.as_ref().is_none_or(Fragment::is_whole));
             let delay = line.impairments.delay(line.config.delay_ps);
             let (at, first) = line.in_flight.push(last_bit + delay, reorder, twin);
             if first {
@@ -621,6 +640,10 @@ impl Fabric {
         let Some(mut frame) = line.in_flight.pop(now) else { return };
         if let Some(next) = line.in_flight.next() {
             self.events.push(next, Class::Arrival, port);
+        }
+        if let Some(fragment) = frame.fragment.take() {
+            let Some(carried) = leave_tunnel(&fragment, &frame, now) else { return };
+            frame = carried;
         }
         let at = &mut self.ports[to as usize];
         at.received += frame.frames();
@@ -678,7 +701,7 @@ impl Fabric {
             Node::Host | Node::Model(_) => None,
         };
         if let Some(port) = port {
-            self.offer(port.0, output.frame, self.now, world);
+            self.offer(port.0, output.frame, world);
         }
     }
 
@@ -772,18 +795,6 @@ fn longest(frame: &Frame) -> u64 {
     match frame.offload {
         Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
         _ => frame.length(),
-    }
-}
-
-#[allow(clippy::cast_possible_truncation)]
-fn flip_bit(frame: &mut Frame, random: u64) {
-    let bit = random % (frame.length().max(1) * 8);
-    // A byte that was elided, a zero, is stored from now on with those before it: its receiver must find that it is wrong.
-    let missing = ((bit / 8 + 1).saturating_sub(frame.bytes.len() as u64) as u32).min(frame.elided);
-    frame.bytes.resize(frame.bytes.len() + missing as usize, 0);
-    frame.elided -= missing;
-    if let Some(byte) = frame.bytes.get_mut((bit / 8) as usize) {
-        *byte ^= 1 << (bit % 8);
     }
 }
 

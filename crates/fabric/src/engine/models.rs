@@ -146,7 +146,7 @@ impl Fabric {
         let now = self.now;
         while let Node::Model(model) = &mut self.nodes[node as usize] {
             let Some(frame) = model.host.pull(interface, now, &mut self.pool) else { return };
-            self.offer(port.0, frame, now, world);
+            self.offer(port.0, frame, world);
         }
     }
 }

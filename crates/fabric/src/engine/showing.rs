@@ -14,6 +14,13 @@ impl Fabric {
 
     /// A train goes onto the serialiser of a captured port: shows it when its last bit has left.
     pub(super) fn show_departing(&mut self, port: u32, frame: &Frame, last_bit: Time, world: &mut dyn World) {
+        if let Some(fragment) = &frame.fragment {
+            // A port shows what its node sent: the carried frame, when the last of it has left.
+            if let Some(carried) = fragment.departed() {
+                self.show_departing(port, &carried, last_bit, world);
+            }
+            return;
+        }
         if last_bit <= self.now {
             self.show_train(port, Way::Out, frame, last_bit, world);
             return;

@@ -9,11 +9,14 @@ use twinnet_units::{Duration, Time};
 
 use super::error::LabError;
 use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
+use super::outside;
+use super::requests::not_a_switch;
+use super::tunnel_end::{self, TunnelEndSpec};
 use crate::host::{ModelHost, StaticNeighbours};
 use crate::impair::ImpairConfig;
 use crate::queue::QueueConfig;
 use crate::switch::{FailMode, Switch, SwitchConfig};
-use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
+use crate::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
 
 /// A network in motion: the fabric, the names of what is in it, and what it was described as.
 pub struct RunningNetwork {
@@ -32,9 +35,7 @@ impl RunningNetwork {
     /// `NotASwitch`.
     pub fn switch(&self, name: &str) -> Result<NodeId, LabError> {
         let node = self.names.nodes.get(name).copied().filter(|node| self.fabric.switch(*node).is_some());
-        node.ok_or_else(|| {
-            LabError::new("NotASwitch", format!("{name:?} is not a switch of this lab"), "name a switch; see `nodes`")
-        })
+        node.ok_or_else(|| not_a_switch(self, name))
     }
 
     /// The wire versions that the switch of that name speaks.
@@ -80,6 +81,10 @@ pub struct Names {
 /// # Errors
 /// [`LabError`] that names the element and what is wrong with it.
 pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
+    if bodies == Bodies::Models {
+        outside::refuse_on_virtual_clock(&spec)?;
+        tunnel_end::refuse_on_virtual_clock(&spec)?;
+    }
     let mut assembly = Assembly { fabric: Fabric::new(spec.seed), names: Names::default() };
     let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
@@ -91,6 +96,13 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
                 let model = model.then(|| model_host(host, mtus, spec.seed, neighbours.as_ref())).transpose()?;
                 add_host(&mut assembly, host, model, &mut queues)?;
             }
+            NodeSpec::Switch(switch) if !switch.datapath.is_own() => {
+                add_outside(&mut assembly, &switch.name, outside::switch_ports(switch)?, &mut queues);
+            }
+            NodeSpec::Interface(interface) => {
+                add_outside(&mut assembly, &interface.name, outside::interface_ports(interface)?, &mut queues);
+            }
+            NodeSpec::Tunnel(end) => add_tunnel_end(&mut assembly, end, &mut queues)?,
             NodeSpec::Switch(switch) => add_switch(&mut assembly, switch, spec.seed, &mut queues)?,
         }
     }
@@ -105,8 +117,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
             return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
         };
         let ends = |port: PortId| assembly.names.port_names[port.0 as usize].as_str();
-        let forth = direction(&link.ab, ends(a))?;
-        let back = direction(&link.ba, ends(b))?;
+        let forth = direction(&link.ab, link.tunnel, ends(a))?;
+        let back = direction(&link.ba, link.tunnel, ends(b))?;
         let (a_queue, b_queue) = (queues[a.0 as usize].as_ref(), queues[b.0 as usize].as_ref());
         assembly
             .fabric
@@ -133,7 +145,7 @@ fn mtus(spec: &NetworkSpec) -> Vec<Vec<u32>> {
         for end in [&link.a, &link.b] {
             let port = index.get(end.node.as_str()).and_then(|node| mtus[*node].get_mut(end.port));
             if let Some(mtu) = port {
-                *mtu = link.mtu;
+                *mtu = link.host_mtu();
             }
         }
     }
@@ -194,6 +206,46 @@ fn add_host(
     Ok(())
 }
 
+/// Adds a node whose frames come from the kernel: an interface of the machine, or a switch that is no part of the fabric.
+fn add_outside(
+    assembly: &mut Assembly,
+    name: &str,
+    described: Vec<outside::OutsidePort>,
+    queues: &mut Vec<Option<QueueConfig>>,
+) {
+    let node = assembly.fabric.add_host();
+    assembly.names.nodes.insert(name.to_owned(), node);
+    let mut ports = Vec::with_capacity(described.len());
+    for port in described {
+        ports.push(assembly.add_port(node, &port.name, port.number, port.mac));
+        queues.push(Some(port.queue));
+    }
+    assembly.names.ports_of_node.push(ports);
+}
+
+/// The hardware address of port `number` of the switch `dpid`.
+pub(super) fn switch_port_mac(dpid: u64, number: u32) -> [u8; 6] {
+    let [_, _, _, a, b, c, d, e] = (dpid << 16 | u64::from(number & 0xffff)).to_be_bytes();
+    [0x02, a, b, c, d, e]
+}
+
+/// Adds the end of a tunnel: to the fabric it is a host, whose frames come from the underlay.
+fn add_tunnel_end(
+    assembly: &mut Assembly,
+    end: &TunnelEndSpec,
+    queues: &mut Vec<Option<QueueConfig>>,
+) -> Result<(), LabError> {
+    let node = assembly.fabric.add_host();
+    assembly.names.nodes.insert(end.name.clone(), node);
+    let mut ports = Vec::with_capacity(1);
+    for (name, queue) in end.queues()? {
+        ports.push(assembly.add_port(node, name, 0, [0; 6]));
+        queues.push(Some(queue));
+    }
+    assembly.names.ports_of_node.push(ports);
+    Ok(())
+}
+
 fn add_switch(
     assembly: &mut Assembly,
     described: &SwitchSpec,
@@ -212,8 +264,8 @@ fn add_switch(
     assembly.names.nodes.insert(described.name.clone(), node);
     let mut ports = Vec::with_capacity(described.ports.len());
     for port in &described.ports {
-        let [_, _, _, a, b, c, d, e] = (described.dpid << 16 | u64::from(port.number & 0xffff)).to_be_bytes();
-        ports.push(assembly.add_port(node, &port.name, port.number, [0x02, a, b, c, d, e]));
+        let mac = switch_port_mac(described.dpid, port.number);
+        ports.push(assembly.add_port(node, &port.name, port.number, mac));
         queues.push(queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);
@@ -257,7 +309,7 @@ pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, L
 }
 
 /// Reads what a link does in the direction that `name` sends into.
-fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, LabError> {
+fn direction(described: &DirectionSpec, tunnel: Option<TunnelConfig>, name: &str) -> Result<DirectionConfig, LabError> {
     if described.jitter.is_none() && described.loss.is_none() {
         // Nearly every link of a large network: nothing of it is still to be read.
         let impair = ImpairConfig {
@@ -268,10 +320,11 @@ fn direction(described: &DirectionSpec, name: &str) -> Result<DirectionConfig, L
             corrupt: described.corrupt,
         };
         let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
-        return Ok(DirectionConfig { rate_bps, framing, delay_ps, impair });
+        return Ok(DirectionConfig { rate_bps, framing, delay_ps, tunnel, impair });
     }
     let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
-    serde_json::from_value(value).map_err(|error| bad_direction(name, &error))
+    let config: DirectionConfig = serde_json::from_value(value).map_err(|error| bad_direction(name, &error))?;
+    Ok(DirectionConfig { tunnel, ..config })
 }
 
 fn bad_direction(name: &str, error: &serde_json::Error) -> LabError {

@@ -2,10 +2,13 @@
 
 mod app_requests;
 mod assemble;
+pub mod capture;
 mod error;
 mod model_apps;
 pub mod network;
+pub mod outside;
 pub mod requests;
+pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_control;
 mod virtual_lab;
@@ -15,4 +18,4 @@ pub use assemble::{assemble, queue, Bodies, Names, RunningNetwork};
 pub use error::LabError;
 pub use model_apps::ModelApps;
 pub use virtual_control::ControlMessage;
-pub use virtual_lab::{OpenFile, VirtualLab};
+pub use virtual_lab::VirtualLab;

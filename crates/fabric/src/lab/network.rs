@@ -12,7 +12,11 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 use super::error::LabError;
+use super::outside::{Datapath, InterfaceSpec};
+use super::tunnel_end::TunnelEndSpec;
 use crate::host::ProcessingConfig;
+use crate::link::wire_bytes;
+use crate::tunnel::TunnelConfig;
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -56,6 +60,10 @@ pub enum NodeSpec {
     Host(HostSpec),
     /// A switch.
     Switch(SwitchSpec),
+    /// An existing interface of the machine.
+    Interface(InterfaceSpec),
+    /// The end of a tunnel to another speaker.
+    Tunnel(TunnelEndSpec),
 }
 
 /// A real host: a network namespace.
@@ -142,6 +150,9 @@ pub struct SwitchSpec {
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
+    /// What moves its frames.
+    #[serde(default, skip_serializing_if = "Datapath::is_own")]
+    pub datapath: Datapath,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -211,6 +222,9 @@ pub struct LinkSpec {
     /// Whether it carries anything.
     #[serde(default = "yes")]
     pub up: bool,
+    /// The tunnel that carries its frames, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelConfig>,
     /// From `a` to `b`.
     #[serde(default)]
     pub ab: DirectionSpec,
@@ -268,6 +282,24 @@ pub struct Attachment {
     pub rate: Option<Rate>,
     /// What a frame costs on the wire.
     pub framing: Framing,
+    /// The tunnel that carries its frames.
+    pub tunnel: Option<TunnelConfig>,
+}
+
+impl Attachment {
+    /// Bytes that a frame of `length` bytes occupies on the wire.
+    #[must_use]
+    pub fn wire_bytes(&self, length: u64) -> u64 {
+        wire_bytes(self.framing, self.tunnel.as_ref(), length)
+    }
+}
+
+impl LinkSpec {
+    /// The MTU of the hosts' interfaces at its ends: its own, or what a tunnel carries that may not cut packets.
+    #[must_use]
+    pub fn host_mtu(&self) -> u32 {
+        self.tunnel.map_or(self.mtu, |tunnel| tunnel.host_mtu(self.mtu))
+    }
 }
 
 const fn ethernet_mtu() -> u32 {
@@ -404,6 +436,8 @@ impl NodeSpec {
         match self {
             Self::Host(host) => &host.name,
             Self::Switch(switch) => &switch.name,
+            Self::Interface(interface) => &interface.name,
+            Self::Tunnel(end) => &end.name,
         }
     }
 
@@ -413,6 +447,8 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.len(),
             Self::Switch(switch) => switch.ports.len(),
+            Self::Interface(interface) => interface.ports.len(),
+            Self::Tunnel(end) => end.ports.len(),
         }
     }
 
@@ -422,6 +458,8 @@ impl NodeSpec {
         match self {
             Self::Host(host) => host.ports.get(port).map(|port| port.name.as_str()),
             Self::Switch(switch) => switch.ports.get(port).map(|port| port.name.as_str()),
+            Self::Interface(interface) => interface.ports.get(port).map(|port| port.name.as_str()),
+            Self::Tunnel(end) => end.ports.get(port).map(|port| port.name.as_str()),
         }
     }
 }
@@ -471,7 +509,7 @@ impl NetworkSpec {
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter_map(|node| match node {
             NodeSpec::Host(host) => Some(host.name.as_str()),
-            NodeSpec::Switch(_) => None,
+            NodeSpec::Switch(_) | NodeSpec::Interface(_) | NodeSpec::Tunnel(_) => None,
         })
     }
 
@@ -515,8 +553,11 @@ impl NetworkSpec {
             }
             match node {
                 NodeSpec::Host(host) => host.check()?,
+                NodeSpec::Interface(interface) => interface.check()?,
+                NodeSpec::Tunnel(end) => end.check()?,
                 NodeSpec::Switch(switch) => {
                     switch.check()?;
+                    switch.check_datapath()?;
                     if let Some(other) = dpids.insert(switch.dpid, name) {
                         return Err(invalid(format!("switches {other:?} and {name:?} both have dpid {}", switch.dpid)));
                     }
@@ -550,13 +591,17 @@ impl NetworkSpec {
                         .ports
                         .get(end.port)
                         .is_some_and(|port| port.addresses.iter().any(|prefix| prefix.address.is_ipv6()));
-                    if speaks_ipv6 && link.mtu < IPV6_MTU {
+                    if speaks_ipv6 && link.host_mtu() < IPV6_MTU {
                         return Err(refuse(format!(
                             "{:?} has an IPv6 address there, and IPv6 needs an MTU of {IPV6_MTU}; the MTU is {}",
-                            end.node, link.mtu
+                            end.node,
+                            link.host_mtu()
                         )));
                     }
                 }
+            }
+            if let Some(tunnel) = &link.tunnel {
+                tunnel.check(link.mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
             }
             if !MTU_RANGE.contains(&link.mtu) {
                 return Err(refuse(format!(
@@ -585,7 +630,8 @@ impl NetworkSpec {
         let mut attachments = HashMap::with_capacity(self.links.len() * 2);
         for link in &self.links {
             for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
-                let attachment = Attachment { mtu: link.mtu, rate: way.rate, framing: way.framing };
+                let (mtu, tunnel) = (link.host_mtu(), link.tunnel);
+                let attachment = Attachment { mtu, rate: way.rate, framing: way.framing, tunnel };
                 attachments.insert((end.node.as_str(), end.port), attachment);
             }
         }
@@ -656,7 +702,7 @@ fn check_node_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_interface_name(name: &str) -> Result<(), String> {
+pub(super) fn check_interface_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%';
     if name.is_empty()
         || name.len() > INTERFACE_NAME_BYTES
@@ -683,7 +729,7 @@ fn read_each<T: for<'de> Deserialize<'de>>(value: Option<&Value>, key: &str) -> 
     }
 }
 
-fn invalid(message: String) -> LabError {
+pub(super) fn invalid(message: String) -> LabError {
     LabError::new("InvalidNetwork", message, "")
 }
 
@@ -722,7 +768,10 @@ mod tests {
         let again = NetworkSpec::from_json(&serde_json::to_value(&spec).unwrap()).unwrap();
         assert_eq!(spec, again);
         let rate = Rate::from_bps(1_000_000_000);
-        assert_eq!(spec.attachments()[&("h1", 0)], Attachment { mtu: 1500, rate, framing: Framing::Ethernet });
+        assert_eq!(
+            spec.attachments()[&("h1", 0)],
+            Attachment { mtu: 1500, rate, framing: Framing::Ethernet, tunnel: None }
+        );
     }
 
     #[test]

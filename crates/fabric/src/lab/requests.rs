@@ -73,7 +73,13 @@ pub fn port(at: &RunningNetwork, name: &str) -> Result<PortId, LabError> {
     })
 }
 
-fn not_a_switch(name: &str) -> LabError {
+/// The refusal of what only a switch of the fabric does.
+#[must_use]
+pub fn not_a_switch(at: &RunningNetwork, name: &str) -> LabError {
+    if at.spec.open_vswitches().any(|(_, switch)| switch.name == name) {
+        let message = format!("{name:?} is Open vSwitch, and the lab does not speak with it");
+        return LabError::new("OpenVswitch", message, "spawn ovs-ofctl in the host \".ovs\" instead");
+    }
     LabError::new("NotASwitch", format!("{name:?} is not a switch"), "name a switch; see `nodes`")
 }
 
@@ -92,7 +98,7 @@ fn add_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
         Ok(())
     });
     match result {
-        None => Err(not_a_switch(name)),
+        None => Err(not_a_switch(at, name)),
         Some(Ok(())) => Ok(json!({})),
         Some(Err((position, error))) => {
             Err(LabError::new("BadFlow", format!("flow {}: {error}", position + 1), "no flow was added"))
@@ -105,7 +111,7 @@ fn delete_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
     let line = body.get("match").and_then(Value::as_str).unwrap_or_default();
     let switch = node(at, name)?;
     match at.fabric.with_switch(switch, |switch, now| switch.delete_flows(line, now)) {
-        None => Err(not_a_switch(name)),
+        None => Err(not_a_switch(at, name)),
         Some(Ok(deleted)) => Ok(json!({"deleted": deleted})),
         Some(Err(error)) => Err(LabError::new("BadFlow", error.to_string(), "no flow was deleted")),
     }
@@ -113,7 +119,7 @@ fn delete_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
 
 fn dump_flows(at: &RunningNetwork, body: &Value) -> Answer {
     let name = text(body, "switch")?;
-    let switch = at.fabric.switch(node(at, name)?).ok_or_else(|| not_a_switch(name))?;
+    let switch = at.fabric.switch(node(at, name)?).ok_or_else(|| not_a_switch(at, name))?;
     Ok(json!(switch.dump_flows(at.fabric.now())))
 }
 
@@ -133,7 +139,11 @@ fn queue_port(at: &RunningNetwork, body: &Value) -> Result<PortId, LabError> {
 fn set_queue(at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
     let port = queue_port(at, body)?;
     let name = &at.names.port_names[port.0 as usize];
-    let queue = assemble::queue(body.get("queue"), name)?.ok_or_else(|| missing("queue", "a queue configuration"))?;
+    let mut queue =
+        assemble::queue(body.get("queue"), name)?.ok_or_else(|| missing("queue", "a queue configuration"))?;
+    if let Some(switch) = at.open_vswitch_of(port) {
+        queue = switch.fabric_queue(body.get("queue"), name)?;
+    }
     at.fabric
         .set_queue(port, &queue, world)
         .map_err(|error| LabError::new("BadQueue", error.to_string(), "the old queue stays"))?;

@@ -1,7 +1,7 @@
 //! A lab on the virtual clock: all hosts are models, and time passes only when it is asked to.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::sync::Arc;
 
 use serde_json::{json, Value};
 use twinnet_packet::Frame;
@@ -9,6 +9,7 @@ use twinnet_units::{Duration, Time};
 
 use super::app_requests::{app_numbers, optional_number};
 use super::assemble::{assemble, Bodies, RunningNetwork};
+use super::capture::{CaptureSettings, CaptureStore};
 use super::error::LabError;
 use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
@@ -22,9 +23,6 @@ const EVENTS_PER_TURN: usize = 8192;
 /// The last moment that a lab can reach: 106 days. Twice that still fits the clock's 64 bits of picoseconds, so that no
 /// duration added to a moment can overflow.
 const LAST_MOMENT: Time = Time::from_ps(u64::MAX / 2);
-
-/// Opens the file of a capture for writing.
-pub type OpenFile = Box<dyn Fn(&str) -> std::io::Result<Box<dyn Write + Send>> + Send>;
 
 /// What lies outside of the fabric: captures, and nothing else.
 #[derive(Default)]
@@ -59,19 +57,19 @@ pub struct VirtualLab {
     outside: Outside,
     control: VirtualControl,
     next_capture: u32,
-    open: OpenFile,
+    files: Arc<dyn CaptureStore>,
 }
 
 impl VirtualLab {
-    /// Builds the network that `spec` describes, with models for hosts; `open` opens the files of captures.
+    /// Builds the network that `spec` describes, with models for hosts; `files` has the files of captures.
     ///
     /// # Errors
     /// What is wrong with the description.
-    pub fn new(spec: NetworkSpec, open: OpenFile) -> Result<Self, LabError> {
+    pub fn new(spec: NetworkSpec, files: Arc<dyn CaptureStore>) -> Result<Self, LabError> {
         let mut network = assemble(spec, Bodies::Models)?;
         schedule_described(&mut network)?;
         let (apps, outside, control) = (ModelApps::new(1), Outside::default(), VirtualControl::default());
-        Ok(Self { network, apps, outside, control, next_capture: 0, open })
+        Ok(Self { network, apps, outside, control, next_capture: 0, files })
     }
 
     /// What controllers are to get now, in the order in which they are to get it.
@@ -216,11 +214,10 @@ impl VirtualLab {
         let name = text(body, "port")?;
         let port = port(&self.network, name)?;
         let path = text(body, "path")?;
-        let file = (self.open)(path).map_err(|error| {
+        let settings = CaptureSettings::from_request(body)?;
+        let capture = VirtualCapture::begin(Arc::clone(&self.files), path, name, settings).map_err(|error| {
             LabError::new("CaptureFailed", format!("{path}: {error}"), "name a file that can be written")
         })?;
-        let snap = optional_number(body, "snap")?.map(|snap| u32::try_from(snap).unwrap_or(u32::MAX));
-        let capture = VirtualCapture::begin(file, name, optional_number(body, "limit_bytes")?, snap);
         let number = self.next_capture;
         self.next_capture += 1;
         self.outside.captures.insert(number, (port, capture));

@@ -8,7 +8,7 @@ const VLAN_TAG: usize = 4;
 const ECN: u8 = 0b11;
 
 /// Where the network header begins and its EtherType, behind at most two VLAN tags.
-pub(super) fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
+pub(crate) fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
     let mut at = ETHERNET;
     for _ in 0..3 {
         let kind = u16::from_be_bytes([*bytes.get(at - 2)?, *bytes.get(at - 1)?]);
@@ -22,10 +22,19 @@ pub(super) fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
 
 /// Marks a frame (every frame of a train, which repeats the one header) as having met congestion. `false` when its sender does
 /// not understand marks (RFC 3168, 5): it must be dropped instead. A frame that is marked already stays so.
-pub(super) fn mark_congestion(frame: &mut Frame) -> bool {
+pub(crate) fn mark_congestion(frame: &mut Frame) -> bool {
     match network_header(&frame.bytes) {
         Some((at, 0x0800)) => mark_ipv4(&mut frame.bytes[at..]),
         Some((at, 0x86dd)) => mark_ipv6(&mut frame.bytes[at..]),
+        _ => false,
+    }
+}
+
+/// Whether a frame is marked as having met congestion.
+pub(crate) fn is_congested(frame: &Frame) -> bool {
+    match network_header(&frame.bytes) {
+        Some((at, 0x0800)) => frame.bytes.get(at + 1).is_some_and(|class| class & ECN == ECN),
+        Some((at, 0x86dd)) => frame.bytes.get(at + 1).is_some_and(|low| low >> 4 & ECN == ECN),
         _ => false,
     }
 }

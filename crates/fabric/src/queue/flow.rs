@@ -7,7 +7,7 @@ use crate::event::mix;
 
 /// A hash of the frame's flow under `salt`. Fragments go by their addresses and protocol, and what is not IP by its Ethernet
 /// addresses and type. Marks, hop counts and TCP flags do not matter.
-pub(super) fn flow_hash(frame: &Frame, salt: u64) -> u64 {
+pub(crate) fn flow_hash(frame: &Frame, salt: u64) -> u64 {
     let bytes = &frame.bytes[..];
     match network_header(bytes) {
         Some((at, 0x0800)) if bytes.len() >= at + 20 => ipv4(&bytes[at..], salt),

@@ -6,7 +6,7 @@ use crate::lab::host;
 fn spec() -> HostSpec {
     match serde_json::from_value(host("h1", 1, &["10.0.0.1/8", "fd00::1/64"])).unwrap() {
         NodeSpec::Host(host) => host,
-        NodeSpec::Switch(_) => panic!("a host was described"),
+        NodeSpec::Switch(_) | NodeSpec::Interface(_) | NodeSpec::Tunnel(_) => panic!("a host was described"),
     }
 }
 

@@ -4,6 +4,7 @@
 mod limits;
 mod namespaces;
 mod probe;
+mod switches;
 mod timing;
 
 use serde_json::Value;
@@ -44,6 +45,7 @@ pub fn findings() -> Vec<Finding> {
     let mut findings = namespaces::findings();
     findings.extend(timing::findings());
     findings.extend(limits::findings());
+    findings.extend(switches::findings());
     findings
 }
 

@@ -19,7 +19,9 @@ use crate::fidelity::ThreadUsage;
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::model_apps::{self, Share};
 use crate::namespace;
+use crate::open_vswitch;
 use crate::programs::{zygote, Keeper};
+use crate::real_interface::{self, Offer};
 use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
@@ -71,6 +73,8 @@ struct Lab {
     agent_before: Mutex<ThreadUsage>,
     /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
     zygote: Arc<OwnedFd>,
+    /// Interfaces of the machine that were offered and are not yet taken.
+    offers: Mutex<Vec<Offer>>,
     factories: Factories,
 }
 
@@ -106,8 +110,13 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
     let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
     let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting);
     let zygote_socket = Arc::new(zygote.socket);
-    let lab =
-        Arc::new(Lab { stage: Mutex::new(stage), agent_before: Mutex::default(), zygote: zygote_socket, factories });
+    let lab = Arc::new(Lab {
+        stage: Mutex::new(stage),
+        agent_before: Mutex::default(),
+        zygote: zygote_socket,
+        offers: Mutex::default(),
+        factories,
+    });
     Control::new(control, listener)?.serve(&signals, |incident| match incident {
         Incident::OwnerGone => Next::End,
         Incident::Signal => {
@@ -150,6 +159,9 @@ impl Lab {
         };
         if what == "start" {
             return self.start(request);
+        }
+        if what == "interface.offer" {
+            return self.offer(request);
         }
         let mut stage = self.lock();
         let running = match &mut *stage {
@@ -209,6 +221,22 @@ impl Lab {
         fabric.submit(Request { body, descriptors, reply: answer });
     }
 
+    /// Keeps an interface of the machine for the network that is to come.
+    fn offer(&self, mut request: Request) {
+        let refusal = match &*self.lock() {
+            Stage::Waiting => None,
+            Stage::Failed(error) => Some(error.clone()),
+            _ => {
+                Some(LabError::new("AlreadyStarted", "this lab has a network already", "offer interfaces before start"))
+            }
+        };
+        let answer = refusal.map_or_else(|| Offer::read(&mut request), Err).map(|offer| {
+            self.offers.lock().unwrap_or_else(PoisonError::into_inner).push(offer);
+            json!({})
+        });
+        request.reply.send(answer);
+    }
+
     fn start(self: &Arc<Self>, request: Request) {
         let mut stage = self.lock();
         let refusal = match &*stage {
@@ -257,13 +285,15 @@ impl Lab {
         let network = NetworkSpec::from_json(spec)?;
         check_options(body.get("options"))?;
         let wanted = wanted_interface(body.get("options"))?;
-        let built = namespace::build(&network, wanted)?;
-        let count = built.hosts.len();
+        let mut built = namespace::build(&network, wanted)?;
+        let offers = std::mem::take(&mut *self.offers.lock().unwrap_or_else(PoisonError::into_inner));
+        built.interfaces.extend(real_interface::take(&network, offers)?);
+        let count = built.hosts.iter().filter(|host| host.name != open_vswitch::HOST).count();
         let lacking = |error: std::io::Error| {
             LabError::new("LabNotStarted", error.to_string(), "raise the limit of open files (ulimit -n)")
         };
         let mut for_agent = Vec::with_capacity(count);
-        for host in &built.hosts {
+        for host in built.hosts.iter().filter(|host| host.name != open_vswitch::HOST) {
             for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
         }
         let clock = LabClock::start();

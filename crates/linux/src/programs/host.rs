@@ -17,6 +17,7 @@ use super::program;
 use super::zygote::keep_only;
 use crate::control::message::{self, Received};
 use crate::lab_process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
+use crate::open_vswitch;
 use crate::service::LabError;
 
 /// Time between the signal that asks a program to end and the one that ends it.
@@ -77,7 +78,11 @@ fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError
     mount_bind("/sys/hosts", "/etc/hosts").map_err(kernel("mounting its own /etc/hosts"))?;
     unmount("/sys", UnmountFlags::DETACH).map_err(kernel("unmounting the tmpfs for /etc/hosts"))?;
     mount("sysfs", "/sys", "sysfs", flags, None).map_err(kernel("mounting its own /sys"))?;
-    mount("proc", "/proc", "proc", flags, None).map_err(kernel("mounting its own /proc"))
+    mount("proc", "/proc", "proc", flags, None).map_err(kernel("mounting its own /proc"))?;
+    if name == open_vswitch::HOST {
+        open_vswitch::mount_directory()?;
+    }
+    Ok(())
 }
 
 /// All of a memfd that several processes read: the position is theirs in common, so it is not used.

@@ -41,7 +41,10 @@ COMMANDS: dict[str, Command] = {
     "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
     "iperf": Command("iperf A B [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
-    "capture": Command("capture INTERFACE FILE | stop [INTERFACE]", "write frames to a pcapng file", ("interface",)),
+    "capture": Command(
+        "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]", "write frames to pcapng", ("interface",)
+    ),
+    "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "tell how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
@@ -80,6 +83,7 @@ class Session:
             "ports": showing.ports,
             "flows": showing.flows,
             "jobs": showing.jobs,
+            "tunnels": showing.tunnels,
             "flow": changing.flow,
             "link": changing.link,
             "capture": self.captures.command,

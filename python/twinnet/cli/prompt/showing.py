@@ -12,7 +12,7 @@ from twinnet.errors import BadValue
 from twinnet.lab import Lab
 from twinnet.link_settings import describe_direction
 
-__all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports"]
+__all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports", "tunnels"]
 
 
 _ALWAYS = ("frames", "link_bytes", "received_frames", "received_bytes", "backlog_frames")
@@ -43,7 +43,12 @@ def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
     for name, node in lab.layout.nodes.items():
         if node["kind"] == "switch":
             ports = ", ".join(f"{port['number']}:{port['name']}" for port in node["ports"])
-            lines.append(f"{name}: switch dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+            kind = f"Open vSwitch ({node['datapath']})" if node.get("datapath", "own") != "own" else "switch"
+            lines.append(f"{name}: {kind} dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+        elif node["kind"] == "interface":
+            lines.append(f"{name}: interface {node['interface']} of the machine")
+        elif node["kind"] == "tunnel":
+            lines.append(f"{name}: tunnel to {node['remote']}; {', '.join(port['name'] for port in node['ports'])}")
         else:
             kind = "router" if node.get("forwarding") else "host"
             ports = "; ".join(
@@ -52,6 +57,20 @@ def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
             )
             lines.append(f"{name}: {kind}; {ports}")
     return Answer(list(lab.layout.nodes.values()), "\n".join(lines))
+
+
+def tunnels(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the tunnels to other speakers: what they carried, dropped and refused."""
+    del arguments
+    rows = lab.tunnels()
+    lines: list[str] = []
+    for row in rows:
+        told = row["tunnel"]
+        name = f"vni {told['vni']}" if told["kind"] == "vxlan" else f"key {told['key']}"
+        counts = {**row["counters"], **{f"refused {why}": number for why, number in row["refused"].items()}}
+        said = ", ".join(f"{what.replace('_', ' ')} {number}" for what, number in counts.items() if number)
+        lines.append(f"{row['node']}: {told['kind']} {name} to {row['remote']}, mtu {row['inner_mtu']} inside; {said}")
+    return Answer(rows, "\n".join(lines) or "there is no tunnel to another speaker")
 
 
 def links(lab: Lab, arguments: Sequence[str]) -> Answer:

@@ -179,3 +179,12 @@ fn counters_tell_what_each_queue_sent_dropped_and_keeps() {
     assert_eq!(counters[1]["backlog"]["frames"], 1);
     assert_eq!(link.queue.backlog(), Backlog { frames: 1, bytes: 1000 });
 }
+
+#[test]
+fn the_rates_of_each_queue_are_told() {
+    let json = r#"{"kind":"htb","rate_bps":1000000000,
+        "queues":{"0":{},"4":{"min_rate_bps":100000000,"max_rate_bps":400000000}}}"#;
+    let rates = Link::new(build(json), None).queue.class_rates();
+    let told: Vec<_> = rates.iter().map(|rates| (rates.class, rates.min_rate_bps, rates.max_rate_bps)).collect();
+    assert_eq!(told, [(0, 12_000, 1_000_000_000), (4, 100_000_000, 400_000_000)]);
+}

@@ -1,0 +1,115 @@
+"""``twinnet switch``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+from typing import Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+
+__all__ = ["switch"]
+
+_NAME = "s"
+_LOOK_S = 0.2
+
+
+@click.command(short_help="Run one switch alone, on existing interfaces of this machine.")
+@click.option("--dpid", default="1", show_default=True, help="Datapath number; hexadecimal with 0x or 16 digits.")
+@click.option("--port", "ports", multiple=True, required=True, metavar="INTERFACE", help="Port 1 is the first named.")
+@click.option("--controller", "controllers", multiple=True, metavar="TARGET", help="Such as tcp:127.0.0.1:6653.")
+@click.option("--listen", metavar="PLACE", help="Listen for tools: ptcp:PORT, ptcp:PORT:ADDRESS or punix:PATH.")
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    type=click.Choice(["OpenFlow10", "OpenFlow13"]),
+    help="Version to speak; both when not given.",
+)
+@click.option(
+    "--fail-mode",
+    type=click.Choice(["standalone", "secure"]),
+    default="standalone",
+    show_default=True,
+    help="What it does without a controller: learn and forward, or keep to its flows.",
+)
+@click.option("--flow", "flows", multiple=True, metavar="FLOW", help="A flow to start with, as for ovs-ofctl add-flow.")
+@json_option
+def switch(
+    dpid: str,
+    ports: tuple[str, ...],
+    controllers: tuple[str, ...],
+    listen: str | None,
+    protocols: tuple[str, ...],
+    fail_mode: str,
+    flows: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Run one switch alone on interfaces of this machine, until it is interrupted (Ctrl-C, SIGTERM).
+
+    When it is ready it prints one line. It needs CAP_NET_RAW where the interfaces are; they forward all that they
+    receive, and are left as they were found.
+    """
+    from twinnet.network import Network
+
+    net = Network()
+    settings: dict[str, Any] = {"protocols": protocols} if protocols else {}
+    one = net.switch(
+        _NAME,
+        dpid=_datapath_number(dpid),
+        fail_mode=fail_mode,
+        flows=flows,
+        controllers=controllers,
+        listen=listen,
+        **settings,
+    )
+    lowest = min(_mtu(interface) for interface in ports)
+    for number, interface in enumerate(ports, 1):
+        one.attach(interface, name=f"p{number}", port_b=number, mtu=lowest)
+    with _signals() as came, net.emulate() as lab:
+        told: dict[str, Any] = {"dpid": f"{one.dpid:016x}", "ports": list(ports), "controllers": list(controllers)}
+        if as_json:
+            print_json(told | {"listen": listen, "lab": lab.name})
+        else:
+            to = f", connects to {' and '.join(controllers)}" if controllers else ""
+            heard = f", listens on {listen}" if listen else ""
+            click.echo(f"switch {told['dpid']} is ready on {', '.join(ports)}{to}{heard}")
+        while not came and not lab.connection.wait_closed(_LOOK_S):
+            pass
+        return 0 if lab.running else 1
+
+
+@contextlib.contextmanager
+def _signals() -> Generator[list[int]]:
+    """Within, SIGINT and SIGTERM are put into the list that this gives."""
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in numbers}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _datapath_number(text: str) -> int | str:
+    if text.lower().startswith("0x"):
+        return text[2:]
+    return int(text) if text.isdecimal() and len(text) < 16 else text
+
+
+def _mtu(interface: str) -> int:
+    """Return the MTU of `interface`; 1500 of one that is not there, which is told when it is opened."""
+    from twinnet._core import CoreError, open_interface
+
+    try:
+        packet, watch, _, mtu = open_interface(interface)
+    except CoreError:
+        return 1500
+    os.close(packet)
+    os.close(watch)
+    return min(max(mtu, 68), 65_521)

@@ -1,0 +1,164 @@
+"""The control channels of a lab's Open vSwitch.
+
+It stands in a network namespace of its own and reaches no controller there. So for each controller a Unix socket
+stands in its folder; the owner of the lab holds the socket, takes the connections that Open vSwitch makes to it, makes
+one to the controller for each in its own network namespace, and passes bytes on, both ways. Where a switch is to listen
+it is the other way round. A socket is bound and connected by a program in the lab's place for Open vSwitch, since only
+there its folder is seen; when the owner dies the lab ends, and the folder with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from twinnet.control.targets import Target, parse_listen, parse_target
+from twinnet.control.unix_listener import UnixListener
+from twinnet.errors import LabError, NotAvailable
+from twinnet.lab_connection import LabRequests
+from twinnet.open_vswitch.bridge import controller_socket
+from twinnet.open_vswitch.programs import DIRECTORY, run
+
+__all__ = ["Relays"]
+
+_CONNECT_PATIENCE_S = 3.0
+_BACKLOG = 16
+_PIECE_BYTES = 65_536
+_BIND = f"import socket, sys; s = socket.socket(fileno=0); s.bind(sys.argv[1]); s.listen({_BACKLOG})"
+_CONNECT = "import socket, sys; socket.socket(fileno=0).connect(sys.argv[1])"
+
+
+class Relays:
+    """Relays for the controllers and the listening places of `switches` (of the lab protocol).
+
+    Raises
+    ------
+    NotAvailable
+        When a switch cannot listen where it is to.
+    """
+
+    def __init__(self, lab: LabRequests, switches: Sequence[Mapping[str, Any]]) -> None:
+        self._lab = lab
+        self._ended = threading.Event()
+        self._troubles: dict[tuple[str, str], str] = {}
+        self._targets: dict[str, list[str]] = {}
+        self._listeners: list[socket.socket | UnixListener] = []
+        try:
+            for switch in switches:
+                name = switch["name"]
+                for number, target in enumerate(switch.get("controllers") or ()):
+                    self._relay_to(name, target, controller_socket(name, number))
+                if switch.get("listen"):
+                    self._relay_from(name, switch["listen"])
+        except BaseException:
+            self.end()
+            raise
+
+    def targets(self, switch: str) -> list[str]:
+        """Return the controllers of `switch` as Open vSwitch is to be told of them."""
+        return self._targets.get(switch, [])
+
+    def trouble(self, switch: str, target: str) -> str | None:
+        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
+        return self._troubles.get((switch, target))
+
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        return dict(self._troubles)
+
+    def end(self) -> None:
+        """Take no more connections. Those that there are end with the lab."""
+        self._ended.set()
+        for listener in self._listeners:
+            if isinstance(listener, socket.socket):
+                with contextlib.suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def _relay_to(self, switch: str, text: str, path: str) -> None:
+        listener = socket.socket(socket.AF_UNIX)
+        self._there(listener, _BIND, path)
+        self._listeners.append(listener)
+        self._targets.setdefault(switch, []).append(f"unix:{path}")
+        target = parse_target(text)
+        _start(self._accept, listener, partial(self._dial, switch, text, target))
+
+    def _relay_from(self, switch: str, text: str) -> None:
+        target = parse_listen(text)
+        try:
+            if target.path is not None:
+                listener = UnixListener(target.path)
+            else:
+                family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
+                listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            remedy = "choose another place, or end what listens there"
+            raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
+        self._listeners.append(listener)
+        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+        _start(self._accept, accepting, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
+
+    def _there(self, sock: socket.socket, work: str, path: str) -> None:
+        run(self._lab, [sys.executable, "-I", "-S", "-c", work, path], stdin=sock.fileno())
+
+    def _accept(self, listener: socket.socket, take: Callable[[socket.socket], None]) -> None:
+        while not self._ended.is_set():
+            try:
+                taken, _ = listener.accept()
+            except OSError:
+                if self._ended.is_set() or self._lab.closed or listener.fileno() < 0:
+                    return
+                # Out of descriptors, mostly: a moment later there may be some.
+                self._ended.wait(1)
+                continue
+            _start(take, taken)
+
+    def _dial(self, switch: str, text: str, target: Target, taken: socket.socket) -> None:
+        with taken:
+            try:
+                there = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
+            except OSError as error:
+                self._troubles[switch, text] = error.strerror or str(error)
+                return
+            with there:
+                self._troubles.pop((switch, text), None)
+                there.settimeout(None)
+                there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                _pass_both_ways(taken, there)
+                self._troubles[switch, text] = "the connection ended"
+
+    def _join(self, path: str, taken: socket.socket) -> None:
+        with taken, socket.socket(socket.AF_UNIX) as there:
+            try:
+                self._there(there, _CONNECT, path)
+            except (LabError, OSError):
+                return
+            _pass_both_ways(taken, there)
+
+
+def _start(work: Callable[..., None], *arguments: Any) -> None:
+    threading.Thread(target=work, args=arguments, name="twinnet-relay", daemon=True).start()
+
+
+def _pass_both_ways(a: socket.socket, b: socket.socket) -> None:
+    """Pass bytes on until one side ends; then both are."""
+    back = threading.Thread(target=_pass, args=(b, a), name="twinnet-relay", daemon=True)
+    back.start()
+    _pass(a, b)
+    back.join()
+
+
+def _pass(source: socket.socket, sink: socket.socket) -> None:
+    # A broken connection is an ended one.
+    with contextlib.suppress(OSError):
+        while piece := source.recv(_PIECE_BYTES):
+            sink.sendall(piece)
+    for one in (source, sink):
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
