@@ -35,6 +35,12 @@ class WrittenLab:
     def __exit__(self, *_):
         self.calls.append(("closed",))
 
+    def describe(self):
+        return self.network.to_spec()
+
+    def check_controllers(self):
+        self.calls.append(("controllers checked",))
+
     def now_ps(self):
         self.clock_ps += 100 * MS
         return self.clock_ps
