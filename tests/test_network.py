@@ -28,7 +28,8 @@ def test_the_spec_is_the_lab_protocols_form() -> None:
         "seed": 7,
         "nodes": [
             {
-                "kind": "host", "name": "h1", "forwarding": False, "model": False, "routes": [], "sysctls": {},
+                "kind": "host", "name": "h1", "forwarding": False, "model": False, "processing": None,
+                "routes": [], "sysctls": {},
                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "queue": None,
                            "addresses": ["10.0.0.1/8", "fd00::1/64"]}],
             },
