@@ -29,6 +29,7 @@ PARTS = (
     "scale",
     "analysis",
     "captures",
+    "generators",
     "control",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")

@@ -13,7 +13,7 @@ network or a study. What cannot be so is checked in the way that a note before t
 ``make``                  the Makefile has these targets
 ``options``               the command line takes these commands; they are not run
 ``syntax``                bash can read it; it would change the machine
-``link``, ``queue``, ``study`` a part of a file: settings of a link, a queue, keys of a study
+``link``, ``queue``, ``study`` a part of a file: settings of a link, a queue, keys of a study (or ``study NAME``)
 ========================= ==========================================================================================
 
 The lab name ``classroom`` is made unique, so that several of these tests can run at once.
@@ -38,7 +38,7 @@ import pytest
 import yaml
 from markdown_blocks import Block, blocks_of, matches, steps_of
 from twinnet.cli.registry import COMMANDS
-from twinnet.study.resolution import built_in_studies, load_study, read_study
+from twinnet.study.resolution import built_in_studies, load_study, read_study, reader_in
 from twinnet.topology_file import parse_network
 from twinnet.yaml_source import parse_yaml
 
@@ -271,9 +271,10 @@ def check_yaml(block: Block) -> None:
             link = {"between": ["h1", "s1"], "queue_b": yaml.safe_load(block.text)}
             parse_network(json.dumps({"hosts": {"h1": None}, "switches": {"s1": None}, "links": [link]}), block.place)
         elif block.note("study") is not None:
-            whole: dict[str, Any] = yaml.safe_load(built_in_studies()["tcp-udp-queues"].read_text())
+            path = built_in_studies()[block.note("study") or "tcp-udp-queues"]
+            whole: dict[str, Any] = yaml.safe_load(path.read_text())
             whole |= yaml.safe_load(block.text)
-            read_study(parse_yaml(json.dumps(whole), block.place))
+            read_study(parse_yaml(json.dumps(whole), block.place), read_beside=reader_in(path.parent))
         elif block.text.lstrip().startswith("study:") or "\nstudy:" in block.text:
             read_study(parse_yaml(block.text, block.place))
         else:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from twinnet.measure.layers import carried_bytes, payload_limit_bytes
-from twinnet.measure.series import Cumulative, band, flow_bytes, port_bytes
+from twinnet.measure.series import Cumulative, band, flow_bytes, port_bytes, rates_between_arrivals
 from twinnet.study.tables import table
 
 
@@ -89,3 +89,23 @@ def test_one_repetition_has_no_band():
 def test_the_line_is_flat_before_and_after():
     line = Cumulative(np.array([0.0, 1.0]), np.array([0.0, 10.0]))
     assert line.at(np.array([-1.0, 0.5, 9.0])).tolist() == [0.0, 5.0, 10.0]
+
+
+def test_an_interval_that_is_bounded_by_arrivals_never_exceeds_the_line():
+    # A line that takes 0.3 s for a datagram of 30 bytes: 800 bit/s. A second of the clock holds 3 or 4.
+    arrivals = [0.05 + 0.3 * place for place in range(30)]
+    rows = []
+    for second in range(9):
+        here = [at for at in arrivals if second <= at < second + 1]
+        row = {"flow": 1, "name": "a", "protocol": "udp", "role": "sink", "from_host": "h1", "start_s": float(second)}
+        counted = {"payload_bytes": 30 * len(here), "packets": len(here), "last_arrival_s": max(here)}
+        rows.append(row | {"length_s": 1.0} | counted)
+    frame = table("intervals", rows)
+    _, by_clock = flow_bytes(frame, {}).rates_bps(1.0, 9.0)
+    assert by_clock.max() == pytest.approx(960.0)
+    starts, between = rates_between_arrivals(frame, {}, "payload", 1.0, (0.0, 9.0))
+    # The first interval is not whole: when its first datagram began to arrive is not known.
+    assert starts.tolist() == [float(second) for second in range(1, 9)]
+    assert between == pytest.approx([800.0] * 8)
+    halves, _ = rates_between_arrivals(frame, {}, "payload", 2.0, (0.0, 9.0))
+    assert halves.tolist() == [2.0, 4.0, 6.0]

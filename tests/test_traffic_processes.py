@@ -236,10 +236,10 @@ def test_a_study_has_video_calls_and_processes_and_measures_their_delays(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("app: udp, duration: 3 s", "either 'rate' or 'gap'"),
+        ("app: udp, duration: 3 s", "either 'rate', 'gap' or 'trace'"),
         ("app: udp, duration: 3 s, gap: {distribution: exponential, mean: 5}", "gap's mean"),
         ("app: udp, duration: 3 s, gap: {distribution: zipf}", "'zipf' is not known"),
-        ("app: rtp, duration: 3 s, using: programs", "no program makes rtp traffic"),
+        ("app: rtp, duration: 3 s, using: programs, paced: true", "streamers pace themselves"),
         ("app: voice, duration: 3 s, codec: G.722", "G.729"),
     ],
 )

@@ -80,7 +80,8 @@ def test_the_wheel_holds_what_belongs_to_it_and_nothing_else(wheel: Path) -> Non
         metadata = next(name for name in names if name.endswith("/METADATA"))
         told = archive.read(metadata).decode()
     assert {"twinnet/__init__.py", "twinnet/py.typed", "twinnet/_core.pyi", "twinnet/_core.abi3.so"} <= names
-    studies = {f"twinnet/studies/{path.parent.name}/study.yaml" for path in ROOT.glob("studies/*/study.yaml")}
+    paths = [*ROOT.glob("studies/*/study.yaml"), *ROOT.glob("studies/*/*.csv")]
+    studies = {f"twinnet/studies/{path.parent.name}/{path.name}" for path in paths}
     assert studies
     assert studies <= names
     sources = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/twinnet/**/*.py")}

@@ -189,6 +189,31 @@ def format_size(bytes: int) -> str:
     """Bytes as text that `parse_size` reads back."""
 
 @final
+class SocketAgent:
+    """A thread that runs apps on sockets of this machine, in the network namespace that the caller stands in.
+
+    Requests and answers are those about apps of docs/reference/lab-protocol.md, as JSON; its only host is `"machine"`.
+
+    Raises
+    ------
+    CoreError
+        `AgentFailed`, where the kernel is too old.
+    """
+
+    def __new__(cls) -> SocketAgent: ...
+    def now_ps(self) -> int:
+        """`CLOCK_MONOTONIC` in picoseconds, on which all times of this agent stand."""
+
+    def request(self, body: str) -> str:
+        """Answer `body`. Raises `CoreError` when the agent refuses, `ValueError` when `body` is not JSON."""
+
+    def usage(self) -> str:
+        """JSON: `cpu_s`, `user_s`, `waited_s`, `involuntary_switches`, `shared` and `realtime` of the thread."""
+
+    def close(self) -> None:
+        """End the thread and close all sockets."""
+
+@final
 class VirtualLab:
     """A network of model hosts in the caller's process, on the virtual clock.
 

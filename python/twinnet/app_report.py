@@ -17,6 +17,7 @@ __all__ = [
     "Spread",
     "Summary",
     "TcpInfo",
+    "Video",
 ]
 
 
@@ -63,12 +64,40 @@ class Intervals:
         Payload in each.
     packets
         Packets in each; empty where they are not counted.
+    delays_ps, delays_min_ps, delays_max_ps
+        Mean, least and greatest one-way delay in each; ``None`` where nothing arrived, empty where packets do not tell.
+    jitters_rfc4689_ps, jitters_rfc3550_ps
+        The mean of RFC 4689's jitter in each, and RFC 3550's at its end.
+    last_ps
+        When the last packet of each arrived, 0 where there was none; empty where packets are not counted.
     """
 
     interval_ps: int
     first: int
     bytes: tuple[int, ...]
     packets: tuple[int, ...] = ()
+    delays_ps: tuple[float | None, ...] = ()
+    delays_min_ps: tuple[int | None, ...] = ()
+    delays_max_ps: tuple[int | None, ...] = ()
+    jitters_rfc4689_ps: tuple[float | None, ...] = ()
+    jitters_rfc3550_ps: tuple[float | None, ...] = ()
+    last_ps: tuple[int, ...] = ()
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Intervals | None:
+        """Return the counts in the form of the lab protocol, ``None`` when there are none."""
+        if not spec:
+            return None
+        times: Mapping[str, Any] = spec.get("times_ps") or {}
+        names = ("delay_mean", "delay_min", "delay_max", "jitter_rfc4689_mean", "jitter_rfc3550")
+        return cls(
+            int(spec["interval_ps"]),
+            int(spec.get("first", 0)),
+            tuple(spec.get("bytes") or ()),
+            tuple(spec.get("packets") or ()),
+            *(tuple(times.get(name) or ()) for name in names),
+            last_ps=tuple(spec.get("last_ps") or ()),
+        )
 
     @property
     def rates_bps(self) -> tuple[float, ...]:
@@ -177,9 +206,12 @@ class Samples:
     Parameters
     ----------
     sequence, arrived_ps, sent_ps, bytes
-        One entry for each packet; ``None`` where it does not tell when it was sent.
+        One entry for each packet; ``None`` where it does not tell when it was sent. `bytes` is empty for programs.
     more
         Packets that came after so many as were asked for.
+    jitter_ps, bandwidth_bps
+        Of RTP: jitter by RFC 3550, and bits of IP in the second that ends with the packet; ``None`` for duplicates, and
+        empty for other flows.
     """
 
     sequence: tuple[int, ...]
@@ -187,6 +219,8 @@ class Samples:
     sent_ps: tuple[int | None, ...]
     bytes: tuple[int, ...]
     more: int
+    jitter_ps: tuple[float | None, ...] = ()
+    bandwidth_bps: tuple[float | None, ...] = ()
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> Samples | None:
@@ -199,6 +233,8 @@ class Samples:
             tuple(spec["sent_ps"]),
             tuple(spec["bytes"]),
             int(spec["more"]),
+            tuple(spec.get("jitter_ps") or ()),
+            tuple(spec.get("bandwidth_bps") or ()),
         )
 
 
@@ -286,6 +322,29 @@ class Rtp:
 
 
 @dataclass(frozen=True)
+class Video:
+    """What was seen of a video that a program received, beside what was sent.
+
+    Parameters
+    ----------
+    frames_sent
+        Frames of the clip.
+    frames_complete, frames_damaged, frames_lost
+        Of these, how many were decoded as they were sent, otherwise, or not at all.
+    psnr_db, ssim
+        Over all frames from the first that came, a lost one judged by what was shown in its place: peak signal-to-noise
+        ratio, infinite for equal videos, and structural similarity; ``None`` when nothing was seen.
+    """
+
+    frames_sent: int
+    frames_complete: int
+    frames_damaged: int
+    frames_lost: int
+    psnr_db: float | None
+    ssim: float | None
+
+
+@dataclass(frozen=True)
 class FlowReport:
     """One flow as one of its ends saw it.
 
@@ -294,7 +353,7 @@ class FlowReport:
     flow
         Its number.
     protocol
-        ``udp``, ``rtp``, ``tcp``, ``http`` or ``icmp``.
+        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp`` or, of comparisons of clocks, ``clock``.
     role
         ``source``, ``sink``, ``client`` or ``server``.
     source, target
@@ -325,6 +384,8 @@ class FlowReport:
         How well a source kept its schedule.
     rtp
         What RTP tells.
+    video
+        What was seen of a program's video.
     intervals
         Counts over time.
     tcp_info
@@ -357,6 +418,7 @@ class FlowReport:
     samples: Samples | None = None
     pacing: Pacing | None = None
     rtp: Rtp | None = None
+    video: Video | None = None
     intervals: Intervals | None = None
     tcp_info: TcpInfo | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
@@ -367,7 +429,6 @@ class FlowReport:
         plain = (
             "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "jitter_rfc3550_ps"
         )  # fmt: skip
-        counts = spec.get("intervals")
         return cls(
             flow=spec.get("flow"),
             protocol=str(spec.get("protocol", "")),
@@ -385,14 +446,7 @@ class FlowReport:
             samples=Samples.from_spec(spec.get("samples")),
             pacing=Pacing.from_spec(spec.get("pacing")),
             rtp=Rtp.from_spec(spec.get("rtp")),
-            intervals=Intervals(
-                int(counts["interval_ps"]),
-                int(counts.get("first", 0)),
-                tuple(counts.get("bytes") or ()),
-                tuple(counts.get("packets") or ()),
-            )
-            if counts
-            else None,
+            intervals=Intervals.from_spec(spec.get("intervals")),
             tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
             raw=dict(spec),
             **{name: spec.get(name) for name in plain},

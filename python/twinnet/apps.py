@@ -97,6 +97,9 @@ def udp_source(
     on_off: OnOff | Mapping[str, Any] | None = None,
     trace: Sequence[tuple[str, str]] | None = None,
     repeat: bool = False,
+    unpaced: bool = False,
+    exact: bool = False,
+    fragment: bool = True,
     dscp: int | None = None,
     duration: str | None = None,
     packets: int | None = None,
@@ -119,6 +122,13 @@ def udp_source(
         Periods of talk and of silence; each period of talk begins with a datagram.
     trace, repeat
         Instead of all of these: a gap and a payload for each datagram, and whether to begin anew after the last.
+    unpaced
+        Instead of any schedule: as many as the host takes.
+    exact
+        Whether each datagram leaves at its own moment on real sockets, too. Without it, those of a source that is
+        faster than 5000 a second may gather for up to 200 us and leave together, which costs far less.
+    fragment
+        Whether datagrams above the MTU may be fragmented; without it they are refused.
     dscp
         Differentiated services code point, 0 to 63.
     duration, packets
@@ -131,7 +141,13 @@ def udp_source(
     if process not in (None, "constant", "poisson"):
         raise BadValue(f"the process {process!r} is not known; allowed are 'constant' and 'poisson'")
     fields = _target(to, port, flow) | _dscp(dscp)
-    if trace is not None:
+    if not fragment:
+        fields["fragment"] = False
+    if exact:
+        fields["exact"] = True
+    if unpaced:
+        fields |= _unpaced(rate, packets_per_second, gap, process, on_off, trace, exact or None)
+    elif trace is not None:
         others = (rate, packets_per_second, gap, payload, size, process, on_off)
         if any(other is not None for other in others):
             raise BadValue(
@@ -153,13 +169,15 @@ def udp_source(
             if size is not None:
                 raise BadValue("a rate needs one payload", "give packets_per_second or gap for sizes that vary")
             fields["rate_bps"] = line_rate_bps(rate)
+        elif unpaced:
+            pass
         elif gap is not None:
             if process is not None:
                 raise BadValue("a gap is a process itself", "leave process out")
             fields["gap_ps"] = Distribution.of(gap, "gap").gap_spec()
         else:
             fields["packets_per_second"] = _positive(packets_per_second, "packets_per_second")
-        if gap is None:
+        if gap is None and not unpaced:
             fields["process"] = process or "constant"
         if on_off is not None:
             fields["on_off"] = OnOff.of(on_off).to_spec()
@@ -229,6 +247,7 @@ def rtp_source(
     variation: float = 0.3,
     frame_sizes: Sequence[str] | None = None,
     paced: bool = False,
+    shaping: str | None = None,
     dscp: int | None = None,
     duration: str | None = None,
     frames: int | None = None,
@@ -252,6 +271,9 @@ def rtp_source(
         Instead of the model: the size of each frame, over and over.
     paced
         Whether the packets of a frame are spread over its interval; back to back otherwise.
+    shaping
+        Instead of that: windows, such as ``"200 ms"``, over which the stream is spread evenly, as VLC's multiplexer
+        does.
     dscp, port, flow
         As for :func:`udp_source`.
     duration, frames
@@ -261,6 +283,10 @@ def rtp_source(
         raise BadValue("an RTP source has a duration or a number of frames, not both", 'give duration="50 s"')
     rating = _positive(frames_per_second, "frames_per_second")
     fields = _target(to, port, flow) | _dscp(dscp) | {"frames_per_second": rating, "paced": bool(paced)}
+    if shaping is not None:
+        if paced:
+            raise BadValue("a stream is paced or shaped, not both", "leave paced or shaping out")
+        fields["shaping_ps"] = counting_interval_ps(shaping, "shaping")
     if frame_sizes is not None:
         fields["frame_bytes"] = [size_bytes(size, "frame size") for size in frame_sizes]
     else:
@@ -396,6 +422,15 @@ def ping(
         "timeout_ps": counting_interval_ps(timeout, "timeout"),
     }
     return App(host, "ping", fields)
+
+
+def _unpaced(*schedule: object) -> dict[str, Any]:
+    if any(part is not None for part in schedule):
+        raise BadValue(
+            "an unpaced source has no schedule",
+            "leave rate, packets_per_second, gap, process, on_off, trace and exact out, or leave unpaced out",
+        )
+    return {"unpaced": True}
 
 
 def _target(to: str, port: int, flow: int | None) -> dict[str, Any]:

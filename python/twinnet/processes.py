@@ -79,6 +79,44 @@ class Distribution:
         name, least, most = rest.pop("distribution", None), rest.pop("least", None), rest.pop("most", None)
         return cls(str(name), rest, cast("str | None", least), cast("str | None", most))
 
+    @classmethod
+    def parse(cls, text: str, what: str) -> Distribution:
+        """Return the distribution that `text` names, such as ``exponential(10 ms)`` or
+        ``normal(500 B, 100 B, most=1200 B)``.
+
+        Raises
+        ------
+        BadValue
+            It is not in this form, or not known.
+        """
+        name, opened, rest = text.strip().partition("(")
+        name = name.strip()
+        if not opened or not rest.endswith(")"):
+            raise BadValue(
+                f"the {what} {text!r} is no distribution", "write for example exponential(10 ms) or normal(500 B, 80 B)"
+            )
+        if name not in _PARAMETERS:
+            raise BadValue(f"the distribution {name!r} is not known; allowed are {', '.join(_PARAMETERS)}")
+        wanted = _PARAMETERS[name]
+        given = [part.strip() for part in rest[:-1].split(",")] if rest[:-1].strip() else []
+        bounds: dict[str, str] = {}
+        parameters: dict[str, object] = {}
+        for part in given:
+            key, equals, value = part.partition("=")
+            if not equals:
+                key, value = (wanted[len(parameters)] if len(parameters) < len(wanted) else "one more"), part
+            key, value = key.strip(), value.strip()
+            if key in ("least", "most"):
+                bounds[key] = value
+            else:
+                parameters[key] = _number(value) if key == "shape" else value
+        if set(parameters) != set(wanted):
+            raise BadValue(
+                f"the {what} {text!r} has {', '.join(parameters) or 'nothing'}; {name} takes {' and '.join(wanted)}",
+                "least=... and most=... may follow",
+            )
+        return cls(name, parameters, bounds.get("least"), bounds.get("most"))
+
     def to_spec(self, what: str, quantity: Callable[[object, str], int]) -> dict[str, Any]:
         """Return the distribution in the form of the lab protocol.
 
@@ -189,6 +227,13 @@ def weibull(shape: float, scale: str, *, least: str | None = None, most: str | N
 def on_off(on: Distribution, off: Distribution) -> OnOff:
     """Return periods of talk and silence, such as ``on_off(exponential("1 s"), exponential("2 s"))``."""
     return OnOff(on, off)
+
+
+def _number(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _shape(value: object, what: str) -> float:

@@ -263,6 +263,10 @@ def shapiro_wilk(samples: Samples) -> TestResult:
     return TestResult("Shapiro-Wilk", float(result.statistic), float(result.pvalue))
 
 
+_LARGEST_ANDERSON_DARLING = 13.0
+"""Where the fit of the p-value ends (D'Agostino and Stephens 1986)."""
+
+
 def anderson_darling(samples: Samples) -> TestResult:
     """Anderson-Darling test of normality, mean and variance estimated from the samples.
 
@@ -279,7 +283,10 @@ def anderson_darling(samples: Samples) -> TestResult:
     rank = np.arange(1, n + 1)
     square = -n - float(np.sum((2 * rank - 1) * (special.log_ndtr(z) + special.log_ndtr(-z[::-1])))) / n
     adjusted = square * (1 + 0.75 / n + 2.25 / n**2)
-    if adjusted >= 0.6:
+    if adjusted > _LARGEST_ANDERSON_DARLING:
+        # The fit below turns back upwards there; at this statistic it is below 1e-30.
+        p = 0.0
+    elif adjusted >= 0.6:
         p = math.exp(1.2937 - 5.709 * adjusted + 0.0186 * adjusted**2)
     elif adjusted >= 0.34:
         p = math.exp(0.9177 - 4.279 * adjusted - 1.38 * adjusted**2)

@@ -28,8 +28,9 @@ _TALKSPURT, _PAUSE = "1004 ms", "1587 ms"
 def voice_settings(codec: str, silence_suppression: bool) -> dict[str, Any]:
     """Return the settings of one direction of a call.
 
-    With `silence_suppression` talkspurts and pauses alternate with the means of ITU-T P.59 (03/93), table 1: 1.004 s
-    and 1.587 s, both exponential, as that recommendation generates them.
+    With `silence_suppression` talkspurts and pauses alternate with the mean lengths that ITU-T P.59 (03/93) gives for
+    one talker of a conversation: 1.004 s and 1.587 s. That both are exponential is ours: the recommendation draws the
+    states of two talkers (one talks, both, none), and what one of them does follows.
     """
     if codec not in VOICE_CODECS:
         raise BadValue(f"the codec {codec!r} is not known; allowed are {', '.join(VOICE_CODECS)}")
@@ -50,16 +51,17 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gap": processes.exponential("1 s"),
         "size": processes.uniform("32 B", "62 B"),
     },
-    # Paxson and Floyd, Wide-area traffic: the failure of Poisson modeling (IEEE/ACM ToN 1995): gaps between packets
-    # of a user that types are Pareto with shape 0.9. Where it begins and is cut is ours: 100 ms, as fast typing is,
-    # and 100 s. One character travels; the datagram is filled up to the header that tells its delay.
+    # After Paxson and Floyd, Wide-area traffic: the failure of Poisson modeling (IEEE/ACM ToN 3(3), 1995): the body of
+    # the gaps between packets of a user that types is Pareto with shape 0.9. Where it begins and is cut is ours:
+    # 100 ms, as fast typing is, and 100 s. One character travels; the datagram is filled up to the header that tells
+    # its delay.
     "telnet": {
         "gap": processes.pareto(0.9, "100 ms", most="100 s"),
         "payload": "16 B",
     },
-    # Faerber, Network game traffic modelling (NetGames 2002), Counter-Strike: clients every 40 ms with sizes
-    # Ext(80, 5.7), servers per client Ext(55 ms, 6 ms) with Ext(120, 36). Here normal with the same mean and
-    # deviation.
+    # After Faerber, Network game traffic modelling (NetGames 2002), Counter-Strike: clients every 40 ms with sizes
+    # Ext(80, 5.7), servers per client Ext(55 ms, 6 ms) with Ext(120, 36), extreme value distributions of location and
+    # scale. Here normal with the same mean (location + 0.577 scale) and deviation (1.283 scale).
     "game-client": {
         "gap": processes.constant("40 ms"),
         "size": processes.normal("83 B", "7 B"),

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
 
+use crate::interval_times::Timing;
 use crate::report::FlowReport;
 use crate::Summary;
 
@@ -91,23 +92,27 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Enters an arrival that is no duplicate: its number, and when it was sent, where it tells.
+    /// Enters an arrival that is no duplicate: its number, and when it was sent, where it tells; what that tells.
     #[allow(clippy::cast_precision_loss)]
-    pub fn add(&mut self, number: u64, sent: Option<Time>, arrived: Time) {
+    pub fn add(&mut self, number: u64, sent: Option<Time>, arrived: Time) -> Option<Timing> {
         if let Some(last) = self.last.replace(arrived) {
             self.gaps.add(arrived.since(last).as_ps());
         }
-        let Some(sent) = sent else { return };
-        self.delays.add(arrived.since(sent).as_ps());
+        let sent = sent?;
+        let delay_ps = arrived.since(sent).as_ps();
+        self.delays.add(delay_ps);
         let transit = i128::from(arrived.as_ps()) - i128::from(sent.as_ps());
-        if let Some((before, previous)) = self.transit.replace((transit, number)) {
+        let difference_ps = self.transit.replace((transit, number)).map(|(before, previous)| {
             let difference = transit - before;
+            let without_sign = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
             self.jitter_rfc3550.add(difference as f64);
-            self.jitter_rfc4689.add(u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX));
+            self.jitter_rfc4689.add(without_sign);
             if number == previous + 1 {
                 self.variation.add(difference as f64);
             }
-        }
+            without_sign
+        });
+        Some(Timing { delay_ps, difference_ps, jitter_rfc3550_ps: self.jitter_rfc3550.now })
     }
 
     /// Fills in what is known of times.

@@ -5,6 +5,8 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::clock_client::ClockClient;
+use crate::clock_server::ClockServer;
 use crate::http_client::HttpClient;
 use crate::http_server::HttpServer;
 use crate::ping::Ping;
@@ -15,8 +17,8 @@ use crate::tcp_source::TcpSource;
 use crate::udp_sink::UdpSink;
 use crate::udp_source::UdpSource;
 use crate::{
-    App, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig,
-    TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+    App, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
+    RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
 };
 
 /// Why a description of an app was refused: what was given and what is allowed.
@@ -157,6 +159,10 @@ pub enum AppConfig {
     HttpClient(HttpClientConfig),
     /// ICMP echo.
     Ping(PingConfig),
+    /// Compares clocks with a server.
+    ClockClient(ClockClientConfig),
+    /// Answers clock clients.
+    ClockServer(ClockServerConfig),
 }
 
 impl AppConfig {
@@ -173,6 +179,8 @@ impl AppConfig {
             Self::HttpServer(_) => HttpServerConfig::KIND,
             Self::HttpClient(_) => HttpClientConfig::KIND,
             Self::Ping(_) => PingConfig::KIND,
+            Self::ClockClient(_) => ClockClientConfig::KIND,
+            Self::ClockServer(_) => ClockServerConfig::KIND,
         }
     }
 
@@ -191,6 +199,8 @@ impl AppConfig {
             Self::HttpServer(config) => config.validate(),
             Self::HttpClient(config) => config.validate(),
             Self::Ping(config) => config.validate(),
+            Self::ClockClient(config) => config.validate(),
+            Self::ClockServer(config) => config.validate(),
         }
     }
 
@@ -208,6 +218,8 @@ impl AppConfig {
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
             Self::HttpClient(config) => Box::new(HttpClient::new(config)),
             Self::Ping(config) => Box::new(Ping::new(config)),
+            Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
+            Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
         }
     }
 }

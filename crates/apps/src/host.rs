@@ -11,6 +11,15 @@ use crate::TcpInfo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
 
+/// When a host handed datagrams to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Just before the first.
+    pub begun: Time,
+    /// Just after the last.
+    pub ended: Time,
+}
+
 /// Bytes to send: real ones, or a number of them whose content does not matter (zeros on a real wire, elided in a model).
 #[derive(Clone, Copy, Debug)]
 pub enum Chunk<'a> {
@@ -51,6 +60,21 @@ pub enum Event<'a> {
         socket: SocketId,
         /// Datagrams thrown away since this was last told.
         datagrams: u64,
+    },
+    /// Datagrams sent earlier came back: a host or router on the way said so by ICMP.
+    Returned {
+        /// The socket.
+        socket: SocketId,
+        /// What was said.
+        error: HostError,
+        /// How many times since this was last told.
+        datagrams: u64,
+    },
+    /// The machine's clock was set while datagrams arrived, so that the kernel's stamps of these cannot be used: they
+    /// have the time at which the host looked.
+    ClockStepped {
+        /// By how many nanoseconds.
+        by_ns: i64,
     },
     /// A connection that was begun by [`Host::tcp_connect`] is established.
     Connected {
@@ -106,6 +130,9 @@ pub enum HostError {
     /// The datagram is larger than can be sent.
     #[error("message of {0} bytes is too long")]
     TooLong(usize),
+    /// The datagram exceeds the MTU, and fragments are forbidden: send smaller ones or allow fragments.
+    #[error("a datagram of {0} bytes of payload exceeds the MTU of the way and may not be fragmented: send smaller ones or allow fragments")]
+    WouldFragment(usize),
     /// The host's send buffer is full: the datagram was not sent.
     #[error("send buffer full")]
     Full,
@@ -130,6 +157,20 @@ pub trait Host {
     /// # Errors
     /// [`HostError::Full`], [`HostError::TooLong`], [`HostError::NoSuchSocket`], [`HostError::Unreachable`].
     fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError>;
+
+    /// Hands what was sent on a socket to the kernel now and tells when that was; `None` on a host whose clock stands still
+    /// during a call, where everything is sent at the moment of the call.
+    fn flush(&mut self, _socket: SocketId) -> Option<Handover> {
+        None
+    }
+
+    /// Forbids the fragmentation of all that a UDP socket will send (the DF bit of IPv4).
+    ///
+    /// # Errors
+    /// [`HostError::NoSuchSocket`]; [`HostError::Other`] when the host cannot.
+    fn forbid_fragments(&mut self, _socket: SocketId) -> Result<(), HostError> {
+        Err(HostError::Other("this host cannot forbid fragments: leave fragment out".to_owned()))
+    }
 
     /// Sets the differentiated services code point (0 to 63) of all that a UDP socket will send.
     ///

@@ -5,6 +5,9 @@
 //! describes one, checks the description and builds it.
 
 mod arrivals;
+mod clock_client;
+mod clock_message;
+mod clock_server;
 mod config;
 mod datagram;
 mod distribution;
@@ -15,6 +18,7 @@ mod http;
 mod http_chunked;
 mod http_client;
 mod http_server;
+mod interval_times;
 mod intervals;
 mod length_histogram;
 mod listen;
@@ -41,13 +45,16 @@ mod udp_source;
 mod udp_source_config;
 
 pub use arrivals::SignedReport;
+pub use clock_client::{ClockClientConfig, ClockReport};
+pub use clock_server::ClockServerConfig;
 pub use config::{AppConfig, ConfigError};
 pub use datagram::{Header as DatagramHeader, Stamp as DatagramStamp};
 pub use distribution::{Distribution, Shape};
 pub use frames::VideoModel;
-pub use host::{App, Chunk, Event, Host, HostError, SocketId};
+pub use host::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 pub use http_client::HttpClientConfig;
 pub use http_server::HttpServerConfig;
+pub use interval_times::IntervalTimesReport;
 pub use intervals::IntervalsReport;
 pub use length_histogram::LengthsReport;
 pub use pacing::PacingReport;

@@ -33,3 +33,12 @@ fn open_both(
         Err(_) => Ok(vec![first]),
     }
 }
+
+/// What a sink tells when the machine's clock was set.
+#[allow(clippy::cast_precision_loss)]
+pub fn stepped(by_ns: i64) -> String {
+    format!(
+        "the machine's clock was set by {:.3} ms: arrivals in that moment have the time at which they were read",
+        by_ns as f64 / 1e6
+    )
+}

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::{App, AppConfig, Chunk, Event, Host, HostError, SocketId, TcpInfo};
+use crate::{App, AppConfig, Chunk, Event, Handover, Host, HostError, SocketId, TcpInfo};
 
 /// Bytes of one direction of a stream that may be on the way or unread.
 const WINDOW: usize = 64 * 1024;
@@ -462,13 +462,14 @@ impl Host for View<'_> {
 pub struct RecordingHost {
     datagrams: Vec<Vec<u8>>,
     refusal: Option<HostError>,
+    handover: Option<Handover>,
     random: Pcg64Mcg,
 }
 
 impl RecordingHost {
     /// A host whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { datagrams: Vec::new(), refusal: None, random: Pcg64Mcg::seed_from_u64(seed) }
+        Self { datagrams: Vec::new(), refusal: None, handover: None, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
     /// The real bytes of the datagrams sent since the last call.
@@ -479,6 +480,11 @@ impl RecordingHost {
     /// Datagrams are refused from now on.
     pub fn refuse_datagrams(&mut self, error: HostError) {
         self.refusal = Some(error);
+    }
+
+    /// What is sent from now on is handed over then.
+    pub fn hand_over(&mut self, handover: Handover) {
+        self.handover = Some(handover);
     }
 
     /// Datagrams are taken again.
@@ -501,6 +507,9 @@ impl Host for RecordingHost {
                 Ok(())
             }
         }
+    }
+    fn flush(&mut self, _socket: SocketId) -> Option<Handover> {
+        self.handover
     }
     fn icmp_open(&mut self, _v6: bool) -> Result<SocketId, HostError> {
         Err(NOTHING_ELSE)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arrivals::SignedReport;
+use crate::clock_client::ClockReport;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::length_histogram::LengthsReport;
@@ -28,6 +29,8 @@ pub enum Protocol {
     Http,
     /// Echo.
     Icmp,
+    /// Comparison of clocks.
+    Clock,
 }
 
 /// Which end of the flow the row was counted at.
@@ -116,6 +119,9 @@ pub struct FlowReport {
     /// The course of the sender's TCP, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_info: Option<TcpInfoReport>,
+    /// What was found out about two clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockReport>,
 }
 
 impl FlowReport {
@@ -149,6 +155,7 @@ impl FlowReport {
             intervals: None,
             pacing: None,
             tcp_info: None,
+            clock: None,
         }
     }
 

@@ -208,26 +208,31 @@ impl Stream {
         }
         #[allow(clippy::cast_possible_truncation)]
         if self.sequences.enter(number as u32) == Arrival::Duplicate {
+            self.samples.add_rtp(None, None);
             return;
         }
-        self.measure(header, arrived, payload, config.clock_hz.unwrap_or(VIDEO_CLOCK_HZ));
-        self.arrivals.add(number, sent, arrived);
+        let (jitter_ps, bandwidth_bps) =
+            self.measure(header, arrived, payload, config.clock_hz.unwrap_or(VIDEO_CLOCK_HZ));
+        self.samples.add_rtp(jitter_ps, Some(bandwidth_bps));
+        let timing = self.arrivals.add(number, sent, arrived);
         if let Some(mark) = mark {
             self.frames.get_or_insert_with(Frames::default).add(mark);
         }
         self.packets += 1;
         self.bytes += payload;
-        self.intervals.add(arrived, payload);
+        self.intervals.add_timed(arrived, payload, timing);
     }
 
-    /// The numbers that Wireshark shows.
+    /// The numbers that Wireshark shows: the jitter in picoseconds, of all packets but the first, and the bandwidth.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_wrap)]
-    fn measure(&mut self, header: &Header, arrived: Time, payload: u64, clock_hz: u32) {
+    fn measure(&mut self, header: &Header, arrived: Time, payload: u64, clock_hz: u32) -> (Option<f64>, f64) {
+        let mut jitter_ps = None;
         if let Some((before, _)) = self.held.back() {
             let ticks = f64::from(header.timestamp.wrapping_sub(self.timestamp) as i32);
             let spacing = ticks * 1e12 / f64::from(clock_hz);
             self.jitter.add(arrived.as_ps() as f64 - before.as_ps() as f64 - spacing);
             self.jitters.add(self.jitter.now);
+            jitter_ps = Some(self.jitter.now);
         }
         self.timestamp = header.timestamp;
         let headers = if self.from.is_ipv4() { 28 } else { 48 };
@@ -239,7 +244,9 @@ impl Stream {
         }
         self.held.push_back((arrived, bytes));
         self.held_bytes += u64::from(bytes);
-        self.bandwidths.add(self.held_bytes as f64 * 8.0);
+        let bandwidth_bps = self.held_bytes as f64 * 8.0;
+        self.bandwidths.add(bandwidth_bps);
+        (jitter_ps, bandwidth_bps)
     }
 
     fn report(&self, record: bool) -> FlowReport {
@@ -427,6 +434,28 @@ mod tests {
     }
 
     #[test]
+    fn a_shaped_stream_leaves_evenly_whatever_its_frames_are() {
+        // 6 frames in each 100 ms: 70 packets of the transport stream in the first, one in each of the others; 75 in all.
+        let sizes = [70 * 184, 184, 184, 184, 184, 184];
+        let row = run(json!({"frame_bytes": sizes, "shaping_ps": 100_000_000_000_u64, "frames": 600}), |_| {
+            vec![Duration::ZERO]
+        });
+        assert_eq!(row["rtp"]["frames"], json!({"complete": 600, "damaged": 0, "lost": 0}));
+        // Seven of 75 in 100 ms; timestamps follow, but for whole ticks of 11.1 us.
+        let (least, most) = (row["gap_ps"]["min"].as_u64().unwrap(), row["gap_ps"]["max"].as_u64().unwrap());
+        assert!(least.abs_diff(9_333_333_333) < 10 && most.abs_diff(9_333_333_333) < 10, "{least} {most}");
+        assert!(row["rtp"]["jitter_ps"]["max"].as_f64().unwrap() < 11.2e6, "{row}");
+    }
+
+    #[test]
+    fn shaping_and_pacing_exclude_each_other() {
+        let given = json!({"kind": "rtp_source", "to": "10.0.0.2", "port": 5004, "flow": 9, "frames_per_second": 60,
+            "frame_bytes": [1], "frames": 1, "paced": true, "shaping_ps": 100_000_000_000_u64});
+        let config: AppConfig = serde_json::from_value(given).unwrap();
+        assert!(config.validate().unwrap_err().to_string().contains("shaping_ps"));
+    }
+
+    #[test]
     fn the_model_keeps_its_rate_for_as_long_as_it_is_told() {
         let model = json!({"rate_bps": 1_026_000, "group_frames": 30, "b_frames": 2, "variation": 0.3});
         let row = run(json!({"model": model, "duration_ps": 50_000_000_000_000_u64}), |_| vec![Duration::ZERO]);
@@ -436,6 +465,25 @@ mod tests {
         let payload = (row["bytes"].as_f64().unwrap() - row["packets"].as_f64().unwrap() * 12.0) * 8.0 / 50.0;
         let expected = 1_026_000.0 * (188.0 / 184.0) * (1.0 + 92.0 / 2137.5);
         assert!((payload / expected - 1.0).abs() < 0.05, "{payload} against {expected}");
+    }
+
+    #[test]
+    fn every_packet_tells_its_jitter_and_bandwidth_and_a_duplicate_tells_none() {
+        let mut sink = RtpSink::new(RtpSinkConfig {
+            port: 1,
+            interval_ps: 1_000_000_000,
+            clock_hz: None,
+            record_packets: Some(10),
+        });
+        // The second packet comes 16 ms after the first, its timestamp says none: the jitter is a sixteenth of that.
+        for (sequence, milliseconds) in [(0, 0), (1, 16), (1, 17)] {
+            let packet = [0x80, 33, 0, sequence, 0, 0, 0, 0, 0, 0, 0, 1];
+            sink.receive("10.0.0.1:9".parse().unwrap(), &packet, 12, Time::ZERO + Duration::from_ms(milliseconds));
+        }
+        let report = sink.report(Time::ZERO);
+        let samples = &report["flows"][0]["samples"];
+        assert_eq!(samples["jitter_ps"], json!([null, 1e9, null]));
+        assert_eq!(samples["bandwidth_bps"], json!([320.0, 640.0, null]));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! As real streamers do, a packet of RTP leaves when it is full, so that its payload is always 1316 bytes: the last packets
 //! of the transport stream of a frame wait for the next frame. With `paced` the packets of a frame are spread evenly over
-//! the frame's interval, without it they leave back to back when the frame is due. Every deadline is an exact multiple of the
-//! frame interval, so errors never accumulate.
+//! the frame's interval, without it they leave back to back when the frame is due. With `shaping_ps` the transport stream of
+//! all frames of a window is spread evenly over the window, as the multiplexer of VLC does (200 ms there when nothing is
+//! said). Every deadline is computed from the start, so errors never accumulate.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -31,6 +32,9 @@ const CLOCK_HZ: u128 = 90_000;
 /// Packets sent in one call.
 const MOST_PER_CALL: u32 = 64;
 const SECOND_PS: u128 = 1_000_000_000_000;
+/// Windows of shaping: 1 ms to 10 s.
+const SHORTEST_SHAPING_PS: u64 = 1_000_000_000;
+const LONGEST_SHAPING_PS: u64 = 10_000_000_000_000;
 
 /// What an RTP source is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,9 @@ pub struct RtpSourceConfig {
     /// Whether the packets of a frame are spread over its interval; back to back when nothing is said.
     #[serde(default)]
     pub paced: Option<bool>,
+    /// Length of the windows over which the transport stream is spread evenly; instead of `paced`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping_ps: Option<u64>,
     /// Differentiated services code point, 0 to 63.
     #[serde(default)]
     pub dscp: Option<u8>,
@@ -74,6 +81,12 @@ impl RtpSourceConfig {
         check_exactly_one(kind, ("frame_bytes", self.frame_bytes.is_some()), ("model", self.model.is_some()))?;
         self.frame_bytes.as_ref().map_or(Ok(()), |trace| check_trace(kind, trace))?;
         self.model.as_ref().map_or(Ok(()), |model| model.check(kind))?;
+        if let Some(shaping) = self.shaping_ps {
+            check_range(kind, "shaping_ps", shaping, SHORTEST_SHAPING_PS, LONGEST_SHAPING_PS)?;
+            if self.paced == Some(true) {
+                return check_exactly_one(kind, ("paced", true), ("shaping_ps", true));
+            }
+        }
         check_dscp(kind, self.dscp)?;
         check_exactly_one(kind, ("duration_ps", self.duration_ps.is_some()), ("frames", self.frames.is_some()))?;
         if let Some(duration) = self.duration_ps {
@@ -118,6 +131,8 @@ pub struct RtpSource {
     parts: u8,
     /// Packets of the transport stream in it.
     filled: u32,
+    /// When the first of them is due.
+    first_due: Time,
     next_frame: u64,
     due: Option<Time>,
     sequence: u16,
@@ -144,6 +159,7 @@ impl RtpSource {
             content: [Part::default(); MOST_PARTS],
             parts: 0,
             filled: 0,
+            first_due: Time::ZERO,
             next_frame: 0,
             due: None,
             sequence: 0,
@@ -188,40 +204,88 @@ impl RtpSource {
         }
     }
 
-    /// Cuts the next frame into packets; whether there was one.
-    fn load_frame(&mut self, start: Time) -> bool {
-        let number = self.next_frame;
+    /// Whether frame `number` is still to be sent, and then when it is due after the start.
+    fn frame_to_send(&self, number: u64) -> Option<Duration> {
         let at = self.config.frame_time(number);
         let over = self.config.duration_ps.is_some_and(|duration| at.as_ps() >= duration);
-        if over || number >= self.config.frame_count() {
-            return false;
+        (!over && number < self.config.frame_count()).then_some(at)
+    }
+
+    /// Cuts what comes next into packets: a frame, or the frames of a window; whether there was one.
+    fn load(&mut self, start: Time) -> bool {
+        let Some(at) = self.frame_to_send(self.next_frame) else { return false };
+        match self.config.shaping_ps {
+            None => self.load_frame(start, at),
+            Some(shaping) => self.load_window(start, at.as_ps() / shaping, shaping),
         }
+        true
+    }
+
+    /// Cuts the next frame into packets, which are due with it or spread over its interval.
+    fn load_frame(&mut self, start: Time, at: Duration) {
+        let number = self.next_frame;
         self.next_frame += 1;
-        let whole = self.sizes.size(number).div_ceil(TS_CONTENT).max(1);
-        let packets = (self.filled + whole) / TS_PER_PACKET;
+        let whole = self.whole_packets(number);
+        let packets = u128::from((self.filled + whole) / TS_PER_PACKET).max(1);
         let interval = self.config.frame_time(number + 1).as_ps().saturating_sub(at.as_ps());
+        let paced = self.config.paced == Some(true);
+        let mut made = 0_u128;
         let mut left = whole;
-        let mut made = 0_u32;
         while left > 0 {
-            let here = left.min(TS_PER_PACKET - self.filled);
-            #[allow(clippy::cast_possible_truncation)]
-            if let Some(part) = self.content.get_mut(usize::from(self.parts)) {
-                *part = Part { frame: number as u32, here: here as u8, whole };
-                self.parts += 1;
-            }
-            self.filled += here;
-            left -= here;
+            left -= self.put_in(number, whole, left);
             if self.filled == TS_PER_PACKET {
-                let paced = self.config.paced == Some(true);
-                let offset =
-                    if paced { u128::from(interval) * u128::from(made) / u128::from(packets.max(1)) } else { 0 };
-                #[allow(clippy::cast_possible_truncation)]
-                let due = start + at + Duration::from_ps(offset as u64);
-                self.flush_packet(due);
+                let offset = if paced { u128::from(interval) * made / packets } else { 0 };
+                self.flush_packet(start + at + picoseconds(offset));
                 made += 1;
             }
         }
-        true
+    }
+
+    /// Cuts the frames of a window into packets of the transport stream and spreads these evenly over it. A packet of RTP is
+    /// due with the first that it carries.
+    fn load_window(&mut self, start: Time, window: u64, shaping: u64) {
+        let begin = Duration::from_ps(window.saturating_mul(shaping));
+        let mut frames = Vec::new();
+        while let Some(at) = self.frame_to_send(self.next_frame) {
+            if at.as_ps() / shaping != window {
+                break;
+            }
+            frames.push((self.next_frame, self.whole_packets(self.next_frame)));
+            self.next_frame += 1;
+        }
+        let total = frames.iter().map(|(_, whole)| u128::from(*whole)).sum::<u128>().max(1);
+        let mut place = 0_u128;
+        for (number, whole) in frames {
+            let mut left = whole;
+            while left > 0 {
+                if self.filled == 0 {
+                    self.first_due = start + begin + picoseconds(u128::from(shaping) * place / total);
+                }
+                let here = self.put_in(number, whole, left);
+                left -= here;
+                place += u128::from(here);
+                if self.filled == TS_PER_PACKET {
+                    self.flush_packet(self.first_due);
+                }
+            }
+        }
+    }
+
+    /// Packets of the transport stream that frame `number` fills; asked for in order.
+    fn whole_packets(&mut self, number: u64) -> u32 {
+        self.sizes.size(number).div_ceil(TS_CONTENT).max(1)
+    }
+
+    /// Puts as many of the `left` packets of a frame as have room into the packet of RTP, and tells how many.
+    #[allow(clippy::cast_possible_truncation)]
+    fn put_in(&mut self, frame: u64, whole: u32, left: u32) -> u32 {
+        let here = left.min(TS_PER_PACKET - self.filled);
+        if let Some(part) = self.content.get_mut(usize::from(self.parts)) {
+            *part = Part { frame: frame as u32, here: here as u8, whole };
+            self.parts += 1;
+        }
+        self.filled += here;
+        here
     }
 
     fn flush_packet(&mut self, due: Time) {
@@ -233,12 +297,13 @@ impl RtpSource {
     /// Loads frames until a packet waits; at the end what is left of the last frame, filled up with null packets.
     fn prepare(&mut self, start: Time, host: &mut dyn Host) {
         while self.waiting.is_empty() && !self.finished {
-            if !self.load_frame(start) {
+            if !self.load(start) {
                 if self.filled == 0 {
                     return self.end(host);
                 }
-                let due = start + self.config.frame_time(self.next_frame.saturating_sub(1));
-                self.flush_packet(due);
+                let shaped = self.config.shaping_ps.is_some();
+                let last = start + self.config.frame_time(self.next_frame.saturating_sub(1));
+                self.flush_packet(if shaped { self.first_due } else { last });
             }
         }
     }
@@ -297,6 +362,10 @@ impl RtpSource {
             host.close(socket);
         }
     }
+}
+
+fn picoseconds(value: u128) -> Duration {
+    Duration::from_ps(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
 impl App for RtpSource {

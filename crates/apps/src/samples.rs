@@ -24,11 +24,25 @@ pub struct Samples {
     pub sent_ps: Vec<Option<u64>>,
     /// Bytes of payload.
     pub bytes: Vec<u32>,
+    /// RTP only: RFC 3550's jitter after each packet; null for the first and for duplicates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jitter_ps: Vec<Option<f64>>,
+    /// RTP only: bits of IP in the second that ends with each packet; null for duplicates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidth_bps: Vec<Option<f64>>,
     /// Packets that came when so many as were asked for had been kept.
     pub more: u64,
 }
 
 impl Samples {
+    /// Enters what RTP tells of the packet that was entered last.
+    pub fn add_rtp(&mut self, jitter_ps: Option<f64>, bandwidth_bps: Option<f64>) {
+        if self.jitter_ps.len() < self.sequence.len() {
+            self.jitter_ps.push(jitter_ps);
+            self.bandwidth_bps.push(bandwidth_bps);
+        }
+    }
+
     /// Enters a packet.
     pub fn add(&mut self, most: u32, number: u64, sent: Option<Time>, arrived: Time, bytes: usize) {
         if self.sequence.len() >= most as usize {

@@ -76,6 +76,7 @@ impl Flow {
 
     fn count(&mut self, header: Option<Header>, length: usize, arrived: Time, record: Option<u32>) {
         self.last = self.last.max(arrived);
+        let mut timing = None;
         if let Some(header) = header {
             let sent = header.sent.map(|sent| Time::from_ns(sent.0));
             let number = self.sequences.number_of(header.sequence);
@@ -85,11 +86,11 @@ impl Flow {
             if self.sequences.enter(header.sequence) == Arrival::Duplicate {
                 return;
             }
-            self.arrivals.add(number, sent, arrived);
+            timing = self.arrivals.add(number, sent, arrived);
         }
         self.packets += 1;
         self.bytes += length as u64;
-        self.intervals.add(arrived, length as u64);
+        self.intervals.add_timed(arrived, length as u64, timing);
     }
 
     fn report(&self, record: bool) -> FlowReport {
@@ -176,6 +177,7 @@ impl App for UdpSink {
                 self.errors
                     .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", datagrams);
             }
+            Event::ClockStepped { by_ns } => self.errors.add(listen::stepped(by_ns)),
             Event::Stop => self.finished = true,
             Event::Failed { error, .. } => self.errors.add(error),
             _ => {}
@@ -256,6 +258,8 @@ mod tests {
         // The first datagram arrives at 5 ms, the last at 504 ms.
         assert_eq!(flows[0]["intervals"]["packets"], json!([95, 100, 100, 100, 100, 5]));
         assert_eq!(flows[0]["intervals"]["first"], 0);
+        assert_eq!(flows[0]["intervals"]["times_ps"]["delay_mean"][1], 5_000_000_000.0);
+        assert_eq!(flows[0]["intervals"]["times_ps"]["jitter_rfc4689_mean"][5], 0.0);
     }
 
     #[test]

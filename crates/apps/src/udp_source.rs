@@ -5,7 +5,10 @@
 //! once, at most [`MOST_PER_CALL`] at a time, and asks to be called again at once for the rest.
 //!
 //! When the interval is below [`GATHER`], up to that much time of datagrams may gather and leave in one burst: a host
-//! with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost.
+//! with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost. A source that is told to
+//! be exact does not gather.
+//!
+//! What is told of its own gaps is of the moments at which datagrams were handed to the kernel, where the host has one.
 
 use std::net::SocketAddr;
 
@@ -18,12 +21,15 @@ use crate::pacing::Pacing;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::sizes::TraceEntry;
 use crate::udp_source_config::{Interval, Schedule, UdpSourceConfig};
-use crate::{App, Chunk, Event, Host, HostError, SocketId};
+use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
 pub const MOST_PER_CALL: u32 = 64;
 /// How long datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
+/// How often an unpaced source offers datagrams at most, and how long it waits when the host is full.
+const UNPACED_TURN: Duration = Duration::from_us(1);
+const UNPACED_WAIT: Duration = Duration::from_us(20);
 /// How long after its time a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
@@ -44,6 +50,12 @@ pub struct UdpSource {
     last_sent: Option<Time>,
     finished: bool,
     pacing: Pacing,
+    /// Datagrams of this call, to be told of once they are handed over: when due, their size, whether they were taken.
+    offered: Vec<(Time, u32, bool)>,
+    /// The size that was drawn for the datagram that the host had no room for.
+    held_size: Option<u32>,
+    /// When the first and the last datagram came back.
+    returned: Option<(Time, Time)>,
     errors: ErrorTally,
 }
 
@@ -65,6 +77,9 @@ impl UdpSource {
             last_sent: None,
             finished: false,
             pacing: Pacing::default(),
+            offered: Vec::new(),
+            held_size: None,
+            returned: None,
             errors: ErrorTally::default(),
         }
     }
@@ -78,13 +93,16 @@ impl UdpSource {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.from = host.addresses(socket).map(|(local, _)| local);
-                if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
+                let marked = self.config.dscp.map_or(Ok(()), |dscp| host.set_dscp(socket, dscp));
+                let mut whole =
+                    || if self.config.fragment == Some(false) { host.forbid_fragments(socket) } else { Ok(()) };
+                if let Err(error) = marked.and_then(|()| whole()) {
                     self.errors.add(error);
                     self.end(host);
                     return;
                 }
                 self.due = match &mut self.schedule {
-                    Schedule::Even(..) | Schedule::Drawn(_, _, true) => Some(now),
+                    Schedule::Even(..) | Schedule::Unpaced(_) | Schedule::Drawn(_, _, true) => Some(now),
                     Schedule::Drawn(process, _, false) => Some(now + process.distance()),
                     Schedule::Trace => self.trace_entry().map(|entry| now + Duration::from_ps(entry.0)),
                 };
@@ -106,60 +124,124 @@ impl UdpSource {
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
         let (Some(start), Some(socket)) = (self.start, self.socket) else { return };
+        if matches!(self.schedule, Schedule::Unpaced(_)) {
+            self.send_unpaced(now, start, socket, host);
+            return;
+        }
         if self.config.duration_ps.is_some_and(|duration| now.since(start) > Duration::from_ps(duration) + GRACE) {
             self.give_up(host);
             return;
         }
+        let over = self.offer_due(now, start, socket, host);
+        self.note_handed_over(now, socket, host);
+        if over {
+            self.end(host);
+        }
+    }
+
+    /// Sends what is due by now; whether that was all.
+    fn offer_due(&mut self, now: Time, start: Time, socket: SocketId, host: &mut dyn Host) -> bool {
         for _ in 0..MOST_PER_CALL {
-            let Some(due) = self.due else { return };
+            let Some(due) = self.due else { return true };
             let past_end = self.config.duration_ps.is_some_and(|duration| due.since(start).as_ps() >= duration)
                 || self.config.packets.is_some_and(|packets| self.due_count >= packets);
             if past_end {
-                self.end(host);
-                return;
+                return true;
             }
             if due > now {
-                return;
+                return false;
             }
             let size = match &mut self.schedule {
-                Schedule::Even(_, sizes) | Schedule::Drawn(_, sizes, _) => sizes.size(),
+                Schedule::Even(_, sizes) | Schedule::Drawn(_, sizes, _) | Schedule::Unpaced(sizes) => sizes.size(),
                 Schedule::Trace => self.trace_entry().map_or(0, |entry| entry.1),
             };
-            let taken = self.send_one(now, size, socket, host);
-            self.pacing.add(due, now, size, taken);
+            let outcome = self.send_one(now, size, socket, host);
+            self.offered.push((due, size, outcome.is_ok()));
+            if outcome.is_err_and(|error| matches!(error, HostError::WouldFragment(_))) && self.sent == 0 {
+                return true;
+            }
             self.due_count += 1;
             self.due = match &mut self.schedule {
                 Schedule::Even(interval, _) => Some(start + interval.times(self.due_count)),
                 Schedule::Drawn(process, _, _) => Some(due + process.distance()),
                 Schedule::Trace => self.trace_entry().map(|entry| due + Duration::from_ps(entry.0)),
+                Schedule::Unpaced(_) => Some(now),
             };
             if self.due.is_none() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Enters the datagrams of this call in the account of the schedule, spread over the time that handing them over took.
+    fn note_handed_over(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
+        if self.offered.is_empty() {
+            return;
+        }
+        let Handover { begun, ended } = host.flush(socket).unwrap_or(Handover { begun: now, ended: now });
+        let (each, count) = (ended.since(begun).as_ps() / self.offered.len() as u64, self.offered.len());
+        for (place, (due, size, taken)) in self.offered.drain(..count).enumerate() {
+            self.pacing.add(due, begun + Duration::from_ps(each * place as u64), size, taken);
+        }
+    }
+
+    fn send_unpaced(&mut self, now: Time, start: Time, socket: SocketId, host: &mut dyn Host) {
+        self.due = Some(now + UNPACED_TURN);
+        for _ in 0..MOST_PER_CALL {
+            let over = self.config.duration_ps.is_some_and(|duration| now.since(start).as_ps() >= duration)
+                || self.config.packets.is_some_and(|packets| self.sent >= packets);
+            if over {
                 self.end(host);
                 return;
+            }
+            let Schedule::Unpaced(sizes) = &mut self.schedule else { return };
+            let size = self.held_size.take().unwrap_or_else(|| sizes.size());
+            match self.offer(now, size, socket, host) {
+                Ok(()) => {}
+                Err(HostError::Full) => {
+                    self.held_size = Some(size);
+                    self.due = Some(now + UNPACED_WAIT);
+                    return;
+                }
+                Err(error) => {
+                    let never = matches!(error, HostError::WouldFragment(_)) && self.sent == 0;
+                    self.errors.add(error);
+                    if never {
+                        self.end(host);
+                    }
+                    return;
+                }
             }
         }
     }
 
-    /// Sends a datagram; whether it was taken. One that the host refuses takes no sequence number: it was never in the network.
-    fn send_one(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> bool {
-        let sent = (size as usize >= FULL_LENGTH).then_some(Stamp(now.as_ns()));
+    /// Sends a datagram and notes what hindered it.
+    fn send_one(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> Result<(), HostError> {
+        let outcome = self.offer(now, size, socket, host);
+        match &outcome {
+            Ok(()) => {}
+            Err(HostError::Full) => self.errors.add("a datagram was not sent: the host's send buffer was full"),
+            Err(error) => self.errors.add(error),
+        }
+        outcome
+    }
+
+    /// Sends a datagram. One that the host refuses takes no sequence number: it was never in the network.
+    fn offer(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> Result<(), HostError> {
+        let there = i128::from(now.as_ps()) + i128::from(self.config.clock_offset_ps.unwrap_or(0));
+        let stamp = u64::try_from(there / 1000).unwrap_or(0);
+        let sent = (size as usize >= FULL_LENGTH).then_some(Stamp(stamp));
         #[allow(clippy::cast_possible_truncation)]
         let header = Header { sequence: self.sent as u32, flow: self.config.flow, sent };
         let (bytes, length) = (header.emit(), header.length());
         #[allow(clippy::cast_possible_truncation)]
         let chunk = Chunk::Padded(&bytes[..length], size.saturating_sub(length as u32));
-        let outcome = host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk);
-        let taken = outcome.is_ok();
-        match outcome {
-            Ok(()) => {
-                self.sent += 1;
-                self.sent_bytes += u64::from(size);
-                self.last_sent = Some(now);
-            }
-            Err(HostError::Full) => self.errors.add("a datagram was not sent: the host's send buffer was full"),
-            Err(error) => self.errors.add(error),
-        }
-        taken
+        host.udp_send(socket, SocketAddr::new(self.config.to, self.config.port), chunk)?;
+        self.sent += 1;
+        self.sent_bytes += u64::from(size);
+        self.last_sent = Some(now);
+        Ok(())
     }
 
     /// The time is over and datagrams that were due are not sent: a source that went on would send at another time than it
@@ -195,6 +277,15 @@ impl App for UdpSource {
                 self.errors.add(error);
                 self.end(host);
             }
+            Event::Returned { error, datagrams, .. } => {
+                let to = SocketAddr::new(self.config.to, self.config.port);
+                let told = match error {
+                    HostError::Refused => format!("nobody listened at {to}: a datagram came back"),
+                    error => format!("a datagram to {to} came back: {error}"),
+                };
+                self.errors.add_many(told, datagrams);
+                self.returned = Some((self.returned.map_or(now, |(first, _)| first), now));
+            }
             _ => {}
         }
     }
@@ -204,7 +295,7 @@ impl App for UdpSource {
     }
 
     fn slack(&self) -> Duration {
-        if self.interval.times(1) < GATHER {
+        if self.interval.times(1) < GATHER && self.config.exact != Some(true) {
             GATHER
         } else {
             Duration::ZERO
@@ -223,198 +314,18 @@ impl App for UdpSource {
         row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
         row.packets = Some(self.sent);
         row.bytes = self.sent_bytes;
+        if let Some((first, last)) = self
+            .returned
+            .zip(self.start)
+            .map(|((first, last), start)| (first.since(start).as_secs_f64(), last.since(start).as_secs_f64()))
+        {
+            row.errors.push(format!("datagrams came back between {first:.3} s and {last:.3} s after the start"));
+        }
         row.pacing = Some(self.pacing.report());
         AppReport { flows: vec![row] }.into_json()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loop_network::RecordingHost;
-    use serde_json::json;
-
-    fn source(fields: Value) -> UdpSource {
-        let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "process": "constant"});
-        object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
-        config.validate().unwrap();
-        UdpSource::new(config)
-    }
-
-    /// Runs a source by calling it exactly at its deadlines, or late by what `late` says, and gives the calls' times with the datagrams sent in each.
-    fn run(source: &mut UdpSource, host: &mut RecordingHost, late: impl Fn(usize) -> Duration) -> Vec<(Time, usize)> {
-        let mut calls = Vec::new();
-        let start = Time::from_ns(5_000);
-        source.handle(start, Event::Start, host);
-        calls.push((start, host.take_datagrams().len()));
-        while let Some(deadline) = source.deadline() {
-            let now = (deadline + late(calls.len())).max(calls[calls.len() - 1].0);
-            source.handle(now, Event::Timer, host);
-            calls.push((now, host.take_datagrams().len()));
-            assert!(calls.len() < 1_000_000, "the source never ends");
-        }
-        calls
-    }
-
-    #[test]
-    fn a_constant_source_is_due_at_exact_multiples_of_its_interval() {
-        // 1470 bytes at 512 Mbit/s: 22,968.75 ns; 7 packets a second: a fraction that no clock can hold.
-        for (rate, expected) in [
-            (json!({"rate_bps": 512_000_000_u64}), &(|k: u64| k * 22_968_750) as &dyn Fn(u64) -> u64),
-            (json!({"packets_per_second": 7}), &|k| k * 1_000_000_000_000 / 7),
-        ] {
-            let mut fields = json!({"payload_bytes": 1470, "packets": 2000});
-            fields.as_object_mut().unwrap().extend(rate.as_object().unwrap().clone());
-            let calls = run(&mut source(fields), &mut RecordingHost::new(1), |_| Duration::ZERO);
-            let sent: Vec<_> = calls.iter().filter(|(_, number)| *number > 0).collect();
-            assert_eq!(sent.len(), 2000);
-            for (k, (time, number)) in sent.iter().enumerate() {
-                assert_eq!((time.as_ps(), *number), (5_000_000 + expected(k as u64), 1));
-            }
-        }
-    }
-
-    #[test]
-    fn a_source_that_is_called_late_sends_what_is_due_and_keeps_its_schedule() {
-        let mut source = source(json!({"payload_bytes": 100, "packets_per_second": 10_000, "packets": 1000}));
-        let calls = run(&mut source, &mut RecordingHost::new(1), |call| {
-            if call == 3 {
-                Duration::from_ms(20)
-            } else {
-                Duration::ZERO
-            }
-        });
-        let largest = calls.iter().map(|(_, number)| *number).max().unwrap();
-        assert_eq!(largest, MOST_PER_CALL as usize);
-        assert_eq!(calls.iter().map(|(_, number)| number).sum::<usize>(), 1000);
-        let last_sent = calls.iter().rev().find(|(_, number)| *number > 0).unwrap().0;
-        assert_eq!(last_sent, Time::from_ns(5_000) + Duration::from_us(99_900));
-    }
-
-    #[test]
-    fn a_source_that_cannot_keep_up_ends_in_time_and_says_so() {
-        let mut source =
-            source(json!({"payload_bytes": 100, "packets_per_second": 100_000, "duration_ps": 50_000_000_000_u64}));
-        let calls = run(&mut source, &mut RecordingHost::new(1), |call| Duration::from_ms(call as u64));
-        let sent = calls.iter().map(|(_, number)| number).sum::<usize>();
-        assert!(sent < 5000, "{sent}");
-        let over = calls[calls.len() - 1].0 - Time::from_ns(5_000);
-        assert!(over < Duration::from_ms(50) + GRACE + Duration::from_ms(3), "{over} is long after the end");
-        let report = source.report(Time::from_ns(0)).to_string();
-        assert!(report.contains("could not keep up"), "{report}");
-    }
-
-    #[test]
-    fn a_duration_ends_before_the_datagram_that_is_due_at_its_end() {
-        let mut source =
-            source(json!({"payload_bytes": 100, "packets_per_second": 1000, "duration_ps": 10_000_000_000_u64}));
-        let calls = run(&mut source, &mut RecordingHost::new(1), |_| Duration::ZERO);
-        assert_eq!(calls.iter().map(|(_, number)| number).sum::<usize>(), 10);
-        assert!(source.finished());
-    }
-
-    #[test]
-    fn poisson_gaps_are_exponential_by_kolmogorov_and_smirnov() {
-        let mut source =
-            source(json!({"payload_bytes": 100, "packets_per_second": 1000, "process": "poisson", "packets": 20_000}));
-        let calls = run(&mut source, &mut RecordingHost::new(42), |_| Duration::ZERO);
-        let times: Vec<Time> = calls.iter().filter(|(_, number)| *number > 0).map(|(time, _)| *time).collect();
-        let mut gaps: Vec<f64> = times.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64() * 1000.0).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // Five standard errors of the mean of 20,000 exponential gaps.
-        assert!((mean - 1.0).abs() < 5.0 / (gaps.len() as f64).sqrt(), "mean {mean}");
-        gaps.sort_by(f64::total_cmp);
-        let count = gaps.len() as f64;
-        let distance = gaps
-            .iter()
-            .enumerate()
-            .map(|(rank, gap)| {
-                let theory = 1.0 - (-gap).exp();
-                (theory - rank as f64 / count).abs().max(((rank + 1) as f64 / count - theory).abs())
-            })
-            .fold(0.0, f64::max);
-        // The critical value at the 0.1 % level is 1.95 / sqrt(n).
-        assert!(distance < 1.95 / count.sqrt(), "distance {distance}");
-    }
-
-    fn due_times(source: &mut UdpSource, seed: u64) -> Vec<u64> {
-        let calls = run(source, &mut RecordingHost::new(seed), |_| Duration::ZERO);
-        calls.iter().flat_map(|(time, number)| std::iter::repeat_n(time.as_ps() - 5_000_000, *number)).collect()
-    }
-
-    #[test]
-    fn a_trace_is_played_to_the_picosecond_and_ends_or_begins_anew() {
-        let trace = json!({"trace": [[7, 100], [0, 50], [1_000_003, 8]]});
-        let mut once = source(json!({"process": null, "trace": trace["trace"]}));
-        assert_eq!(due_times(&mut once, 1), [7, 7, 1_000_010]);
-        assert_eq!((once.finished(), &once.report(Time::ZERO)["flows"][0]["bytes"]), (true, &json!(158)));
-        let mut twice = source(json!({"process": null, "trace": trace["trace"], "repeat": true, "packets": 5}));
-        assert_eq!(due_times(&mut twice, 1), [7, 7, 1_000_010, 1_000_017, 1_000_017]);
-    }
-
-    #[test]
-    fn the_process_of_sizes_does_not_shift_the_gaps() {
-        let gap = json!({"distribution": "gamma", "shape": 2.0, "scale": 1e9});
-        let size = json!({"distribution": "exponential", "mean": 400.0});
-        let mut even = source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500}));
-        let mut varied = source(json!({"process": null, "gap_ps": gap, "size_bytes": size, "packets": 500}));
-        let times = due_times(&mut even, 3);
-        assert_eq!(times, due_times(&mut varied, 3));
-        assert_ne!(
-            times,
-            due_times(&mut source(json!({"process": null, "gap_ps": gap, "payload_bytes": 100, "packets": 500})), 4)
-        );
-    }
-
-    #[test]
-    fn a_source_on_time_reports_no_gap_errors_and_the_rate_it_was_asked_for() {
-        let mut source = source(json!({"payload_bytes": 100, "packets_per_second": 1000, "packets": 100}));
-        due_times(&mut source, 1);
-        let told = &source.report(Time::ZERO)["flows"][0]["pacing"];
-        assert_eq!((&told["gap_error_ps"]["max"], &told["kept_up"]), (&json!(0), &json!(true)));
-        assert_eq!((&told["requested_rate_bps"], &told["achieved_rate_bps"]), (&json!(800_000.0), &json!(800_000.0)));
-    }
-
-    #[test]
-    fn contradictions_are_refused_with_the_fields() {
-        let refusal = |fields: Value| {
-            let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "packets": 5});
-            object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-            let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
-            config.validate().unwrap_err().to_string()
-        };
-        let gap = json!({"distribution": "constant", "value": 1e9});
-        let told = refusal(json!({"payload_bytes": 100, "gap_ps": gap, "rate_bps": 5}));
-        assert!(told.ends_with("is needed; rate_bps and gap_ps were given"), "{told}");
-        assert!(refusal(json!({"gap_ps": gap})).contains("payload_bytes, size_bytes, trace is needed; none was given"));
-        assert!(refusal(json!({"payload_bytes": 100, "gap_ps": gap, "dscp": 64}))
-            .contains("dscp is 64; allowed is 0 to 63"));
-        assert!(refusal(json!({"trace": [[0, 100]], "repeat": true})).contains("trace (all gaps) is 0"));
-        assert!(refusal(json!({"trace": [[0, 7]]})).contains("trace (size) is 7; allowed is 8 to 65507"));
-    }
-
-    #[test]
-    fn a_datagram_that_the_host_refuses_takes_no_sequence_number() {
-        let mut source = source(json!({"payload_bytes": 100, "packets_per_second": 1000, "packets": 4}));
-        let mut host = RecordingHost::new(1);
-        source.handle(Time::ZERO, Event::Start, &mut host);
-        host.refuse_datagrams(HostError::Full);
-        source.handle(Time::from_ns(1_000_000), Event::Timer, &mut host);
-        host.accept_datagrams();
-        source.handle(Time::from_ns(2_000_000), Event::Timer, &mut host);
-        let sequences: Vec<u32> =
-            host.take_datagrams().iter().map(|sent| Header::parse(sent).unwrap().sequence).collect();
-        assert_eq!(sequences, [0, 1]);
-        let report = source.report(Time::ZERO);
-        assert_eq!(report["flows"][0]["packets"], 2);
-        assert_eq!(report["flows"][0]["errors"], json!(["a datagram was not sent: the host's send buffer was full"]));
-    }
-
-    #[test]
-    fn only_a_fast_source_lets_datagrams_gather() {
-        let slack =
-            |rate: u64| source(json!({"payload_bytes": 1470, "packets": 1, "packets_per_second": rate})).slack();
-        assert_eq!((slack(1000), slack(43_500)), (Duration::ZERO, GATHER));
-    }
-}
+#[path = "udp_source_tests.rs"]
+mod tests;

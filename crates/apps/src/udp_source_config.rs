@@ -57,6 +57,20 @@ pub struct UdpSourceConfig {
     /// Periods of talk and silence; with `gap_ps`, or with a rate.
     #[serde(default)]
     pub on_off: Option<OnOff>,
+    /// As many as the host takes, one after the other, instead of any schedule.
+    #[serde(default)]
+    pub unpaced: Option<bool>,
+    /// Whether each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is faster
+    /// than 5000 a second may gather for up to 200 us and leave together: that costs a busy machine far less.
+    #[serde(default)]
+    pub exact: Option<bool>,
+    /// Whether datagrams may be fragmented; they may when nothing is said.
+    #[serde(default)]
+    pub fragment: Option<bool>,
+    /// What is added to the time that datagrams carry, in picoseconds: the receiver's clock less the sender's, where both
+    /// are of different machines.
+    #[serde(default)]
+    pub clock_offset_ps: Option<i64>,
     /// Distances and sizes, one entry for each datagram.
     #[serde(default)]
     pub trace: Option<Vec<TraceEntry>>,
@@ -88,7 +102,9 @@ impl UdpSourceConfig {
                 ("trace", self.trace.is_some()),
             ],
         )?;
-        if self.gap_ps.is_some() || self.trace.is_some() {
+        if self.unpaced() {
+            self.check_unpaced()?;
+        } else if self.gap_ps.is_some() || self.trace.is_some() {
             check_one_of(
                 kind,
                 &[
@@ -139,6 +155,27 @@ impl UdpSourceConfig {
             check_range(kind, "packets", packets, 1, u64::MAX)?;
         }
         Ok(())
+    }
+
+    /// Whether there is no schedule.
+    pub(crate) fn unpaced(&self) -> bool {
+        self.unpaced == Some(true)
+    }
+
+    fn check_unpaced(&self) -> Result<(), ConfigError> {
+        check_one_of(
+            Self::KIND,
+            &[
+                ("unpaced", true),
+                ("rate_bps", self.rate_bps.is_some()),
+                ("packets_per_second", self.packets_per_second.is_some()),
+                ("gap_ps", self.gap_ps.is_some()),
+                ("trace", self.trace.is_some()),
+                ("process", self.process.is_some()),
+                ("on_off", self.on_off.is_some()),
+                ("exact", self.exact.is_some()),
+            ],
+        )
     }
 
     fn check_trace(&self) -> Result<(), ConfigError> {
@@ -192,6 +229,9 @@ impl UdpSourceConfig {
         if self.trace.is_some() {
             return Schedule::Trace;
         }
+        if self.unpaced() {
+            return Schedule::Unpaced(sizes);
+        }
         #[allow(clippy::cast_precision_loss)]
         let mean = interval.parts as f64 / interval.per as f64;
         let process = self.process.unwrap_or(Process::Constant);
@@ -223,6 +263,8 @@ pub(crate) enum Schedule {
     Drawn(GapProcess, Sizes, bool),
     /// The configuration's trace.
     Trace,
+    /// None: as fast as the host takes them.
+    Unpaced(Sizes),
 }
 
 /// The mean distance between datagrams, `parts / per` picoseconds.

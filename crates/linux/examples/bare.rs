@@ -11,12 +11,15 @@
 //! them; `bare lone COUNT ADDRESS PAYLOAD MILLISECONDS` sends single ones that far apart. Each carries its number and the
 //! moment it was sent. `bare record SECONDS` writes, for each that arrives, three 64-bit integers to stdout: the number, the
 //! moment it was sent and the moment the kernel received it, by a packet socket's stamp, in nanoseconds; it ends when nothing
-//! has arrived for a second. Receivers say `READY` on stderr.
+//! has arrived for a second. `bare watch SECONDS PORT` writes the moment and the payload's length of each datagram to PORT
+//! likewise, in the same way. Receivers say `READY` on stderr.
+//! `bare blast SECONDS ADDRESS PAYLOAD` sends datagrams to port 5003 by `sendmmsg` of 64, as fast as that goes, and prints how
+//! many; each begins with its number and flow 1, as twinnet's do.
 
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::net::UdpSocket;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -185,6 +188,39 @@ fn receive(seconds: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Datagrams in one call of `blast`.
+const BLAST: usize = 64;
+
+fn blast(seconds: u64, to: &str, payload_bytes: usize) -> io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect((to, 5003))?;
+    let mut payloads = vec![vec![0_u8; payload_bytes.max(16)]; BLAST];
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut sent = 0_u64;
+    while Instant::now() < end {
+        let mut parts: Vec<libc::iovec> = Vec::with_capacity(BLAST);
+        for (payload, number) in payloads.iter_mut().zip(sent..) {
+            payload[..4].copy_from_slice(&(number as u32).to_be_bytes());
+            payload[4..8].copy_from_slice(&1_u32.to_be_bytes());
+            parts.push(libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() });
+        }
+        // SAFETY: zero is a valid header of a message; each points to a part that points to a payload, all of which outlive
+        // the call, and the kernel only reads them.
+        let taken = unsafe {
+            let mut messages: [libc::mmsghdr; BLAST] = std::mem::zeroed();
+            for (message, part) in messages.iter_mut().zip(&mut parts) {
+                message.msg_hdr.msg_iov = part;
+                message.msg_hdr.msg_iovlen = 1;
+            }
+            libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), BLAST as u32, 0)
+        };
+        // A refusal is of an earlier datagram, to which nobody listened.
+        sent += u64::try_from(taken).unwrap_or(0);
+    }
+    println!("{sent}");
+    Ok(())
+}
+
 /// The wall clock, which is what `SO_TIMESTAMPNS` reads.
 fn wall_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
@@ -329,6 +365,28 @@ fn record(seconds: u64) -> io::Result<()> {
     io::stdout().write_all(&records)
 }
 
+fn watch(seconds: u64, port: u16) -> io::Result<()> {
+    let mut ring = Ring::new()?;
+    eprintln!("READY");
+    let begin = Instant::now();
+    let mut last = begin;
+    let mut records = Vec::new();
+    while last.elapsed() < if records.is_empty() { PATIENCE } else { Duration::from_secs(1) } {
+        while let Some((arrived, frame)) = ring.next()? {
+            if frame.len() >= 42 && frame[23] == libc::IPPROTO_UDP as u8 && frame[36..38] == port.to_be_bytes() {
+                last = Instant::now();
+                let length = u64::from(u16::from_be_bytes([frame[16], frame[17]])).saturating_sub(28);
+                records.extend([arrived, length].iter().flat_map(|value| value.to_le_bytes()));
+            }
+        }
+        if begin.elapsed() > PATIENCE + Duration::from_secs(seconds) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    io::stdout().write_all(&records)
+}
+
 /// The number and the moment of sending, of a datagram that was sent to us.
 fn stamps(frame: &[u8]) -> Option<[u64; 2]> {
     let port = frame.get(36..38)?;
@@ -350,6 +408,8 @@ fn main() -> io::Result<()> {
         (Some("send"), Some(seconds), ..) => send(seconds, to),
         (Some("receive"), Some(seconds), ..) => receive(seconds),
         (Some("record"), Some(seconds), ..) => record(seconds),
+        (Some("watch"), Some(seconds), ..) => watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT)),
+        (Some("blast"), Some(seconds), Some(payload_bytes), _) => blast(seconds, to, payload_bytes),
         (Some("offer"), Some(seconds), Some(payload_bytes), Some(rate_bps)) => {
             offer(seconds, to, payload_bytes, rate_bps)
         }
@@ -358,7 +418,7 @@ fn main() -> io::Result<()> {
         }
         _ => Err(io::Error::other(
             "usage: bare hosts N | loop SECONDS | send SECONDS ADDRESS | receive SECONDS | record SECONDS \
-             | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
+             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
         )),
     }
 }

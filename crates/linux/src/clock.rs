@@ -15,6 +15,12 @@ impl LabClock {
         Self { zero_ns: monotonic_ns() }
     }
 
+    /// The machine's own clock: its zero is that of `CLOCK_MONOTONIC`, the same for all programs of the machine.
+    #[must_use]
+    pub const fn of_machine() -> Self {
+        Self { zero_ns: 0 }
+    }
+
     /// The lab's time now.
     #[must_use]
     pub fn now(&self) -> Time {

@@ -81,7 +81,7 @@ impl Instance {
     /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before the links.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
-        let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet };
+        let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet, tunnel: None };
         let of = |(index, place): (usize, &Place)| ((HOST, index), attachment(place.mtu));
         self.places.iter().enumerate().map(of).collect()
     }

@@ -5,6 +5,7 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod sockets;
 mod theory;
 mod units;
 mod virtual_lab;
@@ -28,6 +29,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
+    #[pymodule_export]
+    use super::sockets::SocketAgent;
     #[pymodule_export]
     use super::theory::port_experiment;
     #[pymodule_export]

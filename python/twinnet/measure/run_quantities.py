@@ -6,32 +6,36 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from twinnet.measure.series import Cumulative, flow_bytes, port_bytes
+from twinnet.measure.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals
 from twinnet.study.predicate import Aggregate
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
 __all__ = ["RunTables", "unit_of"]
 
+Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
 _DISTRIBUTIONS = {
-    "rtt": "rtt",
-    "delay": "delay",
-    "gap": "gap",
-    "jitter_rfc4689": "jitter_rfc4689",
-    "jitter_rfc3550": "rtp_jitter",
+    "rtt": ("rtt", "ms", 1e-3),
+    "delay": ("delay", "ms", 1e-3),
+    "gap": ("gap", "ms", 1e-3),
+    "jitter_rfc4689": ("jitter_rfc4689", "ms", 1e-3),
+    "jitter_rfc3550": ("rtp_jitter", "ms", 1e-3),
+    "rtp_bandwidth": ("rtp_bandwidth", "bps", 1.0),
 }
-"""Columns of the table `flows` by measurement."""
+"""By measurement: columns of the tables `flows` and `packets`, their unit, and its size in that of the measurement."""
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
 def unit_of(measurement: Measurement) -> str:
     """The unit in which a measurement's values are: `bit/s`, `s` or `1`."""
-    if measurement.of in ("throughput", "port_throughput"):
+    if measurement.is_series or measurement.of == "rtp_bandwidth":
         return "bit/s"
-    return "1" if measurement.of == "loss" else "s"
+    return "1" if measurement.of in ("loss", "frame_loss") else "s"
 
 
 class RunTables:
@@ -52,6 +56,11 @@ class RunTables:
     def intervals(self) -> pl.DataFrame:
         """The table `intervals`."""
         return self.run.table("intervals")
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """The table `packets`; empty when the traffic does not ask for it."""
+        return self.run.table("packets")
 
     @cached_property
     def port_samples(self) -> pl.DataFrame:
@@ -80,32 +89,80 @@ class RunTables:
             Nothing that it selects was measured.
         """
         measurement = self.measurements[aggregate.measurement]
-        if measurement.of in ("throughput", "port_throughput"):
+        if measurement.is_series:
             return self._rate(aggregate, measurement)
-        rows = self._selected(aggregate)
+        if aggregate.function == "min" and measurement.minimum_after is not None:
+            return self._late_minimum(aggregate, measurement)
+        rows = self._selected(self.flows, aggregate)
         if measurement.of == "loss":
             return self._loss(rows)
+        if measurement.of == "frame_loss":
+            return _frame_loss(rows)
         if measurement.of in _DISTRIBUTIONS:
-            return _of_distribution(rows, _DISTRIBUTIONS[measurement.of], aggregate.function)
+            return _of_distribution(rows, measurement.of, aggregate.function)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
-        return float({"mean": times.mean, "min": times.min, "max": times.max}[aggregate.function]())
+        return float({"mean": times.mean, "min": times.min, "max": times.max, "std": times.std}[aggregate.function]())
+
+    def values(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
+        """When each value of the measurement `name` was taken, in seconds, and the value.
+
+        There is one of every packet that was kept, or of every whole interval of a throughput.
+
+        Raises
+        ------
+        LookupError
+            Nothing that is selected has values.
+        """
+        measurement = self.measurements[name]
+        if measurement.is_series:
+            return self._interval_rates(name, measurement, filters, (0.0, self.end_s))
+        if measurement.of not in _DISTRIBUTIONS or measurement.of == "rtt":
+            raise LookupError(f"a run has one value of {measurement.of}")
+        column, unit, size = _DISTRIBUTIONS[measurement.of]
+        rows = self._selected(self.packets, Aggregate("mean", name, filters, None, ()))
+        rows = rows.filter(pl.col(f"{column}_{unit}").is_not_null())
+        if rows.is_empty():
+            raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
+        return rows["arrived_s"].to_numpy(), rows[f"{column}_{unit}"].to_numpy() * size
+
+    def _late_minimum(self, aggregate: Aggregate, measurement: Measurement) -> float:
+        """The least value of packets after the first ones of their flow."""
+        column, unit, size = _DISTRIBUTIONS[measurement.of]
+        rows = self._selected(self.packets, aggregate)
+        later = pl.int_range(pl.len()).over("flow", "from_host") >= measurement.minimum_after
+        least = rows.filter(later)[f"{column}_{unit}"].drop_nulls().to_numpy()
+        if least.size == 0:
+            raise LookupError(f"no packet came after the first {measurement.minimum_after}")
+        return float(least.min()) * size
 
     def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
         begin_s, end_s = aggregate.during_s or (0.0, self.end_s)
         if aggregate.function == "mean":
             return line.mean_bps(begin_s, end_s)
+        _, rates = self._interval_rates(aggregate.measurement, measurement, aggregate.filters, (begin_s, end_s))
+        return float({"min": rates.min, "max": rates.max, "std": rates.std}[aggregate.function]())
+
+    def _interval_rates(
+        self, name: str, measurement: Measurement, filters: tuple[tuple[str, str], ...], during_s: tuple[float, float]
+    ) -> tuple[Vector, Vector]:
+        """Starts in seconds and rates in bit/s of the whole intervals in `during_s`."""
+        begin_s, end_s = during_s
         interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
         first = math.ceil(begin_s / interval_s - 1e-6) * interval_s
-        _, rates = line.rates_bps(interval_s, end_s, first)
+        if measurement.bounds == "arrivals":
+            rows = _only(self.intervals, measurement)
+            starts, rates = rates_between_arrivals(rows, dict(filters), measurement.layer, interval_s, (first, end_s))
+        else:
+            starts, rates = self.line(name, filters).rates_bps(interval_s, end_s, first)
         if rates.size == 0:
             raise LookupError(f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s")
-        return float(rates.min() if aggregate.function == "min" else rates.max())
+        return starts, rates
 
-    def _selected(self, aggregate: Aggregate) -> pl.DataFrame:
-        rows = _only(self.flows, self.measurements[aggregate.measurement])
+    def _selected(self, table: pl.DataFrame, aggregate: Aggregate) -> pl.DataFrame:
+        rows = _only(table, self.measurements[aggregate.measurement])
         columns = {"protocol": "protocol", "flow": "name", "from": "from_host"}
         for key, value in aggregate.filters:
             if key not in columns:
@@ -121,16 +178,32 @@ class RunTables:
         return lost / (lost + arrived)
 
 
-def _of_distribution(rows: pl.DataFrame, name: str, function: str) -> float:
-    """The mean over all values, or the extreme, of a distribution that each row tells, in seconds."""
+def _frame_loss(rows: pl.DataFrame) -> float:
+    """The share of video frames that did not arrive whole, of those that receivers know of."""
+    counted = rows.filter(pl.col("frames_complete").is_not_null())
+    whole, broken = (int(counted["frames_complete"].sum()), 0)
+    broken += int(counted["frames_damaged"].sum()) + int(counted["frames_lost"].sum())
+    if whole + broken == 0:
+        raise LookupError("no video frame was counted")
+    return broken / (whole + broken)
+
+
+def _of_distribution(rows: pl.DataFrame, of: str, function: str) -> float:
+    """The mean over all values, their deviation or an extreme, of a distribution that each row tells."""
+    name, unit, size = _DISTRIBUTIONS[of]
     seen = rows.filter(pl.col(f"{name}_count") > 0)
     if seen.is_empty():
         raise LookupError(_NOTHING.get(name, f"no {name} was measured"))
+    counts, means = seen[f"{name}_count"].to_numpy(), seen[f"{name}_mean_{unit}"].to_numpy()
+    mean = float((means * counts).sum() / counts.sum())
     if function == "mean":
-        weighted = (seen[f"{name}_mean_ms"] * seen[f"{name}_count"]).sum()
-        return float(weighted) / float(seen[f"{name}_count"].sum()) / 1000
-    column = seen[f"{name}_{function}_ms"].to_numpy()
-    return float(column.min() if function == "min" else column.max()) / 1000
+        return mean * size
+    if function == "std":
+        deviations = seen[f"{name}_std_{unit}"].to_numpy()
+        squares = float(((counts - 1) * deviations**2 + counts * (means - mean) ** 2).sum())
+        return math.sqrt(squares / max(1.0, float(counts.sum()) - 1)) * size
+    column = seen[f"{name}_{function}_{unit}"].to_numpy()
+    return float(column.min() if function == "min" else column.max()) * size
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:

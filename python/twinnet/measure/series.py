@@ -12,7 +12,7 @@ import polars as pl
 from twinnet.measure.layers import Layer, carried_bytes
 from twinnet.stats import t_quantile
 
-__all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "receivers"]
+__all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "rates_between_arrivals", "receivers"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -86,12 +86,68 @@ def flow_bytes(
     LookupError
         No flow is selected.
     """
+    rows = _received(intervals, filters)
+    sizes = _carried(rows, layer, mtu_bytes)
+    return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
+
+
+def rates_between_arrivals(
+    intervals: pl.DataFrame,
+    filters: Mapping[str, str],
+    layer: Layer,
+    interval_s: float,
+    during_s: tuple[float, float],
+    mtu_bytes: int = 1500,
+) -> tuple[Vector, Vector]:
+    """Starts in seconds and rates in bit/s of the whole intervals in `during_s`, bounded by arrivals.
+
+    A datagram is counted whole in the interval in which its last bit arrives, so on the clock's bounds an interval can
+    hold one datagram more than the line carries in it. Here an interval lasts from the last arrival before it to its
+    own last arrival: all that it counts arrived in that time, and no rate can exceed the line's. The interval in which
+    a flow begins is not whole. Parameters as for :func:`flow_bytes`, whose rows are counted in parts of `interval_s`;
+    rates of several flows are added.
+    """
+    rows = _received(intervals, filters)
+    counted = rows.with_columns(pl.Series("carried", _carried(rows, layer, mtu_bytes))).filter(
+        pl.col("last_arrival_s").is_not_null()
+    )
+    # A millionth of an interval: bounds that differ only by floating point count as equal.
+    begin_s, end_s = during_s
+    count = max(0, int((end_s - begin_s) / interval_s + 1e-6))
+    rates = np.zeros(count)
+    for _, flow in counted.group_by("flow", "from_host"):
+        ordered = flow.sort("start_s")
+        place = np.floor((ordered["start_s"].to_numpy() - begin_s) / interval_s + 1e-6).astype(np.int64)
+        sizes, arrivals = ordered["carried"].to_numpy(), ordered["last_arrival_s"].to_numpy()
+        numbers, first = np.unique(place, return_index=True)
+        last = np.append(first[1:], place.size) - 1
+        time_s = np.diff(arrivals[last])
+        bits = np.add.reduceat(sizes, first)[1:] * 8
+        whole = (numbers[1:] >= 0) & (numbers[1:] < count)
+        rates[numbers[1:][whole]] += bits[whole] / time_s[whole]
+    starts = begin_s + np.arange(count, dtype=np.float64) * interval_s
+    seen = (starts >= _first_whole_s(counted, interval_s, begin_s) - 1e-6 * interval_s) if counted.height else rates > 0
+    return starts[seen], rates[seen]
+
+
+def _first_whole_s(rows: pl.DataFrame, interval_s: float, begin_s: float) -> float:
+    """When the first interval begins of which the arrival before it is known."""
+    first = rows["start_s"].to_numpy().min()
+    return float((np.floor((first - begin_s) / interval_s + 1e-6) + 1) * interval_s + begin_s)
+
+
+def _received(intervals: pl.DataFrame, filters: Mapping[str, str]) -> pl.DataFrame:
     rows = receivers(intervals)
     for key, value in filters.items():
         rows = rows.filter(pl.col(_FILTER_COLUMNS[key]) == value)
     if rows.is_empty():
         chosen = ", ".join(f"{key}={value}" for key, value in filters.items()) or "any"
         raise LookupError(f"no flow with {chosen} was received")
+    return rows
+
+
+def _carried(rows: pl.DataFrame, layer: Layer, mtu_bytes: int) -> Vector:
+    """Bytes at `layer` of each row."""
     sizes = np.zeros(rows.height)
     counted = rows["packets"].is_not_null().to_numpy()
     protocols = rows["protocol"].to_numpy()
@@ -103,7 +159,7 @@ def flow_bytes(
             if here.any():
                 number = packets[here] if with_packets and protocol in ("udp", "rtp", "icmp") else None
                 sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
-    return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
+    return sizes
 
 
 def port_bytes(samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire") -> Cumulative:

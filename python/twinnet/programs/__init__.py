@@ -5,10 +5,28 @@ Each function returns a :class:`Transfer`; ``programs.start(lab, transfer)`` sta
 
 from __future__ import annotations
 
+from twinnet.programs.clip import Clip, make_clip
 from twinnet.programs.iperf2 import iperf2
 from twinnet.programs.iperf3 import iperf3
 from twinnet.programs.ping import ping
+from twinnet.programs.streaming import stream
 from twinnet.programs.transfer import Output, RunningTransfer, Transfer, installed, serve, start
+from twinnet.programs.video_quality import judge_video
 from twinnet.programs.wget import wget
 
-__all__ = ["Output", "RunningTransfer", "Transfer", "installed", "iperf2", "iperf3", "ping", "serve", "start", "wget"]
+__all__ = [
+    "Clip",
+    "Output",
+    "RunningTransfer",
+    "Transfer",
+    "installed",
+    "iperf2",
+    "iperf3",
+    "judge_video",
+    "make_clip",
+    "ping",
+    "serve",
+    "start",
+    "stream",
+    "wget",
+]

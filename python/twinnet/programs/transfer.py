@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -16,14 +16,23 @@ from twinnet.apps import App
 from twinnet.errors import ProgramFailed, ProgramMissing
 from twinnet.job import Ending, Job
 from twinnet.lab import Lab
+from twinnet.lab_parts import Capture
 
-__all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "serve", "start"]
+__all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "require_all", "serve", "start"]
 
 _LISTEN_PATIENCE_S = 10.0
 _LISTEN_POLL_S = 0.02
 _GRACE = "5 s"
+_PATIENCE = ("1 s", _GRACE)
 _LISTENING_STATES = {"tcp": "0A", "udp": "07"}
-_PACKAGES = {"iperf": "iperf", "iperf3": "iperf3", "wget": "wget", "ping": "iputils-ping"}
+_PACKAGES = {
+    "iperf": "iperf",
+    "iperf3": "iperf3",
+    "wget": "wget",
+    "ping": "iputils-ping",
+    "ffmpeg": "ffmpeg",
+    "vlc": "vlc-bin vlc-plugin-base",
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Output:
         How the client ended.
     start_ps
         The lab's time when the client was started.
+    capture
+        The capture that the transfer asked for.
     """
 
     client: str
@@ -47,6 +58,7 @@ class Output:
     errors: str
     client_end: Ending
     start_ps: int
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class Transfer:
     parse
         Makes the reports of what was written.
     server_argv
-        The server's; ``None`` when it has none.
+        The server's, written alike; ``None`` when it has none.
     server_app
         A built-in server that the client talks to instead.
     protocol, port
@@ -73,6 +85,12 @@ class Transfer:
         The flow's number in reports.
     may_fail
         Whether the client's exit status other than 0 is left to the parser.
+    needs
+        Other executables that have to be installed.
+    linger_s
+        How long the server goes on after the client has ended, for what is on its way.
+    capture
+        A host whose first interface is captured while the transfer lasts, and the file to write.
     """
 
     program: str
@@ -86,6 +104,9 @@ class Transfer:
     port: int = 0
     flow: int = 0
     may_fail: bool = False
+    needs: tuple[str, ...] = ()
+    linger_s: float = 0.0
+    capture: tuple[str, str] | None = None
 
     def without_server(self) -> Transfer:
         """Return the transfer without its server: another one, started by :func:`serve`, is used."""
@@ -104,6 +125,12 @@ def require(program: str) -> None:
         raise ProgramMissing(f"{program} is not installed on this machine", f"install it: apt install {package}")
 
 
+def require_all(transfer: Transfer) -> None:
+    """Raise `ProgramMissing` unless all that `transfer` needs is installed."""
+    for program in (transfer.program, *transfer.needs):
+        require(program)
+
+
 class Server:
     """A server that runs; end it with :meth:`end`."""
 
@@ -115,11 +142,14 @@ class Server:
     def end(self) -> str:
         """End the server and return all that it wrote."""
         if self._job is not None and self._output is not None:
-            if self._job.poll() is None:
-                self._job.terminate()
-            try:
-                self._job.wait(_GRACE)
-            except TimeoutError:
+            # A program that waits for the network may need to be told twice (ffmpeg does).
+            for patience in _PATIENCE:
+                if self._job.poll() is None:
+                    self._job.terminate()
+                with contextlib.suppress(TimeoutError):
+                    self._job.wait(patience)
+                    break
+            else:
                 self._job.kill()
                 self._job.wait(_GRACE)
             self.text = _text(self._output)
@@ -144,7 +174,8 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
         return Server(None, None)
     require(transfer.program)
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
-    job = lab[transfer.target].popen(list(transfer.server_argv), stdout=output, stderr=output, env=_environment())
+    argv = _addressed(transfer.server_argv, lab, transfer)
+    job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment())
     server = Server(job, output)
     deadline = time.monotonic() + _LISTEN_PATIENCE_S
     while not _listens(lab, transfer):
@@ -158,7 +189,7 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
 
 def start(lab: Lab, transfer: Transfer) -> RunningTransfer:
     """Start `transfer`: its server, when it has one, and its client once the server listens."""
-    require(transfer.program)
+    require_all(transfer)
     return RunningTransfer(lab, transfer, serve(lab, transfer))
 
 
@@ -171,11 +202,15 @@ class RunningTransfer:
         self._out = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._start_ps = lab.now_ps()
-        to = lab.layout.address(transfer.target)
-        argv = [word.replace("{to}", to) for word in transfer.argv]
+        argv = _addressed(transfer.argv, lab, transfer)
+        self._capture: Capture | None = None
         try:
+            if transfer.capture is not None:
+                host, path = transfer.capture
+                self._capture = lab.capture(lab.layout.node(host, "host")["ports"][0]["name"], path)
             self._job = lab[transfer.client].popen(argv, stdout=self._out, stderr=self._err, env=_environment())
         except BaseException:
+            self._end_capture()
             server.end()
             raise
 
@@ -194,8 +229,9 @@ class RunningTransfer:
         except BaseException:
             self.stop()
             raise
+        time.sleep(self.transfer.linger_s)
         written = self._server.finish() if self.transfer.program == "iperf3" else self._server.end()
-        output = Output(_text(self._out), written, _text(self._err), ended, self._start_ps)
+        output = Output(_text(self._out), written, _text(self._err), ended, self._start_ps, self._end_capture())
         if ended.returncode != 0 and not self.transfer.may_fail:
             said = (output.errors.strip() or output.client.strip()).splitlines()[-1:]
             why = said[0] if said else f"status {ended.shell_status}"
@@ -206,7 +242,17 @@ class RunningTransfer:
         """End the client and the server now."""
         if self._job.poll() is None:
             self._job.kill()
+        self._end_capture()
         self._server.end()
+
+    def _end_capture(self) -> str | None:
+        """End the capture and return its file."""
+        return None if self._capture is None else self._capture.stop().path
+
+
+def _addressed(words: Sequence[str], lab: Lab, transfer: Transfer) -> list[str]:
+    to = lab.layout.address(transfer.target)
+    return [word.replace("{to}", to) for word in words]
 
 
 def _environment() -> dict[str, str]:

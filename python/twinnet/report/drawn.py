@@ -42,7 +42,13 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         rows = -(-count // columns)
         size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
         drawn, axes = pyplot.subplots(
-            rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+            rows,
+            columns,
+            figsize=size,
+            sharex=True,
+            sharey=all(panel.y_top is None for panel in figure.panels),
+            squeeze=False,
+            layout="constrained",
         )
         try:
             for place, panel in enumerate(figure.panels):
@@ -69,12 +75,15 @@ def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
         if line.has_band:
             axis.fill_between(line.time_s, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
         style = _STYLES[dash_of(line.label)]
-        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.4, label=line.label)
+        marker = {"marker": "o", "markersize": 4} if figure.cases else {}
+        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.4, label=line.label, **marker)
     for time_s, words in figure.moments:
         axis.axvline(time_s, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)))
         axis.text(time_s, figure.y_top, f" {words}", fontsize=7, color="#666666", va="top")
-    axis.set_xlim(0, figure.end_s)
-    axis.set_ylim(0, figure.y_top)
+    axis.set_xlim(-0.5 if figure.cases else 0, figure.end_s)
+    axis.set_ylim(0, figure.panels[place].y_top or figure.y_top)
+    if figure.cases:
+        axis.set_xticks(range(len(figure.cases)), figure.cases, rotation=30, ha="right", fontsize=7)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
     axis.set_axisbelow(True)
     if place == 0:

@@ -49,14 +49,26 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
     layout = {
         "height": 340,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 44},
-        "xaxis": {"title": {"text": figure.x_title}, "range": [0, figure.end_s], "zeroline": False},
-        "yaxis": {"title": {"text": figure.y_title}, "range": [0, figure.y_top], "zeroline": False},
+        "xaxis": _x_axis(figure),
+        "yaxis": {
+            "title": {"text": figure.y_title},
+            "range": [0, panel.y_top or figure.y_top],
+            "zeroline": False,
+        },
         "hovermode": "x unified",
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "shapes": shapes,
         "annotations": annotations,
     }
     return {"data": data, "layout": layout}
+
+
+def _x_axis(figure: Figure) -> dict[str, Any]:
+    axis: dict[str, Any] = {"title": {"text": figure.x_title}, "range": [0, figure.end_s], "zeroline": False}
+    if figure.cases:
+        axis |= {"range": [-0.5, figure.end_s], "tickvals": list(range(len(figure.cases))), "automargin": True}
+        axis |= {"ticktext": list(figure.cases), "title": {"text": ""}}
+    return axis
 
 
 def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
@@ -75,7 +87,10 @@ def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
     traces.append(
         common
         | {"y": _numbers(line.mean), "name": line.label, "mode": "lines+markers", "customdata": bounds}
-        | {"marker": {"size": 4, "color": colour}, "line": {"color": colour, "width": 2, "dash": dash_of(line.label)}}
+        | {
+            "marker": {"size": 8 if figure.cases else 4, "color": colour},
+            "line": {"color": colour, "width": 2, "dash": dash_of(line.label)},
+        }
         | {"hovertemplate": hover}
     )
     return traces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twinnet.study.analysis import Analysis
 from twinnet.study.specification import Measurement, Traffic
+from twinnet.topology_schema import NetworkModel
 from twinnet.units import format_duration, format_rate, format_size
 
 __all__ = ["method_paragraphs", "parameter_rows", "traffic_rows"]
@@ -39,23 +40,46 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _network(analysis: Analysis) -> str:
-    network = analysis.specification.network
+    specification = analysis.specification
+    chosen = {
+        f"{factor} {name}": level.network
+        for factor, one in specification.factors.items()
+        for name, level in one.levels.items()
+        if level.network is not None
+    }
+    told: list[str] = []
+    for network_name, network in specification.networks.items():
+        under = ", ".join(level for level, network in chosen.items() if network == network_name)
+        told.append(f"{network_name} (under {under}): {_described(network)}" if under else "")
+    if specification.network is not None:
+        told.append(_described(specification.network))
+    models = [*specification.networks.values(), *([specification.network] if specification.network else [])]
+    said = " ".join(part for part in told if part)
+    said += f" {_CLOCKS[specification.clock]} Links serialise frames at line rate, framing included."
+    pinned = {
+        f"{key} = {value}"
+        for network in models
+        for host in network.hosts.values()
+        if host
+        for key, value in host.sysctls.items()
+    }
+    if pinned:
+        said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
+    return said
+
+
+def _described(network: NetworkModel) -> str:
+    """The nodes of `network`, and its links where they are few enough to be read."""
     nodes = [
         f"{len(names)} {kind} ({', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''})"
         for kind, names in (("hosts", network.hosts), ("routers", network.routers), ("switches", network.switches))
         if names
     ]
     told = [f"the template {network.template}"] if network.template else []
+    said = f"{'; '.join([*told, *nodes]).capitalize()}. "
     settings = network.link_defaults.model_dump(exclude_unset=True) if network.link_defaults else {}
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
-    said = f"{'; '.join([*told, *nodes]).capitalize()}. "
-    said += f"Links: {links}. " if links else ""
-    said += f"{_CLOCKS[analysis.specification.clock]} "
-    said += "Links serialise frames at line rate, framing included."
-    pinned = {f"{key} = {value}" for host in network.hosts.values() if host for key, value in host.sysctls.items()}
-    if pinned:
-        said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
-    return said
+    return said + (f"Links: {links}." if links else "")
 
 
 def _plan(analysis: Analysis) -> str:
@@ -70,8 +94,10 @@ def _plan(analysis: Analysis) -> str:
     if factors:
         said += f"Factors - {factors}. "
     return said + (
-        "Each run builds its network anew and has its own seed, derived from the study's seed "
-        f"{specification.seed}, the levels and the repetition. Traffic begins at time 0 of the figures, "
+        f"Each run builds its network anew and has a seed derived from the study's seed {specification.seed}, "
+        + ("the levels and the repetition. " if specification.seeds == "run" else "")
+        + ("the repetition alone, so that the same traffic meets all levels. " if specification.seeds != "run" else "")
+        + "Traffic begins at time 0 of the figures, "
         f"{format_duration(specification.settle_ps)} after the network is up."
     )
 
@@ -81,7 +107,13 @@ def _measured(name: str, measurement: Measurement) -> str:
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
         what = f"throughput at the receivers per {measurement.per}"
-        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
+        bounds = (
+            " The least, greatest and deviation are over intervals that last from the last arrival before them to "
+            "their own last arrival, so that no datagram counts in less time than it took to arrive."
+            if measurement.bounds == "arrivals"
+            else ""
+        )
+        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}.{bounds}"
     if measurement.of == "port_throughput":
         interval = format_duration(measurement.interval_ps or 0)
         what = f"what {', '.join(measurement.ports or [])} sent"
@@ -93,9 +125,13 @@ def _measured(name: str, measurement: Measurement) -> str:
         "gap": "time between arrivals",
         "jitter_rfc4689": "absolute difference of the delays of packets received one after the other (RFC 4689)",
         "jitter_rfc3550": "smoothed jitter after each packet of RTP (RFC 3550, as Wireshark shows it)",
+        "rtp_bandwidth": "bits of IP in the second that ends with each packet of RTP (as Wireshark shows it)",
+        "frame_loss": "video frames of which not all packets arrived, over all frames",
         "transfer_time": "time from the beginning of a transfer to its end",
     }[measurement.of]
-    return f"{name}{text}: {what}, per {measurement.per}."
+    after = measurement.minimum_after
+    late = f"; the least leaves out the first {after} packets" if after else ""
+    return f"{name}{text}: {what}, per {measurement.per}{late}."
 
 
 def _statistics(analysis: Analysis) -> str:

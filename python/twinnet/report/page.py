@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from twinnet.measure.run_quantities import unit_of
+from twinnet.report.distribution_section import distribution_section, value_figures
 from twinnet.report.html import figure_sections, footer, table, whole_page
 from twinnet.report.method import method_paragraphs, parameter_rows, traffic_rows
 from twinnet.report.panels import figures_of
+from twinnet.report.reference_section import reference_figures, reference_section
 from twinnet.report.summary import answer, fidelity_sentences, statement_numbers
 from twinnet.report.wording import (
     Scale,
@@ -22,19 +23,26 @@ from twinnet.report.wording import (
     worded_value,
 )
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.closeness import compare_with_reference
+from twinnet.study.distributions import described
 
 __all__ = ["html_page"]
 
 
 def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
     """The page; `files` are the names of figures and tables that stand beside it."""
+    reference = compare_with_reference(analysis)
     figures = figures_of(analysis)
+    names = list(analysis.specification.measurements)
     panels: dict[str, Any] = {}
     body = [
         _header(analysis),
         _statements(analysis),
-        *figure_sections(figures, panels, " over time"),
+        reference_section(reference),
+        *figure_sections(reference_figures(reference), panels),
+        *figure_sections([*figures, *value_figures(analysis)], panels, " over time"),
         _means(analysis),
+        distribution_section(described(analysis), names),
         _published(analysis),
         _differences(analysis),
         _method(analysis),
@@ -95,7 +103,7 @@ def _means(analysis: Analysis) -> str:
         rows: dict[tuple[str, str], dict[str, PhaseMean]] = {}
         for one in means:
             rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
-        layer = f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
+        layer = f", {measurement.layer} layer" if measurement.is_series else ""
         body = [
             [
                 escape(levels),

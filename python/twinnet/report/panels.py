@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.measure.run_quantities import unit_of
 from twinnet.report.wording import common_scale, worded_levels
 from twinnet.study.analysis import Analysis
 
@@ -35,10 +34,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """The lines under one combination of levels."""
+    """The lines under one combination of levels; `y_top` is where the vertical axis ends, if not the figure's."""
 
     title: str
     lines: tuple[Line, ...]
+    y_top: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Figure:
         Where the horizontal axis ends; it is a time unless `x_title` says otherwise.
     moments
         Times in seconds at which traffic of known duration ends, with a few words.
+    cases
+        Words at 0, 1, 2, ... of the horizontal axis, which then is no time.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Figure:
     panels: tuple[Panel, ...]
     moments: tuple[tuple[float, str], ...]
     x_title: str = "time (s)"
+    cases: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def figures_of(analysis: Analysis) -> list[Figure]:
     found: list[Figure] = []
     for name, measurement in analysis.specification.measurements.items():
         series = [one for one in analysis.series if one.measurement == name]
-        if unit_of(measurement) != "bit/s" or not series:
+        if not measurement.is_series or not series:
             continue
         divisor, unit = common_scale((float(one.band.mean.max(initial=0.0)) for one in series), "bit/s")
         interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinnet.measure.run_quantities import unit_of
+from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
     common_scale,
     value_with_interval,
@@ -18,6 +19,7 @@ from twinnet.report.wording import (
     worded_value,
 )
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Comparison
 from twinnet.study.verdict import ComparisonResult, StatementResult
 
@@ -127,6 +129,11 @@ def print_summary(analysis: Analysis, console: Console) -> None:
         if table is not None:
             console.print()
             console.print(table)
+    reference = compare_with_reference(analysis)
+    if reference is not None and reference.clocks:
+        console.print()
+        for sentence in closeness_sentences(reference):
+            console.print(Text(sentence, style="bold"))
     console.print()
     for sentence in fidelity_sentences(analysis):
         console.print(Text(sentence))
@@ -154,7 +161,7 @@ def _means(analysis: Analysis, name: str) -> Group | None:
     if not means:
         return None
     measurement = analysis.specification.measurements[name]
-    layer = f", {measurement.layer} layer" if unit_of(measurement) == "bit/s" else ""
+    layer = f", {measurement.layer} layer" if measurement.is_series else ""
     percent = f"{analysis.specification.confidence * 100:g} %"
     caption = Text.assemble((name, "bold"), f"{layer}: mean [{percent} interval]. {measurement.text}")
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -187,6 +194,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
         "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
         "answer": answer(analysis),
+        "reference": reference_record(compare_with_reference(analysis)),
         "statements": [
             {
                 "id": one.statement.id,

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
+from twinnet.report.distribution_section import distribution_frame
+from twinnet.report.reference_section import reference_frame
 from twinnet.report.wording import common_scale, value_with_interval, worded_phase
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.closeness import compare_with_reference
+from twinnet.study.distributions import described
 
 __all__ = ["means_frame", "means_latex", "runs_frame", "series_frame", "write_tables"]
 
@@ -88,7 +92,8 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
     percent = f"{analysis.specification.confidence * 100:g}"
     layer = analysis.specification.measurements[measurement].layer
     said = f"{measurement}: mean [{percent} % confidence interval] in {scale[1]}"
-    said += f", {layer} layer." if means[0].unit == "bit/s" else "."
+    series = analysis.specification.measurements[measurement].is_series
+    said += f", {layer} layer." if series else "."
     head = " & ".join(map(_tex, [*factors, "time", *labels]))
     lines = [
         r"\begin{table}",
@@ -110,10 +115,14 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
 
 
 def write_tables(analysis: Analysis, folder: Path) -> list[Path]:
-    """Write `means.csv`, `series.csv`, `runs.csv` and a LaTeX table for each measurement."""
+    """Write `means.csv`, `series.csv`, `runs.csv`, where there are any `distributions.csv` and `published.csv`, and a
+    LaTeX table for each measurement."""
     written: list[Path] = []
+    reference = compare_with_reference(analysis)
     for name, frame in (
         ("means", means_frame(analysis)),
+        ("distributions", distribution_frame(described(analysis))),
+        ("published", reference_frame(reference) if reference is not None else pl.DataFrame()),
         ("series", series_frame(analysis)),
         ("runs", runs_frame(analysis)),
     ):

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.measure.run_quantities import unit_of
 from twinnet.measure.series import band
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.wording import common_scale, worded_levels
@@ -27,7 +26,7 @@ def twin_figures(twin: Twin) -> list[Figure]:
     for name, measurement in twin.study.specification.measurements.items():
         labels = dict.fromkeys([*twin.wall.labels(measurement), *twin.virtual.labels(measurement)])
         for label, filters in labels:
-            if unit_of(measurement) == "bit/s":
+            if measurement.is_series:
                 found.append(_series(twin, name, label, filters))
             found.append(_quantiles(twin, name, label))
     found.append(_fidelity(twin))

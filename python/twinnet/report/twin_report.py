@@ -14,6 +14,13 @@ from rich.text import Text
 
 from twinnet.report.drawn import draw_figure
 from twinnet.report.html import figure_sections, footer, table, whole_page
+from twinnet.report.reference_section import (
+    closeness_sentences,
+    reference_figures,
+    reference_frame,
+    reference_record,
+    reference_section,
+)
 from twinnet.report.twin_figures import twin_figures
 from twinnet.report.wording import (
     common_scale,
@@ -24,6 +31,7 @@ from twinnet.report.wording import (
     worded_value,
 )
 from twinnet.study.analysis import Analysis
+from twinnet.study.closeness import compare_with_reference
 from twinnet.study.store import StoreError
 from twinnet.study.twin import Twin, TwinResult
 from twinnet.study.twin_table import twin_frame
@@ -113,6 +121,9 @@ def print_twin(twin: Twin, console: Console) -> None:
     for one in twin.results:
         mark, colour = _MARKS[one.verdict]
         rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one)))
+    reference = compare_with_reference(twin.wall)
+    for sentence in closeness_sentences(reference) if reference is not None else ():
+        console.print(Text(sentence))
     console.print()
     console.print(rows)
     whys = Counter(f"{one.verdict}: {one.why}" for one in twin.results if one.why)
@@ -137,6 +148,7 @@ def twin_record(twin: Twin) -> dict[str, Any]:
         "answer": twin_answer(twin),
         "counts": twin.counts(),
         "runs": {"wall": twin.wall.verdict_counts, "virtual": twin.virtual.verdict_counts},
+        "reference": reference_record(compare_with_reference(twin.wall)),
         "comparisons": twin_frame(twin).to_dicts(),
     }
 
@@ -157,16 +169,21 @@ def write_twin_report(twin: Twin, folder: Path) -> Path:
     frame = twin_frame(twin)
     twin.store.write_twin(frame)
     figures = twin_figures(twin)
+    reference = compare_with_reference(twin.wall)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [path for figure in figures for path in draw_figure(figure, folder)]
+        written = [path for figure in (*reference_figures(reference), *figures) for path in draw_figure(figure, folder)]
+        if reference is not None:
+            reference_frame(reference).write_csv(folder / "published.csv")
+            written.append(folder / "published.csv")
         frame.write_csv(folder / "twin.csv")
         written.append(folder / "twin.csv")
         panels: dict[str, Any] = {}
         body = [
             _header(twin),
             _table(twin),
-            *figure_sections(figures, panels),
+            reference_section(reference),
+            *figure_sections([*reference_figures(reference), *figures], panels),
             footer([path.name for path in written]),
         ]
         page = folder / "twin.html"

@@ -190,7 +190,7 @@ class Analysis:
         """Every throughput over time, by measurement, levels and label."""
         found: list[SeriesBand] = []
         for name, measurement in self.specification.measurements.items():
-            if unit_of(measurement) != "bit/s":
+            if not measurement.is_series:
                 continue
             interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
             for levels in self.combinations:
@@ -219,7 +219,7 @@ class Analysis:
         found: list[PhaseMean] = []
         for name, measurement in self.specification.measurements.items():
             unit = unit_of(measurement)
-            phases: Sequence[tuple[float, float] | None] = self.phases if unit == "bit/s" else [None]
+            phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(measurement):
                     samples = self._samples(Aggregate("mean", name, filters, phase, ()), levels)

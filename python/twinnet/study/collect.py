@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Spread, Summary
+from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
+from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
 from twinnet.study.tables import table
 
@@ -55,11 +56,12 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class Tables:
-    """The three tables of a run."""
+    """The tables of a run."""
 
     flows: pl.DataFrame
     intervals: pl.DataFrame
     port_samples: pl.DataFrame
+    packets: pl.DataFrame
 
 
 def collect(
@@ -91,8 +93,12 @@ def collect(
         if (flow.entry.name, flow.source) not in received and flow.entry.app != "ping":
             # A flow of which nothing arrived has a throughput all the same: zero.
             intervals.append(_empty_interval(flow, end_ps))
+    packets = [packet_frame(flow.entry.name, flow.protocol, flow.source, report, zero_ps) for flow, report in seen]
     return Tables(
-        table("flows", flows), table("intervals", intervals), table("port_samples", _port_rows(samples, zero_ps))
+        table("flows", flows),
+        table("intervals", intervals),
+        table("port_samples", _port_rows(samples, zero_ps)),
+        pl.concat([table("packets", []), *(frame for frame in packets if frame is not None)]),
     )
 
 
@@ -150,7 +156,14 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
     for name, summary in distributions.items():
         row |= _distribution(name, summary)
     if report.rtp is not None:
+        bandwidth = report.rtp.bandwidth
+        if bandwidth is not None:
+            row |= {f"rtp_bandwidth_{part}_bps": getattr(bandwidth, part) for part in ("mean", "min", "max", "std")}
+            row["rtp_bandwidth_count"] = bandwidth.count
         row |= {f"frames_{fate}": getattr(report.rtp, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
+    if report.video is not None:
+        row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
+        row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
     return row
 
 
@@ -185,7 +198,27 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
             "length_s": counts.interval_ps / _PS_PER_SECOND,
             "payload_bytes": size,
             "packets": counts.packets[place] if place < len(counts.packets) else None,
+            "last_arrival_s": _last_arrival_s(counts, place, zero_ps),
+            **_interval_times(counts, place),
         }
+
+
+def _interval_times(counts: Intervals, place: int) -> dict[str, float]:
+    """Delay and jitter in one interval, where packets tell."""
+    series: dict[str, Sequence[float | None]] = {
+        "delay_mean_ms": counts.delays_ps,
+        "delay_min_ms": counts.delays_min_ps,
+        "delay_max_ms": counts.delays_max_ps,
+        "jitter_rfc4689_mean_ms": counts.jitters_rfc4689_ps,
+        "jitter_rfc3550_ms": counts.jitters_rfc3550_ps,
+    }
+    found = {name: values[place] if place < len(values) else None for name, values in series.items()}
+    return {name: value / _PS_PER_MS for name, value in found.items() if value is not None}
+
+
+def _last_arrival_s(counts: Intervals, place: int, zero_ps: int) -> float | None:
+    last_ps = counts.last_ps[place] if place < len(counts.last_ps) else 0
+    return (last_ps - zero_ps) / _PS_PER_SECOND if last_ps else None
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:

@@ -114,6 +114,7 @@ class _Run:
             judged_record(record, self.specification.fidelity),
             {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
             table("fidelity", self.looks.rows),
+            tables.packets,
         )
 
     def _join_controllers(self) -> None:
@@ -228,18 +229,26 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
     rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
     marked = _given(dscp=entry.dscp)
+    kept = _given(record_packets=entry.record_packets)
     match entry.app:
         case "udp":
-            settings: dict[str, Any] = port | payload | marked | _given(size=entry.size, on_off=entry.on_off)
-            if entry.gap is None:
+            settings: dict[str, Any] = port | payload | marked | kept | _given(size=entry.size, on_off=entry.on_off)
+            settings |= _given(exact=entry.exact)
+            if entry.trace is not None:
+                played = [(f"{gap} ps", f"{size} B") for gap, size in entry.trace]
+                settings |= {"trace": played, "repeat": True}
+            elif entry.gap is None:
                 settings |= {"rate": f"{entry.rate_bps} bit", "process": entry.process}
             return apps.udp(source, entry.to, interval=interval, duration=duration, **_given(gap=entry.gap), **settings)
         case "rtp":
             video = _given(rate=rate, frames_per_second=entry.frames_per_second, paced=entry.paced)
+            if entry.frame_sizes is not None:
+                video |= {"frame_sizes": [f"{size} B" for size in entry.frame_sizes]}
+            video |= kept | _given(shaping=f"{entry.shaping_ps} ps" if entry.shaping_ps else None)
             return apps.rtp(source, entry.to, interval=interval, duration=duration, **port, **marked, **video)
         case "voice":
             suppressed = bool(entry.silence_suppression)
-            call: dict[str, Any] = port | marked | {"interval": interval, "duration": duration}
+            call: dict[str, Any] = port | marked | kept | {"interval": interval, "duration": duration}
             return apps.voice(source, entry.to, entry.codec or "G.711", silence_suppression=suppressed, **call)
         case "tcp":
             more = port | control | _given(duration=duration, size=size)

@@ -28,7 +28,8 @@ def network_of(specification: StudySpecification, levels: Mapping[str, str], see
 
 
 def _build(specification: StudySpecification, levels: Mapping[str, str], seed: int, document: Document) -> Network:
-    network = build_network(specification.network, document, ("network",))
+    model, place = specification.network_at(levels)
+    network = build_network(model, document, place)
     network.seed = seed
     problems: list[Problem] = []
     for factor, name in levels.items():

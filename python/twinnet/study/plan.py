@@ -18,8 +18,9 @@ __all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
 
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
-    {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "order", "statements"}
-    | {"published", "confidence", "factors", "fidelity", "twin"}
+    {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "seeds", "order"}
+    | {"statements"}
+    | {"published", "confidence", "factors", "fidelity", "twin", "reference"}
 )
 
 
@@ -78,7 +79,9 @@ def plan_study(study: Study) -> list[PlannedRun]:
 
 
 def _planned(study: Study, levels: dict[str, str], specification: StudySpecification, repetition: int) -> PlannedRun:
-    seed = derived_seed(study.specification.seed, levels, repetition)
+    # Common random numbers: the same traffic meets all levels, so that only what they change differs.
+    drawn_by = levels if study.specification.seeds == "run" else {}
+    seed = derived_seed(study.specification.seed, drawn_by, repetition)
     digest = _digest(specification, levels, seed)
     words = [*levels.values(), f"{repetition:02d}", digest[:8]]
     return PlannedRun("-".join(words), levels, repetition, seed, digest, specification)
@@ -94,8 +97,18 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     content: dict[str, Any] = specification.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN))
     for entry in [*content["traffic"], *content["measurements"].values()]:
         entry.pop("text", None)
+    for measurement in content["measurements"].values():
+        for key in ("minimum_after", "describe", "bounds"):
+            measurement.pop(key)
+    # Only the network of these levels has an effect, and a setting that is left out has none.
+    content.pop("networks")
+    content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
+    for entry in content["traffic"]:
+        for key in ("shaping_ps", "record_packets", "streamer"):
+            if entry[key] is None:
+                del entry[key]
     content["levels"] = {
-        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text"})
+        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text", "network"})
         for factor, level in sorted(levels.items())
     }
     content["seed"] = seed

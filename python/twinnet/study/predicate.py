@@ -7,7 +7,8 @@
     aggregate:= FUNCTION "(" measurement ("[" key "=" word ("," key "=" word)* "]")? ("," option)* ")"
     option   := "during" "=" "[" side "," side "]" | factor "=" level
 
-Functions are `mean`, `min` and `max` over the time within one run; what is compared is the mean over repetitions.
+Functions are `mean`, `min`, `max` and `std` (standard deviation) over the time within one run; what is compared is the
+mean over repetitions.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from twinnet.study.quantity import Quantity, parse_quantity
 
 __all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side"]
 
-Function = Literal["mean", "min", "max"]
+Function = Literal["mean", "min", "max", "std"]
 Operator = Literal["<", ">", "<=", ">="]
-FUNCTIONS = ("mean", "min", "max")
+FUNCTIONS = ("mean", "min", "max", "std")
 FILTERS = ("protocol", "flow", "port", "from")
 LONGEST_CHECK = 2000
 

@@ -1,9 +1,12 @@
-"""Traffic of a study by real programs: iperf 2, wget and ping in the hosts of a lab."""
+"""Traffic of a study by real programs: iperf 2, wget, ping, ffmpeg and VLC in the hosts of a lab."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from twinnet import programs
 from twinnet.errors import NotAvailable
@@ -17,12 +20,18 @@ __all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
 FIRST_FLOW_NUMBER = 1_000_000
 """Numbers of programs' flows begin here, far from those that the lab gives to apps."""
 _IPERF_FINEST_PS = 100_000_000_000
+_VIDEO_BPS = 1_026_000
+_FRAMES_PER_SECOND = 60
 
 
 def check_programs(traffic: Sequence[Traffic]) -> None:
     """Raise `ProgramMissing` or `NotAvailable` when traffic by programs cannot be started on this machine."""
     for number, entry in enumerate(traffic):
-        if entry.using == "programs":
+        if entry.using == "programs" and entry.app == "rtp":
+            # Its clip is made when it is needed.
+            for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg")):
+                require(program)
+        elif entry.using == "programs":
             require(program_transfer(entry, entry.sources[0], number, _IPERF_FINEST_PS).program)
 
 
@@ -49,6 +58,11 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
         case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
             size, control = f"{entry.bytes} B", entry.congestion_control
             return programs.wget(source, entry.to, size=size, port=port, flow=number, congestion_control=control)
+        case "rtp" if duration is not None:
+            rate = f"{entry.rate_bps or _VIDEO_BPS} bit"
+            clip = _clip(duration, rate, int(entry.frames_per_second or _FRAMES_PER_SECOND))
+            by = entry.streamer or "ffmpeg"
+            return programs.stream(source, entry.to, clip, by=by, port=entry.port, flow=number)
         case "ping":
             pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
             return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)
@@ -57,6 +71,21 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
                 f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
                 "programs send constant rates for a duration, or fetch once; for the rest write using: apps",
             )
+
+
+@functools.cache
+def _clips() -> tempfile.TemporaryDirectory[str]:
+    """The folder of this process' clips; it goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="twinnet-clips-")
+
+
+@functools.cache
+def _clip(duration: str, rate: str, frames_per_second: int) -> programs.Clip:
+    """A clip that all runs of a study share: the same pictures meet all networks."""
+    name = f"{duration}-{rate}-{frames_per_second}.ts".replace(" ", "")
+    return programs.make_clip(
+        Path(_clips().name, name), duration=duration, rate=rate, frames_per_second=frames_per_second
+    )
 
 
 class ProgramTraffic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -13,17 +13,19 @@ from typing import Any, cast
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
+from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, StudySpecification
 from twinnet.study.tolerance import Tolerances
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
-__all__ = ["Study", "built_in_studies", "load_study", "read_study", "with_changes"]
+__all__ = ["Study", "built_in_studies", "load_study", "read_study", "reader_in", "with_changes"]
 
 STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
 _REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
 _UNRESOLVED = ("parameters", "presets")
 LONGEST_TEXT = 20_000
+LARGEST_BESIDE_BYTES = 1_000_000
 
 Location = tuple[str | int, ...]
 
@@ -44,6 +46,8 @@ class Study:
         What was asked for beside the file: preset and settings, as written.
     text
         The file as it was.
+    beside
+        The files beside it that it names, by their names.
     """
 
     document: Document
@@ -51,6 +55,7 @@ class Study:
     specification: StudySpecification
     changes: Mapping[str, str]
     text: str
+    beside: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -119,13 +124,36 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
             f"{remedy}; `twinnet studies` lists them, or give the path of a study.yaml",
         )
     document = load_yaml(path)
-    return read_study(document, settings, preset, path.read_text(encoding="utf-8-sig"))
+    text = path.read_text(encoding="utf-8-sig")
+    return read_study(document, settings, preset, text, reader_in(path.parent))
+
+
+def reader_in(folder: Path) -> Callable[[str], str]:
+    """What reads a file of `folder` by its name; it raises `ValueError` where that cannot be."""
+
+    def read(name: str) -> str:
+        path = folder / name
+        try:
+            if path.stat().st_size > LARGEST_BESIDE_BYTES:
+                raise ValueError(f"{path} is larger than {LARGEST_BESIDE_BYTES} bytes")
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read: {error}; put it beside the study file") from None
+
+    return read
 
 
 def read_study(
-    document: Document, settings: Mapping[str, str] | None = None, preset: str | None = None, text: str = ""
+    document: Document,
+    settings: Mapping[str, str] | None = None,
+    preset: str | None = None,
+    text: str = "",
+    read_beside: Callable[[str], str] | None = None,
 ) -> Study:
-    """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`."""
+    """Check `document`, which was read from `text`, as a study with changes; raises as :func:`load_study`.
+
+    `read_beside` reads a file beside the study's by its name.
+    """
     given: Any = document.data
     if not isinstance(given, dict):
         raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
@@ -147,17 +175,36 @@ def read_study(
         _change(document, declared, values, key, value, "--set")
         changes[key] = value
     specification = _resolve(document, values)
-    study = Study(document, values, specification, changes, text)
+    study = Study(document, values, specification, changes, text, _beside(document, specification, read_beside))
     _check_levels(study, declared)
     _check_statements(study)
     _check_twin(study)
+    _check_reference(study)
     check_networks(study.document, specification, study.at)
     return study
 
 
+def _beside(document: Document, specification: StudySpecification, read: Callable[[str], str] | None) -> dict[str, str]:
+    if specification.reference is None:
+        return {}
+    name = specification.reference.file
+    path: Location = ("reference", "file")
+    if read is None:
+        raise document.error(path, "a study that stands in no folder has no files beside it; leave 'reference' out")
+    try:
+        return {name: read(name)}
+    except (ValueError, KeyError) as error:
+        raise document.error(path, str(error)) from None
+
+
 def with_changes(study: Study, changes: Mapping[str, str]) -> Study:
     """`study` with `changes` over those that were asked for before."""
-    return read_study(parse_yaml(study.text, study.document.file), {**study.changes, **changes}, text=study.text)
+    return read_study(
+        parse_yaml(study.text, study.document.file),
+        {**study.changes, **changes},
+        text=study.text,
+        read_beside=study.beside.__getitem__,
+    )
 
 
 def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]]:
@@ -364,13 +411,23 @@ def _check_twin(study: Study) -> None:
         raise study.document.error(study.document.existing(path), str(why)) from None
 
 
+def _check_reference(study: Study) -> None:
+    reference = study.specification.reference
+    if reference is None:
+        return
+    try:
+        read_figures(reference, study.beside[reference.file], study.specification)
+    except ValueError as error:
+        raise study.document.error(("reference",), str(error), key=True) from None
+
+
 def _check_windows(study: Study, side: Side) -> None:
     """Only a throughput can be taken over a window of time; the other quantities belong to whole flows."""
     for term in side:
         if term.aggregate is None or term.aggregate.during_s is None:
             continue
         of = study.specification.measurements[term.aggregate.measurement].of
-        if of not in ("throughput", "port_throughput"):
+        if not study.specification.measurements[term.aggregate.measurement].is_series:
             raise ValueError(f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'")
 
 

@@ -5,22 +5,31 @@ Every quantity is a text with a unit in the file and an integer in the smallest 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from twinnet.errors import UsageError, did_you_mean
+from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.processes import Distribution, OnOff
 from twinnet.ranges import LONGEST_RUN_PS
-from twinnet.study.quantity import (
-    parse_duration_ps,
-    parse_interval_ps,
-    parse_moment_ps,
-    parse_rate_bps,
-    parse_run_time_ps,
-    parse_size_bytes,
-    parse_transfer_bytes,
+from twinnet.study.field_types import (
+    STRICT,
+    Count,
+    DurationPs,
+    IntervalPs,
+    MomentPs,
+    Name,
+    ParameterName,
+    Port,
+    RateBps,
+    RunTimePs,
+    Scalar,
+    SizeBytes,
+    TransferBytes,
 )
+from twinnet.study.measurement import Measurement
+from twinnet.study.reference_settings import Reference
 from twinnet.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
 
 __all__ = [
@@ -31,6 +40,7 @@ __all__ = [
     "Parameter",
     "Preset",
     "Published",
+    "Reference",
     "Statement",
     "StudySpecification",
     "Traffic",
@@ -40,29 +50,10 @@ __all__ = [
 
 _LEAST_TCP_BYTES = 12
 REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
-NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
-
-
-def _text_schema(example: str) -> dict[str, Any]:
-    return {"type": "string", "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'"}
-
-
-DurationPs = Annotated[int, BeforeValidator(parse_duration_ps), WithJsonSchema(_text_schema("5 ms"))]
-MomentPs = Annotated[int, BeforeValidator(parse_moment_ps), WithJsonSchema(_text_schema("500 ms"))]
-RunTimePs = Annotated[int, BeforeValidator(parse_run_time_ps), WithJsonSchema(_text_schema("10 s"))]
-IntervalPs = Annotated[int, BeforeValidator(parse_interval_ps), WithJsonSchema(_text_schema("1 s"))]
-TransferBytes = Annotated[int, BeforeValidator(parse_transfer_bytes), WithJsonSchema(_text_schema("400 MB"))]
-RateBps = Annotated[int, BeforeValidator(parse_rate_bps), WithJsonSchema(_text_schema("10 Mbit"))]
-SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_text_schema("1500 B"))]
-Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
-Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Scalar = str | int | float
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = STRICT
 
 
 class Parameter(_Strict):
@@ -93,9 +84,12 @@ class Level(_Strict):
         Flow rules by switch, in `ovs-ofctl` syntax, added to those of the network.
     links
         Settings of links by the names of their ends, such as `h1-s1`, over those of the network.
+    network
+        The name of one of the study's `networks`, which takes the place of `network`.
     """
 
     text: str = ""
+    network: Name | None = None
     set: dict[str, Scalar] = {}
     queues: dict[str, QueueModel | None] = {}
     flows: dict[str, list[FlowText]] = {}
@@ -137,11 +131,19 @@ class Traffic(_Strict):
     silence_suppression: bool | None = None
     frames_per_second: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
     paced: bool | None = None
+    frame_sizes: Annotated[list[SizeBytes], Field(min_length=1, max_length=100_000)] | None = None
+    trace: Annotated[list[tuple[DurationPs, SizeBytes]], Field(min_length=1, max_length=100_000)] | None = None
+    exact: bool | None = None
+    shaping_ps: MomentPs | None = Field(default=None, alias="shaping")
+    streamer: Literal["ffmpeg", "vlc"] | None = None
+    record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
 
     _ALLOWED = {
-        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"},
-        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced"},
-        "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp"},
+        "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
+        | {"trace", "exact", "record_packets"},
+        "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced", "frame_sizes", "shaping_ps"}
+        | {"record_packets", "streamer"},
+        "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp", "record_packets"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes"},
@@ -167,10 +169,14 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
-        if self.using == "programs" and self.app in ("rtp", "voice"):
-            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.using == "programs" and self.app == "voice":
+            raise ValueError("no program makes voice traffic; write 'using: apps'")
+        if self.app == "rtp":
+            self._check_streamer()
         if self.app == "udp":
             self._check_processes()
+        if self.frame_sizes is not None and self.rate_bps is not None:
+            raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
             raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.app == "tcp" and self.bytes is not None and self.bytes < _LEAST_TCP_BYTES:
@@ -181,12 +187,28 @@ class Traffic(_Strict):
             raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
         return self
 
+    def _check_streamer(self) -> None:
+        """Programs send a clip as they do; what shapes the built-in source has no meaning for them."""
+        if self.shaping_ps and self.paced:
+            raise ValueError("a stream is paced or shaped, not both; leave 'paced' or 'shaping' out")
+        if self.using == "programs" and (self.paced or self.shaping_ps or self.dscp is not None):
+            raise ValueError("streamers pace themselves: for 'paced', 'shaping' and 'dscp' write 'using: apps'")
+        if self.using == "programs" and not float(self.frames_per_second or 60).is_integer():
+            raise ValueError(f"clips have whole frames a second, not {self.frames_per_second:g}; write for example 60")
+
     def _check_processes(self) -> None:
         """Refuse what no source could send; apps are asked, so that both say the same."""
-        if (self.rate_bps is None) == (self.gap is None):
-            raise ValueError("udp traffic needs either 'rate' or 'gap'")
-        if self.using == "programs" and (self.gap or self.size or self.on_off or self.dscp is not None):
-            raise ValueError("programs send constant rates; for 'gap', 'size', 'on_off' and 'dscp' write 'using: apps'")
+        if [self.rate_bps, self.gap, self.trace].count(None) != 2:
+            raise ValueError("udp traffic needs either 'rate', 'gap' or 'trace'")
+        if self.using == "programs" and (
+            self.gap or self.size or self.on_off or self.trace or self.exact or self.dscp is not None
+        ):
+            raise ValueError(
+                "programs send constant rates; for 'gap', 'size', 'on_off', 'trace', 'exact' and 'dscp' write"
+                " 'using: apps'"
+            )
+        if self.trace is not None:
+            self._check_trace(self.trace)
         if self.gap is not None and "process" in self.model_fields_set:
             raise ValueError("'gap' is a process itself: leave 'process' out")
         if self.size is not None and (self.rate_bps is not None or self.payload_bytes is not None):
@@ -201,60 +223,20 @@ class Traffic(_Strict):
         except UsageError as error:
             raise ValueError(str(error)) from error
 
+    def _check_trace(self, trace: Sequence[tuple[int, int]]) -> None:
+        beside = {"payload_bytes", "process", "size", "on_off"} & self.model_fields_set
+        if beside:
+            keys = ", ".join(sorted(repr(_key(name)) for name in beside))
+            raise ValueError(f"a trace tells gaps and payloads itself: leave {keys} out")
+        if sum(gap for gap, _ in trace) == 0:
+            raise ValueError("a trace is sent over and over for the duration: one of its gaps must be above zero")
+        for _, size in trace:
+            if not 16 <= size <= 65_507:
+                raise ValueError(f"a payload of {size} B is out of range: 16 B to 65507 B")
+
 
 def _key(field: str) -> str:
     return Traffic.model_fields[field].alias or field
-
-
-class Measurement(_Strict):
-    """A quantity that is measured in every run.
-
-    Attributes
-    ----------
-    of
-        `throughput`: what receivers got, over the stated interval, at the stated layer. `port_throughput`: what a port
-        sent. `loss`: the share of datagrams that did not arrive. `rtt`: round-trip times seen by ping or TCP.
-        `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
-        `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
-    layer
-        `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
-        and inter-frame gap.
-    only
-        Names of traffic; all of it when nothing is said.
-    """
-
-    of: Literal[
-        "throughput",
-        "port_throughput",
-        "loss",
-        "rtt",
-        "transfer_time",
-        "delay",
-        "gap",
-        "jitter_rfc4689",
-        "jitter_rfc3550",
-    ]
-    text: str = ""
-    per: Literal["protocol", "flow"] = "protocol"
-    layer: Literal["payload", "link", "wire"] = "payload"
-    interval_ps: IntervalPs | None = Field(default=None, alias="interval")
-    ports: list[str] | None = None
-    only: Annotated[list[str], Field(min_length=1)] | None = None
-
-    @model_validator(mode="after")
-    def _belongs_together(self) -> Measurement:
-        if self.of == "port_throughput" and self.only is not None:
-            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
-        series = self.of in ("throughput", "port_throughput")
-        if series and not self.interval_ps:
-            raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
-        if not series and self.interval_ps is not None:
-            raise ValueError(f"'interval' has no meaning for {self.of}")
-        if (self.of == "port_throughput") != (self.ports is not None):
-            raise ValueError("port_throughput needs 'ports', and nothing else takes it")
-        if self.of == "port_throughput" and self.layer == "payload":
-            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads")
-        return self
 
 
 class Statement(_Strict):
@@ -340,12 +322,14 @@ class StudySpecification(_Strict):
     sources: list[str] = []
     parameters: dict[ParameterName, Scalar | Parameter] = {}
     presets: dict[Name, Preset] = {}
-    network: NetworkModel
+    network: NetworkModel | None = None
+    networks: dict[Name, NetworkModel] = {}
     factors: dict[ParameterName, Factor] = {}
     traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
     repetitions: Count = 10
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
+    seeds: Literal["run", "repetition"] = "run"
     order: Literal["listed", "random"] = "listed"
     clock: Literal["wall", "virtual"] = "wall"
     settle_ps: MomentPs = Field(default=500_000_000_000, alias="settle")
@@ -356,6 +340,7 @@ class StudySpecification(_Strict):
     twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
     published: list[Published] = []
+    reference: Reference | None = None
 
     @model_validator(mode="after")
     def _belongs_together(self) -> StudySpecification:
@@ -376,7 +361,50 @@ class StudySpecification(_Strict):
                 raise ValueError(
                     f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}"
                 )
+            self._check_packets(name, measurement)
+        self._check_choice_of_network()
         return self
+
+    def _check_packets(self, name: str, measurement: Measurement) -> None:
+        if measurement.minimum_after is None:
+            return
+        meant = [entry for entry in self.traffic if measurement.only is None or entry.name in measurement.only]
+        silent = [entry.name for entry in meant if entry.record_packets is None]
+        if silent:
+            raise ValueError(
+                f"the measurement {name} leaves packets out of its minimum, for which every packet is needed: give the "
+                f"traffic {silent[0]} 'record_packets', such as 100000, or name traffic that has it with 'only'"
+            )
+
+    def _check_choice_of_network(self) -> None:
+        choosing = [name for name, factor in self.factors.items() if any(one.network for one in factor.levels.values())]
+        if len(choosing) > 1:
+            raise ValueError(f"the factors {choosing[0]} and {choosing[1]} both choose the network; one may")
+        for name in choosing:
+            for level_name, level in self.factors[name].levels.items():
+                if level.network is not None and level.network not in self.networks:
+                    raise ValueError(
+                        f"the level {level_name} of {name} chooses the network {level.network!r}, which 'networks' "
+                        f"does not have; {did_you_mean(level.network, self.networks)}"
+                    )
+                if level.network is None and self.network is None:
+                    raise ValueError(
+                        f"the level {level_name} of {name} chooses no network and the study has no 'network'"
+                    )
+        if not choosing and self.network is None:
+            raise ValueError(
+                "the study has no network: write 'network', or 'networks' and let a factor's levels choose"
+            )
+
+    def network_at(self, levels: Mapping[str, str]) -> tuple[NetworkModel, tuple[str, ...]]:
+        """The network under `levels`, and where it stands in the file."""
+        for factor, level in levels.items():
+            chosen = self.factors[factor].levels[level].network
+            if chosen is not None:
+                return self.networks[chosen], ("networks", chosen)
+        if self.network is None:
+            raise BadValue("the study has no network under these levels", "write 'network'")
+        return self.network, ("network",)
 
 
 def study_json_schema() -> dict[str, Any]:

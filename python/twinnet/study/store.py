@@ -19,7 +19,7 @@ import polars as pl
 
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.study.plan import PlannedRun
-from twinnet.study.resolution import Study, read_study
+from twinnet.study.resolution import Study, read_study, reader_in
 from twinnet.study.tables import TABLES, table
 from twinnet.yaml_source import parse_yaml
 
@@ -65,6 +65,7 @@ class Measured:
     fidelity: Fidelity
     notes: Mapping[str, Any]
     fidelity_samples: pl.DataFrame = field(default_factory=lambda: table("fidelity", []))
+    packets: pl.DataFrame = field(default_factory=lambda: table("packets", []))
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,11 @@ class StoredRun:
         return str(self.record["fidelity"]["verdict"])
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the run's tables: `flows`, `intervals`, `port_samples` or `fidelity`."""
+        """One of the run's tables: `flows`, `intervals`, `packets`, `port_samples` or `fidelity`."""
         path = self.folder / f"{name}.parquet"
-        if name == "fidelity" and not path.exists():
-            # Runs of versions that did not look at it over time.
-            return table("fidelity", [])
+        if name in ("fidelity", "packets") and not path.exists():
+            # Runs of versions that did not have it.
+            return table(name, [])
         try:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -123,6 +124,8 @@ class ResultStore:
         with self._guarded():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._replace_file("study.yaml", study.text.encode())
+            for name, content in study.beside.items():
+                self._replace_file(name, content.encode())
             self._replace_file("study.json", _json_bytes(record))
 
     def read_study(self) -> Study:
@@ -137,7 +140,7 @@ class ResultStore:
                 f"{self.folder} does not hold the results of a study: {error}",
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
             ) from None
-        return read_study(parse_yaml(text, file), changes, text=text)
+        return read_study(parse_yaml(text, file), changes, text=text, read_beside=reader_in(self.folder))
 
     @property
     def holds_twin(self) -> bool:
@@ -186,6 +189,7 @@ class ResultStore:
             "intervals": measured.intervals,
             "port_samples": measured.port_samples,
             "fidelity": measured.fidelity_samples,
+            "packets": measured.packets,
         }
         for name, frame in tables.items():
             if frame.columns != list(TABLES[name]):

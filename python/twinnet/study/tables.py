@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PORT_SAMPLES", "TABLES", "TWIN", "table"]
+__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "TABLES", "TWIN", "table"]
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -37,9 +37,13 @@ FLOWS: dict[str, Any] = {
     **{f"jitter_rfc4689_{name}_ms": pl.Float64 for name in _DISTRIBUTION},
     "rtp_jitter_count": pl.Int64,
     **{f"rtp_jitter_{name}_ms": pl.Float64 for name in ("mean", "min", "max", "std")},
+    "rtp_bandwidth_count": pl.Int64,
+    **{f"rtp_bandwidth_{name}_bps": pl.Float64 for name in ("mean", "min", "max", "std")},
     "frames_complete": pl.Int64,
     "frames_damaged": pl.Int64,
     "frames_lost": pl.Int64,
+    "psnr_db": pl.Float64,
+    "ssim": pl.Float64,
     "jitter_rfc3550_ms": pl.Float64,
     "errors": pl.String,
 }
@@ -55,8 +59,29 @@ INTERVALS: dict[str, Any] = {
     "length_s": pl.Float64,
     "payload_bytes": pl.Int64,
     "packets": pl.Int64,
+    **{f"delay_{name}_ms": pl.Float64 for name in ("mean", "min", "max")},
+    "jitter_rfc4689_mean_ms": pl.Float64,
+    "jitter_rfc3550_ms": pl.Float64,
+    "last_arrival_s": pl.Float64,
 }
 """One row for each flow, role and interval."""
+
+PACKETS: dict[str, Any] = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "protocol": pl.String,
+    "from_host": pl.String,
+    "number": pl.Int64,
+    "sent_s": pl.Float64,
+    "arrived_s": pl.Float64,
+    "payload_bytes": pl.Int64,
+    "gap_ms": pl.Float64,
+    "delay_ms": pl.Float64,
+    "jitter_rfc4689_ms": pl.Float64,
+    "rtp_jitter_ms": pl.Float64,
+    "rtp_bandwidth_bps": pl.Float64,
+}
+"""One row for each packet that arrived, of traffic that asks for `record_packets`, in the order of arrival."""
 
 PORT_SAMPLES: dict[str, Any] = {
     "port": pl.String,
@@ -123,6 +148,7 @@ TWIN: dict[str, Any] = {
 TABLES: dict[str, dict[str, Any]] = {
     "flows": FLOWS,
     "intervals": INTERVALS,
+    "packets": PACKETS,
     "port_samples": PORT_SAMPLES,
     "fidelity": FIDELITY,
     "twin": TWIN,

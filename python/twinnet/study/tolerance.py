@@ -24,6 +24,8 @@ _KINDS: dict[str, Kind] = {
     "gap": "duration",
     "jitter_rfc4689": "duration",
     "jitter_rfc3550": "duration",
+    "rtp_bandwidth": "rate",
+    "frame_loss": "number",
 }
 _EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
 _PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")

@@ -100,7 +100,7 @@ class Twin:
         """Every metric under every combination of levels; throughputs by phase."""
         found: list[TwinResult] = []
         for name, measurement in self.study.specification.measurements.items():
-            series = unit_of(measurement) == "bit/s"
+            series = measurement.is_series
             phases: Sequence[tuple[float, float] | None] = self.phases if series else [None]
             labels = dict.fromkeys([*self.wall.labels(measurement), *self.virtual.labels(measurement)])
             for levels, (label, filters) in itertools.product(self.wall.combinations, labels):

@@ -1,7 +1,7 @@
 //! The agent's thread: sockets that are ready and timers that are due, each in its turn.
 //!
 //! Every turn serves each ready socket once, with bounded work, and looks at the timers in between, so no flow can starve another.
-//! A timer is waited for until shortly before it is due; the rest is spun, at most [`SPIN`]. An app that allows slack
+//! A timer is waited for until shortly before it is due; the rest is spun, see `waiting.rs`. An app that allows slack
 //! ([`twinnet_apps::App::slack`]) is never spun for, and is served early, though not before it is due, when the thread is awake anyway.
 
 use std::collections::BTreeSet;
@@ -17,18 +17,17 @@ use serde_json::{json, Value};
 use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
 use twinnet_units::{Duration, Time};
 
-use super::datagrams::{ArrivalClock, BATCH, LOOKED_AT};
+use super::datagrams::{ArrivalClock, LOOKED_AT};
 use super::icmp;
 use super::poller::Found;
 use super::requests::Command;
 use super::sockets::{ready, Kind, Sockets};
 use super::system;
 use super::usage::PublishedUsage;
+use super::waiting::{Next, Waiting};
 use crate::clock::LabClock;
 use crate::service::{LabError, Reply};
 
-/// The longest spin before a deadline.
-const SPIN: Duration = Duration::from_us(50);
 /// Connections accepted in one turn of a listener.
 const ACCEPTS: usize = 16;
 /// Batches of datagrams received in one turn of a socket.
@@ -74,6 +73,11 @@ pub struct EventLoop {
     published: Time,
     /// Apps told something since they were last settled.
     unsettled: Vec<u32>,
+    /// Timers that are being served.
+    due: Vec<(Time, u32)>,
+    waiting: Waiting,
+    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC` when datagrams were last received.
+    clock_offset_ns: Option<i128>,
     ended: bool,
 }
 
@@ -85,6 +89,7 @@ impl EventLoop {
         hosts: Arc<Vec<String>>,
         commands: Receiver<Command>,
         usage: Arc<PublishedUsage>,
+        waiting: Waiting,
     ) -> Self {
         Self {
             clock,
@@ -97,6 +102,9 @@ impl EventLoop {
             usage,
             published: Time::ZERO,
             unsettled: Vec::new(),
+            due: Vec::new(),
+            waiting,
+            clock_offset_ns: None,
             ended: false,
         }
     }
@@ -104,12 +112,17 @@ impl EventLoop {
     /// Runs until it is told to end.
     pub fn run(&mut self) -> io::Result<()> {
         let mut found = Found::default();
-        self.usage.publish();
+        self.waiting.begin(self.clock.now());
+        self.publish();
         while !self.ended {
             self.turn();
-            let timeout = self.timeout();
+            let Next::Wait(timeout) = self.next() else { continue };
             let clock = self.clock;
+            let until = timeout.filter(|timeout| *timeout > Duration::ZERO).map(|timeout| clock.now() + timeout);
             self.sockets.poller.wait(timeout, &mut found, || clock.now())?;
+            let now = clock.now();
+            let quiet = found.ready.is_empty() && !found.woken;
+            self.waiting.waited(now, until.filter(|until| quiet && now >= *until).map(|until| now.since(until)));
             for &(socket, events) in &found.ready {
                 self.sockets.schedule(socket, what_is_ready(events));
             }
@@ -134,29 +147,28 @@ impl EventLoop {
         self.answer_waiters(self.clock.now());
     }
 
+    /// Publishes what the thread costs and what it found about its processor.
+    fn publish(&mut self) {
+        self.usage.publish();
+        if let Some((waited_ns, shared, realtime)) = self.waiting.found() {
+            self.usage.publish_processor(waited_ns, shared, realtime);
+        }
+    }
+
     /// How long to wait for sockets; publishes the thread's costs now and then, and always before a long wait.
-    fn timeout(&mut self) -> Option<Duration> {
+    fn next(&mut self) -> Next {
         let (wake, precise) = self.next_wake();
         let now = self.clock.now();
         let left = (wake < Time::MAX).then(|| wake.since(now));
         if now.since(self.published) >= PUBLISH || left.is_none_or(|left| left >= PUBLISH) {
-            self.usage.publish();
+            self.publish();
             self.published = now;
         }
-        if self.sockets.turns() > 0 {
-            return Some(Duration::ZERO);
+        match left {
+            _ if self.sockets.turns() > 0 => Next::Wait(Some(Duration::ZERO)),
+            Some(_) if precise => self.waiting.until(wake, self.clock),
+            left => Next::Wait(left),
         }
-        let left = left?;
-        if !precise {
-            return Some(left);
-        }
-        if left > SPIN {
-            return Some(left.saturating_sub(SPIN));
-        }
-        while self.clock.now() < wake {
-            std::hint::spin_loop();
-        }
-        Some(Duration::ZERO)
     }
 
     /// The moment by which some timer must be served, and whether exactly then.
@@ -182,8 +194,12 @@ impl EventLoop {
     fn serve_timers(&mut self) {
         let now = self.clock.now();
         // Each app once: one that asks to be called again at once is due again in the next round.
-        let due: Vec<(Time, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
-        for (deadline, app) in due {
+        if self.timers.first().is_none_or(|(deadline, _)| *deadline > now) {
+            return;
+        }
+        let mut due = std::mem::take(&mut self.due);
+        due.extend(self.timers.range(..=(now, u32::MAX)).copied());
+        for (deadline, app) in due.drain(..) {
             let entry = &mut self.apps[app as usize - 1];
             let planned = matches!(entry.state, State::Planned(_));
             if planned {
@@ -199,6 +215,7 @@ impl EventLoop {
             }
             self.settle();
         }
+        self.due = due;
     }
 
     fn tell(&mut self, app: u32, now: Time, event: Event<'_>) {
@@ -242,8 +259,15 @@ impl EventLoop {
         match entry.kind {
             Kind::Udp(_) => {
                 if what & ready::ERROR != 0 {
-                    // Errors of datagrams sent earlier (ICMP) are told to connected sockets only: taken off, so that sends go on.
+                    // Taken off, so that sends go on.
                     drop(system::pending_error(entry.fd.as_fd()));
+                    for (error, datagrams) in system::returned(entry.fd.as_fd()) {
+                        self.tell(
+                            app,
+                            self.clock.now(),
+                            Event::Returned { socket: SocketId(socket), error, datagrams },
+                        );
+                    }
                 }
                 if what & ready::WRITE != 0 {
                     self.sockets.flush_one(socket);
@@ -262,38 +286,47 @@ impl EventLoop {
     fn receive_datagrams(&mut self, socket: u32, app: u32, echo: Option<(bool, u16)>) {
         for _ in 0..RECEIVES {
             let Some((entry, buffers)) = self.sockets.with_buffers(socket) else { return };
-            let Ok(number) = buffers.receive(entry.fd.as_fd()) else { return };
-            self.hand_over_datagrams(socket, app, number, echo);
-            if number < BATCH {
+            let Ok((number, more)) = buffers.receive(entry.fd.as_fd(), entry.merged) else { return };
+            self.hand_over_messages(socket, app, number, echo);
+            if !more {
                 return;
             }
         }
         self.sockets.schedule(socket, ready::READ);
     }
 
-    /// Tells an app of the first `number` datagrams in the buffers.
-    fn hand_over_datagrams(&mut self, socket: u32, app: u32, number: usize, echo: Option<(bool, u16)>) {
+    /// Tells an app of the first `number` messages in the buffers.
+    fn hand_over_messages(&mut self, socket: u32, app: u32, number: usize, echo: Option<(bool, u16)>) {
         if number == 0 {
             return;
         }
-        let times = ArrivalClock::read(self.clock);
+        let before = self.clock_offset_ns;
+        let times = ArrivalClock::read(self.clock, before);
+        self.clock_offset_ns = Some(times.offset_ns());
         let now = self.clock.now();
+        if times.stepped() {
+            let by_ns = i64::try_from(times.offset_ns() - before.unwrap_or_default()).unwrap_or(i64::MAX);
+            self.tell(app, now, Event::ClockStepped { by_ns });
+        }
         let mut dropped = None;
         for place in 0..number {
-            // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
-            let mut copy = [0_u8; LOOKED_AT];
-            let Some(datagram) = self.sockets.buffers.received(place, &times) else { continue };
-            dropped = datagram.dropped.or(dropped);
-            let stored = datagram.bytes.len();
-            copy[..stored].copy_from_slice(datagram.bytes);
-            let (length, arrived, mut from) = (datagram.length, datagram.arrived, datagram.from);
-            let mut offset = 0;
-            if let Some((v6, identifier)) = echo {
-                let Some(found) = icmp::offset_of_reply(&copy[..stored], identifier, v6) else { continue };
-                (offset, from) = (found, SocketAddr::new(from.ip(), 0));
+            for part in 0.. {
+                // The bytes are copied out (at most 128), since the app may use the same buffers for sending.
+                let mut copy = [0_u8; LOOKED_AT];
+                let Some(message) = self.sockets.buffers.received(place, &times) else { break };
+                dropped = message.dropped.or(dropped);
+                let Some((bytes, length)) = message.datagram(part) else { break };
+                let stored = bytes.len();
+                copy[..stored].copy_from_slice(bytes);
+                let (arrived, mut from) = (message.arrived, message.from);
+                let mut offset = 0;
+                if let Some((v6, identifier)) = echo {
+                    let Some(found) = icmp::offset_of_reply(&copy[..stored], identifier, v6) else { break };
+                    (offset, from) = (found, SocketAddr::new(from.ip(), 0));
+                }
+                let (bytes, length) = (&copy[offset..stored], length - offset);
+                self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
             }
-            let (bytes, length) = (&copy[offset..stored], length - offset);
-            self.tell(app, now, Event::Datagram { socket: SocketId(socket), from, bytes, length, arrived });
         }
         let Some((dropped, entry)) = dropped.zip(self.sockets.get(socket)) else { return };
         let datagrams = u64::from(dropped.wrapping_sub(std::mem::replace(&mut entry.dropped, dropped)));
@@ -401,6 +434,9 @@ impl EventLoop {
             slack: Duration::ZERO,
         });
         self.timers.insert((start, app));
+        if start > now {
+            self.waiting.probe(now);
+        }
         self.serve_timers();
         reply.send(Ok(json!({"app": app})));
     }

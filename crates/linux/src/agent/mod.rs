@@ -12,6 +12,7 @@ mod requests;
 mod sockets;
 mod system;
 mod usage;
+mod waiting;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,12 +26,16 @@ use poller::{Poller, Waker};
 use requests::Command;
 use sockets::Sockets;
 use usage::PublishedUsage;
+use waiting::Waiting;
 
 pub use usage::AgentUsage;
 
 use crate::clock::LabClock;
 use crate::fidelity::ThreadUsage;
 use crate::service::{LabError, Request, Service};
+
+/// Name of the only host of an agent on the machine itself.
+pub const MACHINE: &str = "machine";
 
 /// The agent's thread, seen from outside. Dropping it ends the thread and closes all sockets.
 pub struct Agent {
@@ -48,6 +53,19 @@ impl Agent {
     /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.
     pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>) -> io::Result<Self> {
         let (names, namespaces): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
+        Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab())
+    }
+
+    /// Starts the thread for apps on the machine itself, in the network namespace of the caller. Its only host is [`MACHINE`].
+    /// The thread spins for what is due, at ordinary priority as long as it has a processor to itself.
+    ///
+    /// # Errors
+    /// As [`Agent::start`].
+    pub fn start_on_machine(clock: LabClock) -> io::Result<Self> {
+        Self::start_in(clock, vec![MACHINE.to_owned()], Namespaces::of_machine(), Waiting::on_machine())
+    }
+
+    fn start_in(clock: LabClock, names: Vec<String>, namespaces: Namespaces, waiting: Waiting) -> io::Result<Self> {
         let hosts = Arc::new(names);
         let usage = Arc::new(PublishedUsage::default());
         let (mut poller, waker) = Poller::new()?;
@@ -58,8 +76,8 @@ impl Agent {
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
         let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(move || {
             precise_timers();
-            let sockets = Sockets::new(Namespaces::new(namespaces), poller);
-            let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage);
+            let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
+            let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
             if let Err(error) = event_loop.run() {
                 // Its replies and its end of the channel are dropped: every request, past and to come, is answered with an error.
                 eprintln!("twinnet: the agent ended: {error}");

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::system::check;
 
-/// Every host's namespace. A socket belongs to the namespace in which its thread stood when it was made, and stays there.
+/// Every host's namespace; none for the machine itself, whose namespace the thread never leaves. A socket belongs to the namespace in which its thread stood when it was made, and stays there.
 pub struct Namespaces {
     hosts: Vec<OwnedFd>,
     entered: Option<usize>,
@@ -15,6 +15,11 @@ impl Namespaces {
     /// The namespaces of hosts 0, 1, ...
     pub fn new(hosts: Vec<OwnedFd>) -> Self {
         Self { hosts, entered: None }
+    }
+
+    /// The machine itself as host 0.
+    pub fn of_machine() -> Self {
+        Self { hosts: Vec::new(), entered: Some(0) }
     }
 
     /// Puts this thread in a host's namespace, unless it stands there.

@@ -8,13 +8,14 @@ use libc::c_int;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
-use twinnet_apps::{Chunk, Host, HostError, SocketId, TcpInfo};
+use twinnet_apps::{Chunk, Handover, Host, HostError, SocketId, TcpInfo};
 
 use super::datagrams::{self, Buffers, Flushed, SendQueue};
 use super::icmp;
 use super::namespaces::Namespaces;
 use super::poller::{Poller, Urgency};
 use super::system;
+use crate::clock::LabClock;
 
 /// Something to do on a socket that is ready, as bits.
 pub mod ready {
@@ -80,6 +81,10 @@ pub struct Socket {
     late_error: Option<HostError>,
     /// Whether a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
     proven: bool,
+    /// Whether a message that is received may hold several datagrams.
+    pub merged: bool,
+    /// Whether fragments are forbidden.
+    whole: bool,
     /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
     pub dropped: u32,
 }
@@ -100,11 +105,14 @@ pub struct Sockets {
     unflushed: Vec<u32>,
     receive_budget: u64,
     send_budget: u64,
+    /// Whether senders are told of datagrams that come back (ICMP).
+    tell_returned: bool,
+    clock: LabClock,
 }
 
 impl Sockets {
-    /// No sockets.
-    pub fn new(namespaces: Namespaces, poller: Poller) -> Self {
+    /// No sockets. `tell_returned`: whether senders are told of datagrams that come back.
+    pub fn new(namespaces: Namespaces, poller: Poller, clock: LabClock, tell_returned: bool) -> Self {
         Self {
             namespaces,
             poller,
@@ -116,6 +124,8 @@ impl Sockets {
             unflushed: Vec::new(),
             receive_budget: 0,
             send_budget: 0,
+            tell_returned,
+            clock,
         }
     }
 
@@ -168,9 +178,21 @@ impl Sockets {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.poller.add(fd.as_fd(), number, events, urgency)?;
-        let (addresses, late_error, queued, proven) = (None, None, false, false);
-        let socket =
-            Socket { fd, app, kind, addresses, pending: 0, queued, urgency, events, late_error, proven, dropped: 0 };
+        let socket = Socket {
+            fd,
+            app,
+            kind,
+            addresses: None,
+            pending: 0,
+            queued: false,
+            urgency,
+            events,
+            late_error: None,
+            proven: false,
+            merged: false,
+            whole: false,
+            dropped: 0,
+        };
         self.table.insert(number, socket);
         Ok(number)
     }
@@ -203,9 +225,13 @@ impl Sockets {
     pub fn flush_one(&mut self, number: u32) {
         let Some(socket) = self.table.get_mut(&number) else { return };
         let Kind::Udp(queue) = &mut socket.kind else { return };
-        let late_error = &mut socket.late_error;
-        let flushed = self.buffers.flush(socket.fd.as_fd(), queue, |error, to| {
-            *late_error = Some(system::host_error(error, Some(to)));
+        let (late_error, whole) = (&mut socket.late_error, socket.whole);
+        let flushed = self.buffers.flush(socket.fd.as_fd(), queue, |error, to, length| {
+            *late_error = Some(match error.raw_os_error() {
+                Some(libc::EMSGSIZE) if whole => HostError::WouldFragment(length),
+                Some(libc::EMSGSIZE) => HostError::TooLong(length),
+                _ => system::host_error(error, Some(to)),
+            });
         });
         let events = match flushed {
             Flushed::All => DATAGRAM_EVENTS,
@@ -326,11 +352,21 @@ impl Host for HostView<'_> {
             if v6 {
                 system::set_option::<c_int>(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
             }
+            if self.sockets.tell_returned {
+                let (level, name) =
+                    if v6 { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) } else { (libc::IPPROTO_IP, libc::IP_RECVERR) };
+                system::set_option::<c_int>(socket, level, name, 1)?;
+            }
             system::bind_any(socket, v6, port)
         })();
         bound.map_err(|error| system::host_error(&error, Some(system::any_address(v6, port))))?;
         let local = system::local_address(socket);
+        // In a lab what comes as one message left the fabric as one train. On the machine itself the kernel would gather what
+        // a real interface received one by one, and there would be one stamp for all.
+        let merged = !self.sockets.tell_returned
+            && system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_UDP, datagrams::UDP_GRO, 1).is_ok();
         let id = self.keep(fd, Kind::Udp(SendQueue::default()))?;
+        self.mine(id)?.merged = merged;
         self.mine(id)?.addresses = local.map(|local| (local, system::any_address(v6, 0)));
         Ok(id)
     }
@@ -359,6 +395,32 @@ impl Host for HostView<'_> {
         Ok(())
     }
 
+    fn flush(&mut self, socket: SocketId) -> Option<Handover> {
+        self.mine(socket).ok()?;
+        let clock = self.sockets.clock;
+        let begun = clock.now();
+        self.sockets.flush_one(socket.0);
+        Some(Handover { begun, ended: clock.now() })
+    }
+
+    fn forbid_fragments(&mut self, socket: SocketId) -> Result<(), HostError> {
+        let entry = self.mine(socket)?;
+        let v6 = matches!(entry.addresses, Some((SocketAddr::V6(_), _)));
+        let (level, name, value) = if v6 {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+        };
+        entry.whole = true;
+        system::set_option(entry.fd.as_fd(), level, name, value)
+            .and_then(|()| match v6 {
+                // IPv6 fragments at the source: that, too, is forbidden.
+                true => system::set_option::<c_int>(entry.fd.as_fd(), level, libc::IPV6_DONTFRAG, 1),
+                false => Ok(()),
+            })
+            .map_err(|error| system::host_error(&error, None))
+    }
+
     fn set_dscp(&mut self, socket: SocketId, dscp: u8) -> Result<(), HostError> {
         let entry = self.mine(socket)?;
         let v6 = matches!(entry.addresses, Some((SocketAddr::V6(_), _)));
@@ -370,7 +432,12 @@ impl Host for HostView<'_> {
 
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
-        let fd = self.open(v6, libc::SOCK_RAW, protocol)?;
+        let fd = self.open(v6, libc::SOCK_RAW, protocol).map_err(|error| match error {
+            HostError::Other(told) if self.sockets.tell_returned => HostError::Other(format!(
+                "ICMP echo needs the right to open raw sockets ({told}): run twinnet as root, or send from a lab"
+            )),
+            error => error,
+        })?;
         icmp::only_echo_replies(fd.as_fd(), v6).map_err(|error| system::host_error(&error, None))?;
         system::set_option::<c_int>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(|error| system::host_error(&error, None))?;

@@ -1,7 +1,7 @@
 //! What the agent's thread costs, published by itself for others to read at any time.
 
 use std::mem::zeroed;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Processor time and switches of the agent's thread since it began.
@@ -15,6 +15,12 @@ pub struct AgentUsage {
     pub involuntary_switches: u64,
     /// Times that it waited.
     pub voluntary_switches: u64,
+    /// Time for which it could have run and another had the processor.
+    pub waited: Duration,
+    /// Whether it found that it shares its processor with others.
+    pub shared: bool,
+    /// Whether it has real-time scheduling for that reason.
+    pub realtime: bool,
 }
 
 /// The figures as atomics. Each is exact; together they may be of neighbouring moments.
@@ -24,6 +30,9 @@ pub struct PublishedUsage {
     system_us: AtomicU64,
     involuntary: AtomicU64,
     voluntary: AtomicU64,
+    waited_ns: AtomicU64,
+    shared: AtomicBool,
+    realtime: AtomicBool,
 }
 
 impl PublishedUsage {
@@ -42,6 +51,13 @@ impl PublishedUsage {
         self.voluntary.store(number(usage.ru_nvcsw), Ordering::Relaxed);
     }
 
+    /// Publishes what the thread found about its processor.
+    pub fn publish_processor(&self, waited_ns: u64, shared: bool, realtime: bool) {
+        self.waited_ns.store(waited_ns, Ordering::Relaxed);
+        self.shared.store(shared, Ordering::Relaxed);
+        self.realtime.store(realtime, Ordering::Relaxed);
+    }
+
     /// The figures last published.
     pub fn read(&self) -> AgentUsage {
         AgentUsage {
@@ -49,6 +65,9 @@ impl PublishedUsage {
             system: Duration::from_micros(self.system_us.load(Ordering::Relaxed)),
             involuntary_switches: self.involuntary.load(Ordering::Relaxed),
             voluntary_switches: self.voluntary.load(Ordering::Relaxed),
+            waited: Duration::from_nanos(self.waited_ns.load(Ordering::Relaxed)),
+            shared: self.shared.load(Ordering::Relaxed),
+            realtime: self.realtime.load(Ordering::Relaxed),
         }
     }
 }

@@ -1,0 +1,111 @@
+"""Other traffic generators: how each is told to send datagrams at a rate, and who receives them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["PEERS", "Generator", "installed"]
+
+
+@dataclass(frozen=True)
+class Generator:
+    """One generator.
+
+    Parameters
+    ----------
+    program
+        What must be installed.
+    port
+        Where its datagrams go.
+    receiver
+        The command that receives them.
+    sender
+        From address, datagrams a second, payload and seconds to the command that sends.
+    unpaced
+        From address, payload and seconds to the command that sends as much as goes; ``None`` where it has none.
+    """
+
+    program: str
+    port: int
+    receiver: Sequence[str]
+    sender: Callable[[str, int, int, int], Sequence[str]]
+    unpaced: Callable[[str, int, int], Sequence[str]] | None = None
+
+
+def installed(peer: Generator) -> bool:
+    """Whether `peer` can be measured here."""
+    return shutil.which(peer.program) is not None
+
+
+def _itg(poll: bool) -> Callable[[str, int, int, int], Sequence[str]]:
+    def command(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
+        mode = ["-poll"] if poll else []
+        flow = ["-a", to, "-rp", "5003", "-T", "UDP", "-C", str(rate), "-c", str(size), "-t", str(seconds * 1000)]
+        return ["ITGSend", *mode, *flow]
+
+    return command
+
+
+def _mgen(precise: bool) -> Callable[[str, int, int, int], Sequence[str]]:
+    def command(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
+        mode = ["precise", "on"] if precise else []
+        begin = f"0.0 ON 1 UDP SRC 5002 DST {to}/5003 PERIODIC [{rate} {size}]"
+        return ["mgen", *mode, "txlog", "output", "/dev/null", "event", begin, "event", f"{seconds}.0 OFF 1"]
+
+    return command
+
+
+def _iperf(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
+    return ["iperf", "-u", "-c", to, "-p", "5003", "-b", f"{rate}pps", "-l", str(size), "-t", str(seconds)]
+
+
+def _iperf3(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
+    bits = str(rate * size * 8)
+    return ["iperf3", "-u", "-c", to, "-p", "5003", "-b", bits, "-l", str(size), "-t", str(seconds)]
+
+
+_ITG_RECEIVER = ("ITGRecv",)
+_MGEN_RECEIVER = ("mgen", "event", "listen udp 5003", "output", "/dev/null")
+_FAST = 2_000_000
+"""Datagrams a second, more than any of them reaches."""
+
+PEERS: dict[str, Generator] = {
+    "D-ITG": Generator(
+        "ITGSend", 5003, _ITG_RECEIVER, _itg(False), lambda to, size, seconds: _itg(False)(to, _FAST, size, seconds)
+    ),
+    "D-ITG -poll": Generator("ITGSend", 5003, _ITG_RECEIVER, _itg(True)),
+    "MGEN": Generator(
+        "mgen", 5003, _MGEN_RECEIVER, _mgen(False), lambda to, size, seconds: _mgen(False)(to, _FAST, size, seconds)
+    ),
+    "MGEN precise": Generator("mgen", 5003, _MGEN_RECEIVER, _mgen(True)),
+    "iperf 2": Generator(
+        "iperf",
+        5003,
+        ("iperf", "-u", "-s", "-p", "5003"),
+        _iperf,
+        lambda to, size, seconds: _iperf(to, _FAST, size, seconds),
+    ),
+    "iperf3": Generator(
+        "iperf3",
+        5003,
+        ("iperf3", "-s", "-p", "5003", "-1"),
+        _iperf3,
+        lambda to, size, seconds: [
+            "iperf3",
+            "-u",
+            "-c",
+            to,
+            "-p",
+            "5003",
+            "-b",
+            "0",
+            "-l",
+            str(size),
+            "-t",
+            str(seconds),
+        ],
+    ),
+}
+"""By the name under which they stand in tables."""

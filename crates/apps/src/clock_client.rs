@@ -1,0 +1,280 @@
+//! Compares this machine's clock with that of a [`crate::clock_server`], and tells the server what it found.
+//!
+//! Of each exchange four times are known: the request's sending (1) and arrival (2), the reply's sending (3) and arrival (4).
+//! The other clock less this one is ((2 - 1) + (3 - 4)) / 2, wrong by at most half of the time that both ways took,
+//! ((4 - 1) - (3 - 2)) / 2, whatever the two ways' shares of it (Mills, RFC 5905, section 8). The exchange with the shortest
+//! round trip counts.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use twinnet_units::{Duration, Time};
+
+use crate::clock_message::{Kind, Message};
+use crate::config::{check_port, check_range, ConfigError};
+use crate::errors::ErrorTally;
+use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::{App, Chunk, Event, Host, SocketId};
+
+/// Distance between two requests.
+const INTERVAL: Duration = Duration::from_ms(10);
+/// How long the client waits for the reply to its last request.
+const PATIENCE: Duration = Duration::from_ms(500);
+/// What was found is told so often, since it may be lost.
+const TOLD: u32 = 3;
+
+/// What a client is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockClientConfig {
+    /// Where the server is.
+    pub to: IpAddr,
+    /// The port there.
+    pub port: u16,
+    /// Whose clock this is: machines of one number have one clock.
+    pub machine: u64,
+    /// Exchanges, 1 to 1000.
+    pub exchanges: u32,
+}
+
+impl ClockClientConfig {
+    pub(crate) const KIND: &'static str = "clock_client";
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        check_port(Self::KIND, self.port)?;
+        check_range(Self::KIND, "exchanges", self.exchanges, 1, 1000)
+    }
+}
+
+/// What was found out about two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReport {
+    /// The server's clock less the client's, in picoseconds.
+    pub offset_ps: i64,
+    /// The offset is wrong by at most this.
+    pub bound_ps: u64,
+    /// Whether both have one clock: then the offset is exactly zero.
+    pub same_clock: bool,
+    /// Exchanges that were answered.
+    pub exchanges: u32,
+}
+
+/// The app.
+pub struct ClockClient {
+    config: ClockClientConfig,
+    socket: Option<SocketId>,
+    start: Option<Time>,
+    requests: u32,
+    answered: u32,
+    told: u32,
+    /// The best exchange: its bound in nanoseconds, the offset, and whether the clock is the same.
+    best: Option<(u64, i64, bool)>,
+    due: Option<Time>,
+    finished: bool,
+    errors: ErrorTally,
+}
+
+impl ClockClient {
+    /// A client that does what `config` says.
+    #[must_use]
+    pub fn new(config: ClockClientConfig) -> Self {
+        Self {
+            config,
+            socket: None,
+            start: None,
+            requests: 0,
+            answered: 0,
+            told: 0,
+            best: None,
+            due: None,
+            finished: false,
+            errors: ErrorTally::default(),
+        }
+    }
+
+    fn send(&mut self, host: &mut dyn Host, kind: Kind, times: [u64; 3]) {
+        let Some(socket) = self.socket else { return };
+        let message = Message { kind, sequence: self.requests, machine: self.config.machine, times };
+        let to = SocketAddr::new(self.config.to, self.config.port);
+        if let Err(error) = host.udp_send(socket, to, Chunk::Bytes(&message.emit())) {
+            self.errors.add(error);
+        }
+    }
+
+    fn proceed(&mut self, now: Time, host: &mut dyn Host) {
+        if self.requests < self.config.exchanges {
+            self.requests += 1;
+            self.send(host, Kind::Request, [now.as_ns(), 0, 0]);
+            let last = self.requests == self.config.exchanges;
+            self.due = Some(now + if last { PATIENCE } else { INTERVAL });
+            return;
+        }
+        match self.best {
+            Some((bound, offset, _)) if self.told < TOLD => {
+                self.told += 1;
+                self.send(host, Kind::Found, [u64::from_be_bytes(offset.to_be_bytes()), bound, 0]);
+                self.due = Some(now + INTERVAL);
+            }
+            _ => self.end(host),
+        }
+    }
+
+    fn end(&mut self, host: &mut dyn Host) {
+        if self.best.is_none() {
+            let to = SocketAddr::new(self.config.to, self.config.port);
+            self.errors.add(format!("no clock answered at {to}"));
+        }
+        self.finished = true;
+        self.due = None;
+        if let Some(socket) = self.socket.take() {
+            host.close(socket);
+        }
+    }
+
+    fn hear(&mut self, bytes: &[u8], arrived: Time, now: Time, host: &mut dyn Host) {
+        let Some(Message { kind: Kind::Reply, sequence, machine, times }) = Message::parse(bytes) else { return };
+        if sequence == 0 || sequence > self.requests {
+            return;
+        }
+        self.answered += 1;
+        let there = i128::from(times[2]) - i128::from(times[1]);
+        let both_ways = i128::from(arrived.as_ns()) - i128::from(times[0]) - there;
+        let twice = i128::from(times[1]) - i128::from(times[0]) + i128::from(times[2]) - i128::from(arrived.as_ns());
+        // A clock that was set in between gives a round trip of no length.
+        let (Ok(bound), Ok(offset)) = (u64::try_from(both_ways / 2 + 1), i64::try_from(twice / 2)) else { return };
+        let found = if machine == self.config.machine { (0, 0, true) } else { (bound, offset, false) };
+        if self.best.is_none_or(|best| found.0 < best.0) {
+            self.best = Some(found);
+        }
+        if sequence == self.config.exchanges {
+            self.proceed(now, host);
+        }
+    }
+}
+
+impl App for ClockClient {
+    fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
+        match event {
+            Event::Start => {
+                self.start = Some(now);
+                match host.udp_bind(0, self.config.to.is_ipv6()) {
+                    Ok(socket) => {
+                        self.socket = Some(socket);
+                        self.proceed(now, host);
+                    }
+                    Err(error) => {
+                        self.errors.add(error);
+                        self.finished = true;
+                    }
+                }
+            }
+            Event::Timer => self.proceed(now, host),
+            Event::Datagram { bytes, arrived, .. } => self.hear(bytes, arrived, now, host),
+            // Nobody listens there: no need to wait for what will not come.
+            Event::Returned { .. } if self.answered == 0 => self.end(host),
+            Event::Stop => self.end(host),
+            Event::Failed { error, .. } => {
+                self.errors.add(error);
+                self.end(host);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    fn report(&self, _now: Time) -> Value {
+        let mut row = FlowReport::new(None, Protocol::Clock, Role::Client).with_errors(&self.errors);
+        row.to = Some(SocketAddr::new(self.config.to, self.config.port).to_string());
+        row.start_ps = self.start.map(Time::as_ps);
+        row.packets = Some(u64::from(self.answered));
+        row.clock = self.best.map(|(bound, offset, same_clock)| ClockReport {
+            offset_ps: offset.saturating_mul(1000),
+            bound_ps: bound.saturating_mul(1000),
+            same_clock,
+            exchanges: self.answered,
+        });
+        AppReport { flows: vec![row] }.into_json()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loop_network::LoopNetwork;
+    use crate::AppConfig;
+    use serde_json::json;
+
+    fn app(value: Value) -> AppConfig {
+        let config: AppConfig = serde_json::from_value(value).unwrap();
+        config.validate().unwrap();
+        config
+    }
+
+    fn compared(machine: u64) -> (Value, Value) {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let server = network.start(1, &app(json!({"kind": "clock_server", "port": 5009, "machine": 8})));
+        let client =
+            app(json!({"kind": "clock_client", "to": "10.0.0.2", "port": 5009, "machine": machine, "exchanges": 5}));
+        let client = network.start(0, &client);
+        network.run_until(Time::ZERO + Duration::from_secs(2));
+        assert!(network.finished(client));
+        (network.report(client)["flows"][0].clone(), network.report(server)["flows"][0].clone())
+    }
+
+    #[test]
+    fn the_bound_is_half_the_round_trip_and_the_server_is_told() {
+        let (client, server) = compared(7);
+        // Both hosts of the test have one clock, which they do not know; each way takes 5 ms.
+        assert_eq!(client["clock"]["offset_ps"], 0);
+        assert_eq!((&client["clock"]["bound_ps"], &client["packets"]), (&json!(5_000_001_000_u64), &json!(5)));
+        assert_eq!(
+            (&server["clock"]["bound_ps"], &server["clock"]["same_clock"]),
+            (&json!(5_000_001_000_u64), &json!(false))
+        );
+    }
+
+    #[test]
+    fn one_clock_needs_no_estimate() {
+        let (client, server) = compared(8);
+        assert_eq!((&client["clock"]["bound_ps"], &client["clock"]["same_clock"]), (&json!(0), &json!(true)));
+        assert_eq!(server["clock"]["same_clock"], true);
+    }
+
+    #[test]
+    fn silence_is_told_and_has_an_end() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let client = app(json!({"kind": "clock_client", "to": "10.0.0.2", "port": 5009, "machine": 7, "exchanges": 3}));
+        let client = network.start(0, &client);
+        network.run_until(Time::ZERO + Duration::from_secs(2));
+        assert!(network.finished(client));
+        assert_eq!(network.report(client)["flows"][0]["errors"], json!(["no clock answered at 10.0.0.2:5009"]));
+    }
+
+    #[test]
+    fn two_clocks_that_differ_are_told_apart_by_their_difference() {
+        let config = ClockClientConfig { to: "10.0.0.2".parse().unwrap(), port: 1, machine: 7, exchanges: 2 };
+        let mut client = ClockClient::new(config);
+        let mut host = crate::loop_network::RecordingHost::new(1);
+        client.handle(Time::from_ns(1_000), Event::Start, &mut host);
+        // The other clock is 1 s ahead; the request took 300 ns, the reply 100 ns.
+        let reply = |times| Message { kind: Kind::Reply, sequence: 1, machine: 8, times }.emit();
+        let ahead = 1_000_000_000;
+        client.hear(
+            &reply([1_000, ahead + 1_300, ahead + 1_400]),
+            Time::from_ns(1_500),
+            Time::from_ns(1_600),
+            &mut host,
+        );
+        let (bound, offset, same) = client.best.unwrap();
+        assert!((offset - 1_000_000_000).unsigned_abs() <= bound && !same, "{offset} within {bound}");
+        assert_eq!((bound, offset), (201, 1_000_000_100));
+    }
+}

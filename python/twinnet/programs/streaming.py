@@ -1,0 +1,231 @@
+"""Video streamed by ffmpeg or VLC and received by ffmpeg: over RTP, over RTSP or over HTTP."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from twinnet.app_report import FlowReport, Rtp, Samples, Spread, Summary
+from twinnet.errors import BadValue
+from twinnet.measure.captures import analyze_capture
+from twinnet.programs.clip import Clip
+from twinnet.programs.transfer import Output, Transfer
+from twinnet.programs.video_quality import judge_video, size_of
+
+__all__ = ["PROTOCOLS", "STREAMERS", "stream"]
+
+STREAMERS = ("ffmpeg", "vlc")
+"""What can send."""
+PROTOCOLS = ("rtp", "rtsp", "http")
+"""What it can send over; VLC sends over RTP here."""
+Vector = npt.NDArray[np.float64]
+_MPEG_TRANSPORT_STREAM = 33
+_DYNAMIC = 96
+_RTP_HEADER = 12
+_PACKET = 1316 + _RTP_HEADER
+_LINGER_S = 1.0
+_PS_PER_MS = 1e9
+_QUIET = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
+_PROBE = ("-analyzeduration", "500000")
+"""Half a second of a stream tells what it is; ffmpeg takes five when nothing is said, more than short clips have."""
+_COPY = ("-map", "0:v:0", "-c", "copy", "-muxdelay", "0", "-muxpreload", "0", "-flush_packets", "1", "-f", "mpegts")
+
+
+def stream(
+    source: str,
+    sink: str,
+    clip: Clip | str | os.PathLike[str],
+    *,
+    by: str = "ffmpeg",
+    over: str = "rtp",
+    port: int | None = None,
+    flow: int = 0,
+    judge: bool = True,
+) -> Transfer:
+    """Return a stream of `clip` from host `source` to host `sink`, in real time.
+
+    Parameters
+    ----------
+    clip
+        A transport stream; :func:`twinnet.programs.make_clip` makes one.
+    by
+        ``ffmpeg`` or ``vlc``. ffmpeg sends each frame when it is due; VLC spreads the stream over windows of 200 ms.
+    over
+        ``rtp``: the transport stream in payloads of 1316 bytes. ``rtsp``: announced by the sender, then RTP by UDP.
+        ``http``: fetched by the receiver, over TCP.
+    port
+        Where it is received (``http``: served); 5004, 8554 or 8080 when nothing is said.
+    judge
+        Whether the received video is compared with the clip (see :func:`twinnet.programs.judge_video`), for which both
+        are decoded twice.
+
+    The report has what a capture at the sink's interface tells of RTP (packets, loss, distances, jitter) and, in its
+    `video`, what was seen.
+    """
+    if by not in STREAMERS:
+        raise BadValue(f"the streamer {by!r} is not known; allowed are {', '.join(STREAMERS)}")
+    if over not in PROTOCOLS:
+        raise BadValue(f"video is not streamed over {over!r} here; allowed are {', '.join(PROTOCOLS)}")
+    if by == "vlc" and over != "rtp":
+        raise BadValue(f"VLC streams over rtp here, not over {over}", f'write by="ffmpeg" for {over}')
+    path = os.fspath(clip.path if isinstance(clip, Clip) else clip)
+    if not Path(path).is_file():
+        raise BadValue(f"there is no clip {path!r}", "make one: twinnet.programs.make_clip")
+    number = port if port is not None else {"rtp": 5004, "rtsp": 8554, "http": 8080}[over]
+    folder = tempfile.TemporaryDirectory(prefix="twinnet-stream-")
+    place = Path(folder.name)
+    received = str(place / "received.ts")
+    argv, server = _commands(by, over, path, number, place)
+    # Over HTTP the receiver asks; over the others the sender does.
+    client, target = (sink, source) if over == "http" else (source, sink)
+
+    def reports(transfer: Transfer, output: Output) -> list[FlowReport]:
+        with folder:
+            report = _of_capture(transfer, output, number if over == "rtp" else None, over)
+            if over == "http":
+                report = replace(report, bytes=size_of(received))
+            if judge:
+                report = replace(report, video=judge_video(path, received))
+            return [report]
+
+    return Transfer(
+        "vlc" if by == "vlc" else "ffmpeg",
+        client,
+        target,
+        argv,
+        reports,
+        server_argv=server,
+        protocol="udp" if over == "rtp" else "tcp",
+        port=number,
+        flow=flow,
+        needs=("ffmpeg",),
+        linger_s=_LINGER_S if over != "http" else 0.0,
+        capture=(sink, str(place / "received.pcapng")),
+        # A receiver that is ended says so; what it got counts.
+        may_fail=over == "http",
+    )
+
+
+def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The client's words and the server's; `{to}` stands for the server's address."""
+    received = str(place / "received.ts")
+    play = (*_QUIET, "-re", "-i", path)
+    if over == "rtsp":
+        url = f"rtsp://{{to}}:{port}/live"
+        listen = ("-fflags", "+genpts", "-rtsp_flags", "listen")
+        send = (*play, "-map", "0:v:0", "-c", "copy", "-f", "rtsp", url)
+        return send, (*_QUIET, *_PROBE, *listen, "-i", url, *_COPY, received)
+    if over == "http":
+        fetch = (*_QUIET, *_PROBE, "-i", f"http://{{to}}:{port}/", *_COPY, received)
+        return fetch, (*play, *_COPY, "-listen", "1", f"http://0.0.0.0:{port}/")
+    description = place / "stream.sdp"
+    description.write_text(
+        f"v=0\no=- 0 0 IN IP4 0.0.0.0\ns=video\nc=IN IP4 0.0.0.0\nt=0 0\nm=video {port} RTP/AVP 33\n"
+    )
+    # Told by a description, ffmpeg need not spend the first packet on finding out what it is.
+    allowed = ("-protocol_whitelist", "file,udp,rtp")
+    receive = (*_QUIET, *allowed, *_PROBE, "-i", str(description), *_COPY, received)
+    if by == "vlc":
+        chain = f"#rtp{{dst={{to}},port={port},mux=ts}}"
+        return (sys.executable, "-m", "twinnet.programs.vlc_sender", path, chain), receive
+    form = ("-map", "0:v:0", "-c", "copy", "-f", "rtp_mpegts")
+    return (*play, *form, f"rtp://{{to}}:{port}?pkt_size={_PACKET}"), receive
+
+
+def _of_capture(transfer: Transfer, output: Output, port: int | None, over: str) -> FlowReport:
+    """What the frames at the sink's interface tell."""
+    end_ps = output.start_ps + round(output.client_end.elapsed_s * 1e12)
+    bare = FlowReport(
+        flow=transfer.flow,
+        protocol="http" if over == "http" else "rtp",
+        role="client" if over == "http" else "sink",
+        start_ps=output.start_ps,
+        end_ps=end_ps,
+    )
+    if over == "http" or output.capture is None:
+        return bare
+    found = analyze_capture(
+        output.capture,
+        rtp_ports=[port] if port is not None else [],
+        clock_rates={96: 90_000, 97: 90_000},
+        every_packet=True,
+    )
+    rows = found.rtp_streams.with_row_index("place").sort("packets", descending=True).head(1).to_dicts()
+    if not rows:
+        return replace(bare, packets=0, bytes=0, lost=0, errors=("no RTP arrived",))
+    (row,) = rows
+    packets = found.rtp_packets.filter(pl.col("stream") == row["place"])
+    return _of_stream(bare, row, _payload_bytes(found.conversations, row), packets)
+
+
+def _payload_bytes(conversations: pl.DataFrame, row: dict[str, Any]) -> int:
+    """Payload of UDP from the stream's source to its destination."""
+    ends = (row["source_address"], row["source_port"], row["destination_address"], row["destination_port"])
+    for one in conversations.to_dicts():
+        a, b = (one["a_address"], one["a_port"]), (one["b_address"], one["b_port"])
+        if (*a, *b) == ends:
+            return int(one["payload_bytes_a_to_b"])
+        if (*b, *a) == ends:
+            return int(one["payload_bytes_b_to_a"])
+    return 0
+
+
+def _of_stream(bare: FlowReport, row: dict[str, Any], payload_bytes: int, packets: pl.DataFrame) -> FlowReport:
+    times = packets["time_ns"].to_numpy().astype(np.int64)
+    start_ps = bare.start_ps or 0
+    # The first packet stands for the beginning: the capture's clock is not that of the client.
+    arrived = tuple(start_ps + int(time - times[0]) * 1000 for time in times)
+    gaps = packets["delta_ms"].to_numpy()[1:] * _PS_PER_MS
+    jitters = packets["jitter_ms"].to_numpy()[1:] * _PS_PER_MS
+    bandwidths = packets["bandwidth_kbps"].to_numpy() * 1000.0
+    rtp = Rtp(
+        int(str(row["ssrc"]), 0),
+        _MPEG_TRANSPORT_STREAM if "MP2T" in str(row["payload"]) else _DYNAMIC,
+        int(row["expected"]),
+        _spread(jitters),
+        _spread(bandwidths),
+    )
+    return replace(
+        bare,
+        source=f"{row['source_address']}:{row['source_port']}",
+        target=f"{row['destination_address']}:{row['destination_port']}",
+        end_ps=arrived[-1] if arrived else start_ps,
+        packets=int(row["packets"]),
+        bytes=payload_bytes,
+        lost=int(row["lost"]),
+        duplicates=int(row["duplicates"]),
+        gap=_summary(gaps),
+        rtp=rtp,
+        samples=Samples(
+            tuple(range(len(arrived))),
+            arrived,
+            (None,) * len(arrived),
+            (),
+            0,
+            (None, *(float(value) for value in jitters)),
+            tuple(float(value) for value in bandwidths),
+        ),
+    )
+
+
+def _spread(values: Vector) -> Spread | None:
+    if values.size == 0:
+        return None
+    deviation = float(values.std(ddof=1)) if values.size > 1 else 0.0
+    return Spread(values.size, float(values.mean()), float(values.min()), float(values.max()), deviation)
+
+
+def _summary(values: Vector) -> Summary | None:
+    if values.size == 0:
+        return None
+    deviation = float(values.std(ddof=1)) if values.size > 1 else 0.0
+    quantiles = (float(np.quantile(values, share)) for share in (0.5, 0.9, 0.99))
+    return Summary(values.size, float(values.mean()), float(values.min()), float(values.max()), deviation, *quantiles)

@@ -1,0 +1,241 @@
+"""How published figures are shown beside the measured ones: on the page, in the terminal, as a file, as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import polars as pl
+
+from twinnet.report.html import table
+from twinnet.report.panels import Figure, Line, Panel
+from twinnet.study.closeness import ComparedFigure, ReferenceTable
+from twinnet.study.published_figures import Figure as PublishedFigure
+
+__all__ = ["closeness_sentences", "reference_figures", "reference_frame", "reference_record", "reference_section"]
+
+_WORDS = {"mean": "Mean", "min": "Least", "max": "Greatest", "variance": "Variance", "std": "Standard deviation"}
+_MARKS = {"closer": "✓ closer", "as close": "= as close", "farther": "✗ farther", "not comparable": "-"}
+_STYLES = {"closer": "supported", "as close": "undecided", "farther": "not-supported", "not comparable": "soft"}
+
+
+def closeness_sentences(found: ReferenceTable) -> list[str]:
+    """For how many figures each clock is closer to the truth than the rival was."""
+    truth, rival = found.reference.truth, found.reference.rival
+    sentences: list[str] = []
+    for clock in found.clocks:
+        counts = found.counts(clock)
+        total = sum(counts.values()) - counts["not comparable"]
+        sentences.append(
+            f"{clock.capitalize()} clock: of {total} published figures, {counts['closer']} are closer to {truth} here "
+            f"than {rival} was, {counts['as close']} as close, {counts['farther']} farther."
+        )
+        if found.changes:
+            counts = found.counts(clock, found.changes)
+            total = sum(counts.values()) - counts["not comparable"]
+            base = ", ".join(found.reference.baseline.values())
+            sentences.append(
+                f"{clock.capitalize()} clock, what the network changed (each figure minus that of {base}, whatever was "
+                f"sent): of {total}, {counts['closer']} are closer, {counts['as close']} as close, "
+                f"{counts['farther']} farther."
+            )
+    missing = max((found.counts(clock)["not comparable"] for clock in found.clocks), default=0)
+    if missing:
+        sentences.append(f"{missing} figures cannot be compared: not printed as a number, or not measured.")
+    return sentences
+
+
+def _groups(found: ReferenceTable, rows: Sequence[ComparedFigure]) -> list[tuple[str, str, list[ComparedFigure]]]:
+    """The rows by metric and statistic, in the order of the study and of the file."""
+    groups: dict[tuple[str, str], list[ComparedFigure]] = {}
+    for row in rows:
+        groups.setdefault((row.figure.metric, row.figure.statistic), []).append(row)
+    order = list(found.reference.metrics)
+    ordered = sorted(groups.items(), key=lambda one: (order.index(one[0][0]), list(_WORDS).index(one[0][1])))
+    return [(metric, statistic, rows) for (metric, statistic), rows in ordered]
+
+
+def reference_section(found: ReferenceTable | None) -> str:
+    """The section of the page: counts, then a table for each metric and statistic with the physics behind it."""
+    if found is None or not found.clocks:
+        return ""
+    reference = found.reference
+    parts = [f"<p class='lead'>{escape(sentence)}</p>" for sentence in closeness_sentences(found)]
+    parts.append(_count_table(found, found.rows))
+    parts += _tables(found, found.rows)
+    if found.changes:
+        base = ", ".join(reference.baseline.values())
+        inner = [_count_table(found, found.changes), *_tables(found, found.changes)]
+        parts.append(f"<details><summary>What the network changed: figures minus those of {escape(base)}</summary>")
+        parts.append(f"{''.join(inner)}</details>")
+    return (
+        f"<section><h2>Published figures beside these</h2><p class='soft'>{escape(reference.source)}. "
+        f"{escape(reference.text)}</p>{''.join(parts)}</section>"
+    )
+
+
+def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[str]:
+    """A table for each metric and statistic."""
+    reference = found.reference
+    parts: list[str] = []
+    metric_before = ""
+    for metric, statistic, rows in _groups(found, shown):
+        meant = reference.metrics[metric]
+        unit = meant.unit + ("²" if statistic == "variance" else "")
+        if metric != metric_before:
+            parts.append(f"<h3>{escape(metric.capitalize())}</h3>")
+            metric_before = metric
+        physics = {str(name): text for name, text in meant.physics.items()}.get(statistic, "")
+        parts.append(f"<h4>{_WORDS[statistic]} ({escape(unit)})</h4><p class='soft'>{escape(physics)}</p>")
+        head = ["Case", escape(reference.truth), escape(reference.rival)]
+        for clock in found.clocks:
+            head += [f"here, {clock}", "than " + escape(reference.rival)]
+        parts.append(table(head, [_cells(found, row) for row in rows], 1))
+    return parts
+
+
+def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> str:
+    """Closer, as close and farther by metric (rows) and statistic (columns)."""
+    groups = _groups(found, shown)
+    statistics = [name for name in _WORDS if any(statistic == name for _, statistic, _ in groups)]
+    rows: list[list[str]] = []
+    for clock in found.clocks:
+        for metric in found.reference.metrics:
+            cells: list[str] = []
+            for name in statistics:
+                here = [row for group in groups if group[:2] == (metric, name) for row in group[2]]
+                counts = found.counts(clock, here)
+                cells.append(f"{counts['closer']} / {counts['as close']} / {counts['farther']}")
+            rows.append([escape(f"{metric}, {clock} clock"), *cells])
+    head = ["Closer / as close / farther", *(_WORDS[name] for name in statistics)]
+    return table(head, rows, 1)
+
+
+def _cells(found: ReferenceTable, row: ComparedFigure) -> list[str]:
+    figure = row.figure
+    cells = [escape(", ".join(figure.levels.values())), escape(figure.truth.text), escape(figure.rival.text)]
+    for clock in found.clocks:
+        measured = row.measured.get(clock)
+        closeness = row.closeness[clock]
+        cells.append("" if measured is None else escape(_number(measured.estimate / figure.scale)))
+        cells.append(f"<span class='verdict {_STYLES[closeness]}'>{_MARKS[closeness]}</span>")
+    return cells
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
+
+
+def _unit(found: ReferenceTable, figure: PublishedFigure, squared: str) -> str:
+    return found.reference.metrics[figure.metric].unit + (squared if figure.statistic == "variance" else "")
+
+
+def reference_frame(found: ReferenceTable) -> pl.DataFrame:
+    """One row for each figure and clock, in the published unit."""
+    rows = [
+        {"metric": row.figure.metric, "statistic": row.figure.statistic}
+        | {f"factor_{name}": level for name, level in row.figure.levels.items()}
+        | {"unit": _unit(found, row.figure, "^2")}
+        | {found.reference.truth: row.figure.truth.text, found.reference.rival: row.figure.rival.text}
+        | {"clock": clock, "closeness": row.closeness[clock]}
+        | {
+            part: getattr(row.measured[clock], source) / row.figure.scale if clock in row.measured else None
+            for part, source in (("measured", "estimate"), ("low", "low"), ("high", "high"))
+        }
+        for row in found.rows
+        for clock in found.clocks
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def reference_record(found: ReferenceTable | None) -> dict[str, object] | None:
+    """The counts and rows as `--json` prints them."""
+    if found is None:
+        return None
+    rows = [
+        {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
+        for row in reference_frame(found).to_dicts()
+    ]
+    return {
+        "source": found.reference.source,
+        "truth": found.reference.truth,
+        "rival": found.reference.rival,
+        "counts": {clock: found.counts(clock) for clock in found.clocks},
+        "counts_of_changes": {clock: found.counts(clock, found.changes) for clock in found.clocks},
+        "figures": rows,
+    }
+
+
+def reference_figures(found: ReferenceTable | None) -> list[Figure]:
+    """For each metric a figure with a panel for each statistic: the cases side by side."""
+    if found is None or not found.clocks:
+        return []
+    figures: list[Figure] = []
+    for metric, meant in found.reference.metrics.items():
+        groups = [(statistic, rows) for group, statistic, rows in _groups(found, found.rows) if group == metric]
+        if not groups:
+            continue
+        varied = _varied(groups[0][1])
+        cases = [_case(row, varied) for row in groups[0][1]]
+        panels = tuple(
+            _panel(found, statistic, {_case(row, varied): row for row in rows}, cases)
+            for statistic, rows in groups
+            if statistic != "variance"
+        )
+        figures.append(
+            Figure(
+                f"published-{metric}",
+                f"{metric.capitalize()} beside published figures",
+                f"Each case as published ({found.reference.source}) and as measured here, mean over repetitions.",
+                meant.unit,
+                max((panel.y_top or 1.0) for panel in panels),
+                len(cases) - 0.5,
+                panels,
+                (),
+                "case",
+                tuple(cases),
+            )
+        )
+    return figures
+
+
+def _varied(rows: Sequence[ComparedFigure]) -> list[str]:
+    """The factors whose levels differ between the cases."""
+    factors = list(rows[0].figure.levels)
+    return [name for name in factors if len({row.figure.levels[name] for row in rows}) > 1] or factors
+
+
+def _case(row: ComparedFigure, factors: Sequence[str]) -> str:
+    return " ".join(row.figure.levels[name] for name in factors)
+
+
+def _panel(found: ReferenceTable, statistic: str, by_case: Mapping[str, ComparedFigure], cases: Sequence[str]) -> Panel:
+    ordered = [by_case[case] for case in cases if case in by_case]
+    places = np.array([place for place, case in enumerate(cases) if case in by_case], dtype=np.float64)
+    series = {
+        found.reference.truth: [row.figure.truth.value for row in ordered],
+        found.reference.rival: [row.figure.rival.value for row in ordered],
+        **{
+            f"here, {clock}": [row.measured[clock].estimate if clock in row.measured else None for row in ordered]
+            for clock in found.clocks
+        },
+    }
+    nothing = np.full(places.size, np.nan)
+    lines = [
+        Line(
+            label,
+            places,
+            np.array(
+                [
+                    np.nan if value is None else value / row.figure.scale
+                    for row, value in zip(ordered, values, strict=True)
+                ]
+            ),
+            nothing,
+            nothing,
+        )
+        for label, values in series.items()
+    ]
+    tops = [float(np.nanmax(line.mean)) for line in lines if np.isfinite(line.mean).any()]
+    return Panel(_WORDS[statistic], tuple(lines), max(tops, default=0.0) * 1.1 or 1.0)

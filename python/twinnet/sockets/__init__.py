@@ -1,0 +1,1 @@
+"""Apps on real sockets of the machine itself: what ``twinnet send`` and ``twinnet recv`` are made of."""

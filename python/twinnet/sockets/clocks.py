@@ -1,0 +1,80 @@
+"""Whose clock a machine has, and how two machines' clocks compare."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinnet.app_report import FlowReport
+from twinnet.apps import App
+from twinnet.sockets.machine import HERE, Machine
+
+__all__ = ["CLOCK_PORT", "ClockComparison", "clock_server", "compare_clocks", "this_clock"]
+
+CLOCK_PORT = 5009
+"""Where ``twinnet recv`` answers about its clock."""
+_EXCHANGES = 20
+
+
+@dataclass(frozen=True)
+class ClockComparison:
+    """What was found out about the clocks of two machines.
+
+    Parameters
+    ----------
+    offset_ps
+        The receiver's clock less the sender's.
+    bound_ps
+        The offset is wrong by at most this: half of the shortest round trip, and what the clocks drifted meanwhile.
+    same_clock
+        Whether both programs read one clock, so that there is nothing to estimate.
+    exchanges
+        How many exchanges it rests on.
+    """
+
+    offset_ps: int
+    bound_ps: int
+    same_clock: bool
+    exchanges: int
+
+    @classmethod
+    def from_report(cls, flow: FlowReport) -> ClockComparison | None:
+        """Return what a report tells, ``None`` when no clock answered."""
+        found: dict[str, Any] | None = flow.raw.get("clock")
+        if found is None:
+            return None
+        return cls(int(found["offset_ps"]), int(found["bound_ps"]), bool(found["same_clock"]), int(found["exchanges"]))
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "offset_ps": self.offset_ps,
+            "bound_ps": self.bound_ps,
+            "same_clock": self.same_clock,
+            "exchanges": self.exchanges,
+        }
+
+
+def this_clock() -> int:
+    """Return a number of 64 bits that programs have in common when they read one monotonic clock: of one boot, and of
+    one time namespace."""
+    parts = [Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")]
+    offsets = Path("/proc/self/timens_offsets")
+    if offsets.exists():
+        parts.append(offsets.read_text(encoding="ascii"))
+    return int.from_bytes(hashlib.sha256("".join(parts).encode()).digest()[:8], "big")
+
+
+def clock_server(port: int = CLOCK_PORT) -> App:
+    """Return the app that answers about this machine's clock."""
+    return App(HERE, "clock_server", {"port": port, "machine": this_clock()})
+
+
+def compare_clocks(machine: Machine, address: str, port: int = CLOCK_PORT) -> ClockComparison | None:
+    """Compare this machine's clock with that of ``twinnet recv`` at `address`; ``None`` when nothing answers there."""
+    fields = {"to": address, "port": port, "machine": this_clock(), "exchanges": _EXCHANGES}
+    number = machine.start(App(HERE, "clock_client", fields))
+    machine.wait([number])
+    return ClockComparison.from_report(machine.reports([number])[0].flows[0])

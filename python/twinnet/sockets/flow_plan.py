@@ -1,0 +1,148 @@
+"""What ``twinnet send`` is to send: one flow from options, or many from a file."""
+
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false
+
+from __future__ import annotations
+
+import inspect
+import ipaddress
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from twinnet import apps
+from twinnet.apps import App
+from twinnet.errors import BadFile, BadValue, did_you_mean
+from twinnet.ranges import moment_ps
+from twinnet.sockets.machine import HERE
+from twinnet.traffic_presets import preset_settings, voice_settings
+
+__all__ = ["PROTOCOLS", "PlannedFlow", "planned_flow", "read_flows"]
+
+PROTOCOLS: dict[str, Callable[..., App]] = {
+    "udp": apps.udp_source,
+    "tcp": apps.tcp_source,
+    "rtp": apps.rtp_source,
+    "icmp": apps.ping,
+}
+"""The source of each protocol."""
+_MOST_FLOWS = 4096
+_DISTRIBUTIONS = ("gap", "size")
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """One flow: its source, and when it starts.
+
+    Parameters
+    ----------
+    protocol
+        ``udp``, ``tcp``, ``rtp`` or ``icmp``.
+    app
+        The source.
+    start_ps
+        How long after the beginning.
+    """
+
+    protocol: str
+    app: App
+    start_ps: int = 0
+
+
+def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> PlannedFlow:
+    """Return flow `number` as `settings` say: ``protocol``, ``to``, ``start``, ``preset`` or ``voice``, and what the
+    protocol's source in :mod:`twinnet.apps` takes.
+
+    Raises
+    ------
+    BadValue
+        A setting is not known, contradicts another or is out of range.
+    """
+    rest = dict(settings)
+    protocol, start = str(rest.pop("protocol", "udp")), rest.pop("start", None)
+    if protocol not in PROTOCOLS:
+        raise BadValue(f"the protocol {protocol!r} is not known; allowed are {', '.join(PROTOCOLS)}")
+    if "to" not in rest:
+        raise BadValue("a flow needs a receiver", "give to: an address or the name of a machine")
+    to = _address(str(rest.pop("to")), family)
+    rest = _known_application(protocol, rest)
+    source = PROTOCOLS[protocol]
+    allowed = [name for name in inspect.signature(source).parameters if name not in ("host", "to")]
+    for name in rest:
+        if name not in allowed:
+            known = [*allowed, "protocol", "start", *(["preset", "voice"] if protocol == "udp" else [])]
+            raise BadValue(f"{protocol} has no setting {name!r}: {did_you_mean(name, known)}")
+    if protocol == "udp":
+        # The machine is there for this: every datagram at its own moment, unless something else is asked for.
+        rest.setdefault("exact", not rest.get("unpaced", False))
+    rest.setdefault("flow", number)
+    app = source(HERE, to, **rest)
+    return PlannedFlow(protocol, app, 0 if start is None else moment_ps(start, "start"))
+
+
+def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
+    """Return the flows of a YAML file: a list, or a mapping with the list under ``flows`` and settings of all of them
+    under ``defaults``.
+
+    Raises
+    ------
+    BadFile
+        It cannot be read; the message names the file and the flow.
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadFile(f"{path} cannot be read: {error}") from None
+    whole: dict[str, Any] = cast("dict[str, Any]", content) if isinstance(content, Mapping) else {"flows": content}
+    unknown = set(whole) - {"flows", "defaults"}
+    given: Any = whole.get("flows")
+    defaults: Any = whole.get("defaults", {})
+    if unknown or not isinstance(given, list) or not given or not isinstance(defaults, Mapping):
+        raise BadFile(f"{path} holds no flows: it needs a list under 'flows', and may have 'defaults' beside it")
+    flows = cast("list[Any]", given)
+    if len(flows) > _MOST_FLOWS:
+        raise BadFile(f"{path} has {len(flows)} flows; allowed are {_MOST_FLOWS}")
+    found: list[PlannedFlow] = []
+    for number, one in enumerate(flows, 1):
+        if not isinstance(one, Mapping):
+            raise BadFile(
+                f"{path}, flow {number}: {one!r} is no flow; write for example {{to: 10.0.0.2, rate: 1 Mbit}}"
+            )
+        settings = {**cast("Mapping[str, Any]", defaults), **cast("Mapping[str, Any]", one)}
+        try:
+            found.append(planned_flow({str(key): value for key, value in settings.items()}, number, family))
+        except BadValue as error:
+            raise BadFile(f"{path}, flow {number}: {error}") from None
+    return found
+
+
+def _known_application(protocol: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Put what a preset or a codec stands for in its place."""
+    name, codec = settings.pop("preset", None), settings.pop("voice", None)
+    quiet = bool(settings.pop("silence_suppression", False))
+    if name is None and codec is None:
+        if quiet:
+            raise BadValue("silence suppression is for voice", "give voice: G.711, or leave it out")
+        return settings
+    if protocol != "udp" or (name is not None and codec is not None):
+        raise BadValue("a flow has a preset or voice, not both, and both are UDP")
+    if codec is not None:
+        return {**voice_settings(str(codec), quiet), "dscp": 46, "port": 5006, **settings}
+    return {**preset_settings(str(name)), **settings}
+
+
+def _address(name: str, family: int) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise BadValue(f"the receiver {name!r} is not known: {error}", "give its address") from None
+    return str(found[0][4][0])

@@ -1,0 +1,152 @@
+"""Sends flows on real sockets of this machine and tells how well that went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from twinnet.app_report import AppReport, FlowReport
+from twinnet.sockets.clocks import ClockComparison, compare_clocks
+from twinnet.sockets.flow_plan import PlannedFlow
+from twinnet.sockets.machine import Machine, Processor
+
+__all__ = ["Sent", "SentFlow", "send"]
+
+_LEAD_PS = 60_000_000_000
+"""The first flow starts this long after all are known: in that time the thread learns whether it has its processor to
+itself."""
+_SETTLE_PS = 40_000_000_000
+
+
+@dataclass(frozen=True)
+class SentFlow:
+    """One flow as its source saw it.
+
+    Parameters
+    ----------
+    protocol
+        ``udp``, ``tcp``, ``rtp`` or ``icmp``.
+    report
+        What the source measured.
+    clock
+        How the receiver's clock compares, where that was asked for; ``None`` when nothing answered.
+    """
+
+    protocol: str
+    report: FlowReport
+    clock: ClockComparison | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing was sent, or not what was asked for."""
+        pacing = self.report.pacing
+        if pacing is not None and not pacing.kept_up:
+            return True
+        sent = self.report.bytes or self.report.packets
+        answered = self.protocol != "icmp" or (self.report.lost or 0) < (self.report.packets or 0)
+        return not sent or not answered or (self.protocol == "tcp" and bool(self.report.errors))
+
+
+@dataclass(frozen=True)
+class Sent:
+    """All flows of one call.
+
+    Parameters
+    ----------
+    flows
+        In the order of the plan.
+    processor
+        What the sending thread found about its processor.
+    interrupted
+        Whether the user ended it early.
+    """
+
+    flows: Sequence[SentFlow]
+    processor: Processor
+    interrupted: bool
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of them failed."""
+        return any(flow.failed for flow in self.flows)
+
+
+def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None = None) -> Sent:
+    """Send all flows of `plan` and return what their sources measured.
+
+    Parameters
+    ----------
+    plan
+        What to send.
+    seed
+        What the randomness of all flows is derived from; each has a stream of its own.
+    clock_port
+        Where the receivers answer about their clocks; clocks are not compared when it is ``None``.
+    """
+    with Machine() as machine:
+        clocks = _compare(machine, plan, clock_port)
+        begin_ps = machine.now_ps() + _LEAD_PS
+        numbers = [
+            machine.start(_on_clock(flow, clocks), at_ps=begin_ps + flow.start_ps, seed=_seed(seed, place))
+            for place, flow in enumerate(plan)
+        ]
+        interrupted = False
+        try:
+            machine.wait(numbers)
+        except KeyboardInterrupt:
+            interrupted = True
+            for number in numbers:
+                machine.stop(number)
+            machine.wait(numbers, machine.now_ps() + _SETTLE_PS)
+        reports, processor = machine.reports(numbers), machine.processor()
+        if clocks and not interrupted:
+            # Again, so that the receiver knows what drifted meanwhile.
+            clocks = _again(clocks, _compare(machine, plan, clock_port))
+    flows = [
+        SentFlow(flow.protocol, _only_row(report), clocks.get(_receiver(flow)))
+        for flow, report in zip(plan, reports, strict=True)
+    ]
+    return Sent(flows, processor, interrupted)
+
+
+def _compare(machine: Machine, plan: Sequence[PlannedFlow], port: int | None) -> dict[str, ClockComparison | None]:
+    if port is None:
+        return {}
+    stamped = [flow for flow in plan if flow.protocol in ("udp", "rtp")]
+    return {to: compare_clocks(machine, to, port) for to in dict.fromkeys(_receiver(flow) for flow in stamped)}
+
+
+def _again(
+    before: dict[str, ClockComparison | None], after: dict[str, ClockComparison | None]
+) -> dict[str, ClockComparison | None]:
+    """Widen the bounds by what the clocks drifted; a clock that answers no more is not known."""
+    found: dict[str, ClockComparison | None] = {}
+    for to, first in before.items():
+        last = after.get(to)
+        if first is None or last is None:
+            found[to] = None
+            continue
+        drift = abs(last.offset_ps - first.offset_ps)
+        found[to] = replace(first, bound_ps=max(first.bound_ps, last.bound_ps) + drift)
+    return found
+
+
+def _on_clock(flow: PlannedFlow, clocks: dict[str, ClockComparison | None]) -> Any:
+    """Let datagrams carry the receiver's time, as well as it is known."""
+    found = clocks.get(_receiver(flow))
+    if flow.protocol != "udp" or found is None or found.same_clock:
+        return flow.app
+    return replace(flow.app, fields={**flow.app.fields, "clock_offset_ps": found.offset_ps})
+
+
+def _receiver(flow: PlannedFlow) -> str:
+    return str(flow.app.fields["to"])
+
+
+def _seed(seed: int, place: int) -> int:
+    return (seed * 1_000_003 + place) % (1 << 63)
+
+
+def _only_row(report: AppReport) -> FlowReport:
+    return report.flows[0]

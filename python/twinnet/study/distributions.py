@@ -1,0 +1,102 @@
+"""How the values of a measurement are distributed within a run: extremes, deviation, normality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.stats import Interval, anderson_darling, t_interval
+from twinnet.study.analysis import Analysis
+from twinnet.study.predicate import Aggregate, Function
+from twinnet.study.reference_settings import STATISTICS
+
+__all__ = ["Described", "described", "statistic_samples"]
+
+_LEAST_FOR_NORMALITY = 8
+_SIGNIFICANT = 0.05
+_FUNCTIONS: dict[str, Function] = {"mean": "mean", "min": "min", "max": "max", "std": "std", "variance": "std"}
+
+
+@dataclass(frozen=True)
+class Described:
+    """The values of one measurement under one combination of levels.
+
+    Attributes
+    ----------
+    runs, values
+        How many runs, and how many values they have together.
+    statistics
+        `mean`, `min`, `max`, `variance`, `std` of a run, each as the mean over runs with its confidence interval.
+    normality
+        What the Anderson-Darling test says of each run, in words.
+    """
+
+    measurement: str
+    levels: Mapping[str, str]
+    label: str
+    unit: str
+    runs: int
+    values: int
+    statistics: Mapping[str, Interval]
+    normality: str
+
+
+def described(analysis: Analysis) -> list[Described]:
+    """Every measurement that is to be described, under every combination of levels."""
+    found: list[Described] = []
+    for name, measurement in analysis.specification.measurements.items():
+        if not measurement.describe:
+            continue
+        for levels in analysis.combinations:
+            runs = analysis.runs_at(levels)
+            for label, filters in analysis.labels(measurement):
+                statistics: dict[str, Interval] = {}
+                for statistic in STATISTICS:
+                    samples = statistic_samples(runs, name, statistic, filters)
+                    if samples:
+                        statistics[statistic] = t_interval(samples, analysis.specification.confidence)
+                if statistics:
+                    count, said = _normality(runs, name, filters)
+                    unit = unit_of(measurement)
+                    found.append(Described(name, levels, label, unit, len(runs), count, statistics, said))
+    return found
+
+
+def statistic_samples(
+    runs: list[RunTables], measurement: str, statistic: str, filters: tuple[tuple[str, str], ...] = ()
+) -> list[float]:
+    """The statistic of each of the `runs` that has it; a variance in the square of the measurement's unit."""
+    samples: list[float] = []
+    for run in runs:
+        try:
+            value = run.value(Aggregate(_FUNCTIONS[statistic], measurement, filters, None, ()))
+        except LookupError:
+            continue
+        samples.append(value**2 if statistic == "variance" else value)
+    return samples
+
+
+def _normality(runs: list[RunTables], name: str, filters: tuple[tuple[str, str], ...]) -> tuple[int, str]:
+    count = tested = rejected = equal = 0
+    for run in runs:
+        try:
+            _, values = run.values(name, filters)
+        except LookupError:
+            continue
+        count += values.size
+        if values.size < _LEAST_FOR_NORMALITY:
+            continue
+        # What differs by rounding alone is equal.
+        if float(np.ptp(values)) <= 1e-9 * float(np.abs(values).max()):
+            equal += 1
+            continue
+        tested += 1
+        rejected += anderson_darling(values).p_value < _SIGNIFICANT
+    if equal and not tested:
+        return count, "all values are equal"
+    if not tested:
+        return count, "too few values"
+    return count, f"rejected in {rejected} of {tested} runs" if rejected else f"not rejected in {tested} runs"

@@ -1,0 +1,98 @@
+"""What a study measures in every run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from twinnet.study.field_types import STRICT, IntervalPs
+
+__all__ = ["Measurement"]
+
+_OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
+"""Quantities that every packet has."""
+
+
+class _Strict(BaseModel):
+    model_config = STRICT
+
+
+class Measurement(_Strict):
+    """A quantity that is measured in every run.
+
+    Attributes
+    ----------
+    of
+        `throughput`: what receivers got, over the stated interval, at the stated layer. `port_throughput`: what a port
+        sent. `loss`: the share of datagrams that did not arrive. `rtt`: round-trip times seen by ping or TCP.
+        `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
+        `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
+        `rtp_bandwidth`: bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.
+        `frame_loss`: the share of video frames that did not arrive whole.
+    layer
+        `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
+        and inter-frame gap.
+    bounds
+        Of throughput: whether the least and greatest interval are over the time of the `clock`, or over that between
+        the last `arrivals` of one interval and the next, so that none counts in less time than it took to arrive.
+    only
+        Names of traffic; all of it when nothing is said.
+    minimum_after
+        The first packets that the least leaves out, while a sum over the last second still builds up.
+    describe
+        Whether the report tells deviation, variance and normality too, and shows the values over time.
+    """
+
+    of: Literal[
+        "throughput",
+        "port_throughput",
+        "loss",
+        "rtt",
+        "transfer_time",
+        "delay",
+        "gap",
+        "jitter_rfc4689",
+        "jitter_rfc3550",
+        "rtp_bandwidth",
+        "frame_loss",
+    ]
+    text: str = ""
+    per: Literal["protocol", "flow"] = "protocol"
+    layer: Literal["payload", "link", "wire"] = "payload"
+    interval_ps: IntervalPs | None = Field(default=None, alias="interval")
+    bounds: Literal["clock", "arrivals"] = "clock"
+    ports: list[str] | None = None
+    only: Annotated[list[str], Field(min_length=1)] | None = None
+    minimum_after: Annotated[int, Field(ge=1, le=100_000, strict=True)] | None = None
+    describe: Annotated[bool, Field(strict=True)] = False
+
+    @property
+    def is_series(self) -> bool:
+        """Whether it is a throughput, counted in intervals of the lab's clock."""
+        return self.of in ("throughput", "port_throughput")
+
+    @property
+    def is_of_packets(self) -> bool:
+        """Whether every packet has a value of it."""
+        return self.of in _OF_PACKETS
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Measurement:
+        if self.of == "port_throughput" and self.only is not None:
+            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
+        if self.is_series and not self.interval_ps:
+            raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
+        if not self.is_series and self.interval_ps is not None:
+            raise ValueError(f"'interval' has no meaning for {self.of}")
+        if self.bounds == "arrivals" and self.of != "throughput":
+            raise ValueError(f"'bounds' has no meaning for {self.of}; only throughput is counted between arrivals")
+        if self.minimum_after is not None and not self.is_of_packets:
+            raise ValueError(f"'minimum_after' has no meaning for {self.of}: it has no value of every packet")
+        if self.describe and not (self.is_series or self.is_of_packets):
+            raise ValueError(f"'describe' has no meaning for {self.of}: a run has one value of it")
+        if (self.of == "port_throughput") != (self.ports is not None):
+            raise ValueError("port_throughput needs 'ports', and nothing else takes it")
+        if self.of == "port_throughput" and self.layer == "payload":
+            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads")
+        return self

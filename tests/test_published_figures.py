@@ -1,0 +1,139 @@
+"""Published figures: how their table is read, what is refused, and when a measured figure is closer."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from twinnet.stats import Interval
+from twinnet.study.closeness import ComparedFigure, _changes, how_close
+from twinnet.study.published_figures import Figure, PrintedValue, read_figures
+from twinnet.study.resolution import Study, load_study
+from twinnet.yaml_source import SourceError
+
+STUDY = """\
+study: small
+title: A line
+question: How far apart are packets?
+network:
+  hosts: {h1: , h2: }
+  links: [{between: [h1, h2], rate: "${rate}"}]
+parameters:
+  rate: {default: 1 Mbit}
+factors:
+  line:
+    levels:
+      l1: {set: {rate: 1 Mbit}}
+      l2: {set: {rate: 2 Mbit}}
+traffic:
+  - {name: video, app: rtp, from: [h1], to: h2, port: 5004, duration: 1 s}
+measurements:
+  distance: {of: gap}
+reference:
+  file: figures.csv
+  source: Somebody, somewhere
+  truth: real
+  rival: other
+  select: {line: "l{mbit}"}
+  baseline: {line: l1}
+  metrics:
+    delta: {measurement: distance, unit: ms, physics: {min: One serialisation.}}
+"""
+TABLE = """\
+# A table of figures.
+mbit,metric,network,mean,min,variance
+1,delta,real,9.5,1.10,4
+1,delta,other,9.1,<0.5,5
+2,delta,real,9.0,0.55,
+2,delta,other,9.0,0.80,6
+"""
+
+
+def small(folder: Path, study: str = STUDY, table: str | None = TABLE) -> Study:
+    (folder / "study.yaml").write_text(study, encoding="utf-8")
+    if table is not None:
+        (folder / "figures.csv").write_text(table, encoding="utf-8")
+    return load_study(folder)
+
+
+def figures(study: Study) -> list[Figure]:
+    reference = study.specification.reference
+    assert reference is not None
+    return read_figures(reference, study.beside[reference.file], study.specification)
+
+
+def test_figures_are_in_the_unit_of_the_measurement_and_a_variance_in_its_square(tmp_path: Path) -> None:
+    found = {(one.levels["line"], one.statistic): one for one in figures(small(tmp_path))}
+    assert found["l1", "mean"].truth == PrintedValue("9.5", 0.0095)
+    assert found["l1", "variance"].rival.value == pytest.approx(5e-6)
+    assert found["l1", "min"].rival == PrintedValue("<0.5", None)
+    assert found["l2", "variance"].truth == PrintedValue("", None)
+
+
+@pytest.mark.parametrize(
+    ("study", "table", "told"),
+    [
+        (STUDY, None, "figures.csv cannot be read"),
+        (STUDY, TABLE.replace("metric,", "measure,"), "no column 'metric'"),
+        (STUDY, TABLE.replace("2,delta,real", "3,delta,real"), "figures.csv:5: line has no level 'l3'"),
+        (STUDY, TABLE.replace("2,delta,real", "2,delay,real"), "figures.csv:5: the metric 'delay'"),
+        (STUDY, TABLE + "2,delta,other,1,1\n", "figures.csv:7: 5 columns; the head has 6"),
+        (STUDY, TABLE + "2,delta,other,1,1,1\n", "figures.csv:7: a second row of delta for the network other"),
+        (STUDY.replace("l{mbit}", "l{rate}"), TABLE, "no column 'rate' that names the case"),
+        (STUDY.replace("measurement: distance", "measurement: distances"), TABLE, "did you mean 'distance'"),
+        (STUDY.replace("select: {line:", "select: {lines:"), TABLE, "there is no factor 'lines'"),
+        (STUDY.replace("baseline: {line: l1}", "baseline: {line: l9}"), TABLE, "baseline.line: there is no level 'l9'"),
+        (STUDY.replace("file: figures.csv", "file: ../figures.csv"), TABLE, "reference.file"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(
+    tmp_path: Path, study: str, table: str | None, told: str
+) -> None:
+    with pytest.raises(SourceError, match=r"study\.yaml") as refused:
+        small(tmp_path, study, table)
+    assert told in str(refused.value)
+
+
+def figure(truth: str, rival: str, scale: float = 1.0) -> Figure:
+    def printed(text: str) -> PrintedValue:
+        return PrintedValue(text, float(text) * scale if text[:1].isdigit() else None)
+
+    return Figure("delta", "min", {"line": "l2"}, scale, printed(truth), printed(rival))
+
+
+@pytest.mark.parametrize(
+    ("truth", "rival", "measured", "judged"),
+    [
+        ("1.11", "1.6", 1.1152, "closer"),
+        ("1.20", "1.34", 1.363, "farther"),
+        # Both are 0.14 from it as they were printed.
+        ("1.20", "1.34", 1.3401, "as close"),
+        ("1.20", "1.34", 1.06, "as close"),
+        ("0", "0", 0.3, "as close"),
+        ("0.04", "<0.01", 0.04, "not comparable"),
+        ("", "2", 1.0, "not comparable"),
+    ],
+)
+def test_closeness_is_judged_as_finely_as_the_figures_were_printed(
+    truth: str, rival: str, measured: float, judged: str
+) -> None:
+    assert how_close(figure(truth, rival), measured) == judged
+    assert how_close(figure(truth, rival, 1e-3), measured * 1e-3) == judged
+
+
+def test_changes_take_the_source_out(tmp_path: Path) -> None:
+    reference = small(tmp_path).specification.reference
+    assert reference is not None
+
+    def compared(level: str, truth: str, rival: str, measured: float) -> ComparedFigure:
+        here: dict[str, Any] = {"virtual": Interval(measured, measured, measured, 0.95, "t")}
+        levels = {"line": level}
+        return ComparedFigure(dataclasses.replace(figure(truth, rival), levels=levels), here, {"virtual": "farther"})
+
+    # Another stream, three times as fast; the line adds 0.4 to the real one, 0.1 to the rival's, 0.38 to ours.
+    (one,) = _changes(reference, [compared("l1", "1.00", "1.00", 3.0), compared("l2", "1.40", "1.10", 3.38)])
+    assert (one.figure.truth.text, one.figure.rival.text, one.figure.levels) == ("0.40", "0.10", {"line": "l2"})
+    assert one.closeness == {"virtual": "closer"}
+    assert one.measured["virtual"].estimate == pytest.approx(0.38)
