@@ -173,7 +173,8 @@ def test_a_capture_hands_its_file_over(fake: FakeLab, tmp_path: Path) -> None:
     with fake.lab.capture("s1-eth1", str(tmp_path / "out.pcapng"), snap="96 B") as capture:
         pass
     assert (capture.frames, capture.dropped) == (3, 1)
-    assert fake.asked("capture.start") == [{"port": "s1-eth1", "limit_bytes": None, "snap": 96}]
+    settings = {"limit_bytes": None, "snap": 96, "ring": None, "direction": "both"}
+    assert fake.asked("capture.start") == [{"port": "s1-eth1", "file": "out.pcapng", **settings}]
     with pytest.raises(errors.BadValue, match="cannot be written"):
         fake.lab.capture("s1-eth1", str(tmp_path / "absent" / "out.pcapng"))
 

@@ -356,9 +356,9 @@ class Capture:
         if not self.stopped:
             result = self._lab.connection.request("capture.stop", capture=self.number)
             self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
-            self.failure = result["failure"]
+            self.failure = result.get("failure")
             folder = Path(self.path).parent
-            self.files = [str(folder / Path(name).name) for name in result["files"] if name] or [self.path]
+            self.files = [str(folder / Path(name).name) for name in result.get("files", ()) if name] or [self.path]
         return self
 
     def __enter__(self) -> Capture:
