@@ -46,9 +46,10 @@ ALGORITHMS = ("cubic", "reno", "bbr")
 
 _FRAME_BYTES = 1514
 _ACCESS = "1 Gbit"
-_LAB_FLOWS = 120
+_LAB_FLOWS = {"wall": 40, "virtual": 120}
 _LAB_MBIT = {"wall": 400, "virtual": 4000}
-"""What flows of one lab may carry together: on the wall clock what a machine of two cores keeps its schedule with."""
+"""How many flows a lab may have, and what they may carry together: on the wall clock what a machine of two cores keeps its
+schedule with."""
 _CATCH_UP = {"slip_after_ps": 500_000_000}
 """How far the emulation may be behind before it moves its clock: a twentieth of the shortest round trip. Without it
 the fast access links, which limit nothing here, would set 40 us."""
@@ -123,7 +124,7 @@ def batches(flows: Sequence[Flow], clock: Clock) -> Iterator[list[Flow]]:
         batch: list[Flow] = []
         for flow in group:
             load = sum(cell.expected_mbit for cell, _ in (*batch, flow))
-            if batch and (len(batch) >= _LAB_FLOWS or load > _LAB_MBIT[clock]):
+            if batch and (len(batch) >= _LAB_FLOWS[clock] or load > _LAB_MBIT[clock]):
                 yield batch
                 batch = []
             batch.append(flow)

@@ -24,7 +24,7 @@ def test_labs_are_as_full_as_the_wall_clock_can_carry_and_of_one_length() -> Non
     labs = list(batches(flows, "wall"))
     assert sorted(repr(flow) for lab in labs for flow in lab) == sorted(map(repr, flows))
     assert all(len({(cell.seconds(), cell.rate_mbit) for cell, _ in lab}) == 1 for lab in labs)
-    assert max(len(lab) for lab in labs if lab[0][0].rate_mbit == 2) == 120
+    assert max(len(lab) for lab in labs if lab[0][0].rate_mbit == 2) == 40
     undisturbed = [len(lab) for lab in labs if all(cell.rate_mbit == 100 and not cell.loss for cell, _ in lab)]
     assert max(undisturbed) == 4
 

@@ -41,7 +41,10 @@ def test_a_udp_flow_gets_what_the_fragments_leave_it(start: Start) -> None:
     # 1472 bytes of payload in a frame of 1514, which costs 1538 + 100 bytes on the wire: 8.987 Mbit/s.
     assert report.intervals is not None
     middle = [count * 8 / 0.5 for count in report.intervals.bytes[1:3]]
-    assert middle == pytest.approx([1472 / 1638 * 10e6] * 2, rel=0.01)
+    # On the wall clock a busy machine may be late with single datagrams; the line never gives more than it has.
+    left = 1472 / 1638 * 10e6
+    least = 0.999 if lab.clock == "virtual" else 0.9
+    assert all(least * left - 1472 * 8 / 0.5 <= rate <= left + 1472 * 8 / 0.5 for rate in middle)
 
 
 def test_tcp_crosses_a_tunnel_with_frames_larger_than_the_underlays(start: Start) -> None:

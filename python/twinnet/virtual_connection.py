@@ -135,13 +135,14 @@ class VirtualConnection:
         while True:
             step = self._settled(body)
             answer = self._ask(step, _PATIENCE_S)
+            on_the_way = answer["paused"] or answer["controllers"]
+            if not on_the_way and (step == body or answer.get("finished")):
+                self._settled(body)
+                return answer
             if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
                 looked_s = time.monotonic()
                 if self.looked_up(int(answer["now_ps"])):
                     return answer
-            elif not answer["controllers"] and (step == body or answer.get("finished")):
-                self._settled(body)
-                return answer
 
     def _settled(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Lets controllers speak, and returns `body` with the time until which none of them wants to be called."""
