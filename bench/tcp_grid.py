@@ -48,7 +48,7 @@ _FRAME_BYTES = 1514
 _ACCESS = "1 Gbit"
 _LAB_FLOWS = {"wall": 40, "virtual": 120}
 _LAB_MBIT = {"wall": 400, "virtual": 4000}
-"""How many flows a lab may have, and what they may carry together: on the wall clock what a machine of two cores keeps its
+"""How many flows a lab may have, and what they carry together: on the wall clock what a machine of two cores keeps its
 schedule with."""
 _CATCH_UP = {"slip_after_ps": 500_000_000}
 """How far the emulation may be behind before it moves its clock: a twentieth of the shortest round trip. Without it

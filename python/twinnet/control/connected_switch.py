@@ -33,14 +33,8 @@ class Sender(Protocol):
 class ConnectedSwitch:
     """A switch that has joined an in-process controller.
 
-    Attributes
-    ----------
-    name
-        Its name in the network.
-    dpid
-        Its datapath number.
-    ports
-        Its ports by number; they follow what the switch reports.
+    ``name`` is its name in the network, ``dpid`` its datapath number, ``ports`` its ports by number; they follow what
+    the switch reports.
     """
 
     def __init__(self, name: str, dpid: int, sender: Sender) -> None:
