@@ -158,6 +158,11 @@ def _reason(pair: Pair) -> str:
             f"the buffer holds {frames} frames: which of them are lost hangs on some ten microseconds in the sending "
             "host ([phase effects](model-tcp.md#phase-effects)), of which the model knows mean and deviation only"
         )
+    if cell.rate_mbit == 100 and frames <= 24:
+        return (
+            f"captures show Linux acknowledge some 15 segments at once, when the receiving app got its processor late; "
+            f"each lets as many go in one burst, for which the buffer of {frames} frames is too small"
+        )
     return "not explained"
 
 

@@ -38,7 +38,7 @@ STATISTICS: tuple[StatisticsKind, ...] = ("flows", "tables", "ports", "queues", 
 class SwitchPort:
     """A port of a connected switch.
 
-    Attributes
+    Parameters
     ----------
     number, name, mac
         As the switch tells them.
@@ -130,7 +130,7 @@ class Flow:
 class PacketIn:
     """A frame that a switch sent to its controller.
 
-    Attributes
+    Parameters
     ----------
     switch
         Who sent it.
@@ -191,7 +191,7 @@ class PortStatus:
 class FlowRemoved:
     """A flow ended that was installed with ``tell_when_removed``.
 
-    Attributes
+    Parameters
     ----------
     reason
         ``idle_timeout``, ``hard_timeout``, ``delete`` or ``group_delete``.
