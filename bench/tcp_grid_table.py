@@ -160,8 +160,9 @@ def _reason(pair: Pair) -> str:
         )
     if cell.rate_mbit == 100 and frames <= 24:
         return (
-            "a capture on a busy machine shows Linux acknowledge some 15 segments at once, probably because the receiving "
-            f"app got its processor late; each lets as many go in one burst, more than the buffer of {frames} frames takes"
+            "a capture on a busy machine shows Linux acknowledge some 15 segments at once, probably because the "
+            "receiving app got its processor late; each lets as many go in one burst, more than the buffer of "
+            f"{frames} frames takes"
         )
     return "not explained"
 
