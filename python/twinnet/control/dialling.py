@@ -6,15 +6,14 @@ one is made after 1 s, 2 s, 4 s and then every 8 s. When the owner dies the lab 
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.control.choice import APP_TARGET
-from twinnet.control.targets import Target, parse_listen, parse_target
-from twinnet.control.unix_listener import UnixListener
+from twinnet.control.owner_sockets import Listeners, connect_to
+from twinnet.control.targets import Target, parse_target
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 
@@ -22,8 +21,6 @@ __all__ = ["Dialling"]
 
 _SHORTEST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 8.0
-_CONNECT_PATIENCE_S = 3.0
-_BACKLOG = 16
 
 
 class Dialling:
@@ -40,7 +37,7 @@ class Dialling:
         self._lab = lab
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
-        self._listeners: list[socket.socket | UnixListener] = []
+        self._listeners = Listeners()
         switches = [node for node in nodes if node["kind"] == "switch" and node.get("datapath", "own") == "own"]
         for switch in switches:
             if switch.get("listen"):
@@ -66,23 +63,17 @@ class Dialling:
     def end(self) -> None:
         """Make no more connections, and stop listening."""
         self._ended.set()
-        for listener in self._listeners:
-            if isinstance(listener, socket.socket):
-                with contextlib.suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
+        self._listeners.close()
 
     def _dial(self, switch: str, text: str, target: Target) -> None:
         pause_s = _SHORTEST_PAUSE_S
         while not self._ended.is_set():
             try:
-                sock = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
+                sock = connect_to(target)
             except OSError as error:
                 self._troubles[switch, text] = error.strerror or str(error)
             else:
                 self._troubles.pop((switch, text), None)
-                sock.settimeout(None)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 pause_s = _SHORTEST_PAUSE_S
                 try:
                     ended = self._attach(sock, switch, text, "controller").result()
@@ -97,19 +88,11 @@ class Dialling:
             return self._lab.submit("controller.attach", [sock.fileno()], switch=switch, target=target, peer=peer)
 
     def _listen(self, switch: str, text: str) -> None:
-        target = parse_listen(text)
         try:
-            if target.path is not None:
-                listener = UnixListener(target.path)
-            else:
-                family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
-                listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
-        except OSError as error:
+            accepting = self._listeners.listen(switch, text)
+        except NotAvailable:
             self.end()
-            remedy = "choose another place, or end what listens there"
-            raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
-        self._listeners.append(listener)
-        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+            raise
         self._start(self._accept, accepting, switch, text)
 
     def _accept(self, listener: socket.socket, switch: str, text: str) -> None:

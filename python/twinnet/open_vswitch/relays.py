@@ -17,19 +17,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from twinnet.control.targets import Target, parse_listen, parse_target
-from twinnet.control.unix_listener import UnixListener
-from twinnet.errors import LabError, NotAvailable
+from twinnet.control.owner_sockets import BACKLOG, Listeners, connect_to
+from twinnet.control.targets import Target, parse_target
+from twinnet.errors import LabError
 from twinnet.lab_connection import LabRequests
 from twinnet.open_vswitch.bridge import controller_socket
 from twinnet.open_vswitch.programs import DIRECTORY, run
 
 __all__ = ["Relays"]
 
-_CONNECT_PATIENCE_S = 3.0
-_BACKLOG = 16
 _PIECE_BYTES = 65_536
-_BIND = f"import socket, sys; s = socket.socket(fileno=0); s.bind(sys.argv[1]); s.listen({_BACKLOG})"
+_BIND = f"import socket, sys; s = socket.socket(fileno=0); s.bind(sys.argv[1]); s.listen({BACKLOG})"
 _CONNECT = "import socket, sys; socket.socket(fileno=0).connect(sys.argv[1])"
 
 
@@ -47,7 +45,7 @@ class Relays:
         self._ended = threading.Event()
         self._troubles: dict[tuple[str, str], str] = {}
         self._targets: dict[str, list[str]] = {}
-        self._listeners: list[socket.socket | UnixListener] = []
+        self._listeners = Listeners()
         try:
             for switch in switches:
                 name = switch["name"]
@@ -75,33 +73,18 @@ class Relays:
     def end(self) -> None:
         """Take no more connections. Those that there are end with the lab."""
         self._ended.set()
-        for listener in self._listeners:
-            if isinstance(listener, socket.socket):
-                with contextlib.suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
+        self._listeners.close()
 
     def _relay_to(self, switch: str, text: str, path: str) -> None:
         listener = socket.socket(socket.AF_UNIX)
         self._there(listener, _BIND, path)
-        self._listeners.append(listener)
+        self._listeners.add(listener)
         self._targets.setdefault(switch, []).append(f"unix:{path}")
         target = parse_target(text)
         _start(self._accept, listener, partial(self._dial, switch, text, target))
 
     def _relay_from(self, switch: str, text: str) -> None:
-        target = parse_listen(text)
-        try:
-            if target.path is not None:
-                listener = UnixListener(target.path)
-            else:
-                family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
-                listener = socket.create_server((target.address, target.port), family=family, backlog=_BACKLOG)
-        except OSError as error:
-            remedy = "choose another place, or end what listens there"
-            raise NotAvailable(f"{switch} cannot listen on {text}: {error.strerror or error}", remedy) from None
-        self._listeners.append(listener)
-        accepting = listener.socket if isinstance(listener, UnixListener) else listener
+        accepting = self._listeners.listen(switch, text)
         _start(self._accept, accepting, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
 
     def _there(self, sock: socket.socket, work: str, path: str) -> None:
@@ -122,14 +105,12 @@ class Relays:
     def _dial(self, switch: str, text: str, target: Target, taken: socket.socket) -> None:
         with taken:
             try:
-                there = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
+                there = connect_to(target)
             except OSError as error:
                 self._troubles[switch, text] = error.strerror or str(error)
                 return
             with there:
                 self._troubles.pop((switch, text), None)
-                there.settimeout(None)
-                there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 _pass_both_ways(taken, there)
                 self._troubles[switch, text] = "the connection ended"
 
