@@ -8,11 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
 __all__ = ["Arena"]
+
+_PATIENCE_S = 10.0
+"""How long a program may take until it is ready."""
 
 
 class Arena:
@@ -71,6 +75,36 @@ class Arena:
         if done.returncode != 0:
             raise OSError(f"{' '.join(argv)}: {done.stderr.strip() or done.stdout.strip()}")
         return done.stdout
+
+    def await_port(self, protocol: str, port: int, host: str) -> None:
+        """Return when a program in `host` listens on a `protocol` (``udp`` or ``tcp``) port; raises `TimeoutError`."""
+        patience_s = time.monotonic() + _PATIENCE_S
+        while not self._sockets(protocol, port, host):
+            if time.monotonic() > patience_s:
+                raise TimeoutError(f"nothing listens on {protocol} port {port} of {host} after {_PATIENCE_S:.0f} s")
+            time.sleep(0.02)
+
+    def await_read(self, protocol: str, port: int, host: str) -> None:
+        """Return when all that has arrived at a port was read; raises `TimeoutError`."""
+        patience_s = time.monotonic() + _PATIENCE_S
+        while any(int(fields[4].partition(":")[2], 16) for fields in self._sockets(protocol, port, host)):
+            if time.monotonic() > patience_s:
+                raise TimeoutError(f"what arrived on {protocol} port {port} of {host} is not read")
+            time.sleep(0.02)
+
+    def _sockets(self, protocol: str, port: int, host: str) -> list[list[str]]:
+        """The kernel's lines about sockets that receive on a port: TCP's that listen, UDP's that are not connected."""
+        told = self.run(["cat", f"/proc/net/{protocol}", f"/proc/net/{protocol}6"], host)
+        lines = [line.split() for line in told.splitlines()]
+        state = {"tcp": "0A", "udp": "07"}[protocol]
+        return [one for one in lines if one[1].endswith(f":{port:04X}") and one[3] == state]
+
+    def program(self, process: subprocess.Popen[bytes]) -> int | None:
+        """Return the number, by our counting, of the program that `popen` started; ``None`` when it has ended."""
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            return int(children[0]) if children else None
+        return None
 
     def seen_from_outside(self, path: str) -> Path:
         """Return how we reach a file of the arena."""

@@ -6,7 +6,8 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +34,7 @@ JOIN_TARGET_S = 2.0
 HOLD_S = 1.0
 PATIENCE_S = 60.0
 PINGS = 200
+BARRIERS = 2000
 _OVS = "Open vSwitch, user space"
 
 
@@ -59,8 +61,21 @@ def flow_bytes(first: int, count: int) -> bytes:
     )
 
 
-def _install(connection: SocketConnection) -> tuple[float, float]:
-    """Return the seconds for flows and a barrier, and for a barrier alone."""
+@dataclass(frozen=True)
+class _Installed:
+    """What one connection came to."""
+
+    flows_s: float
+    """For the flows and a barrier."""
+    barriers_us: Sequence[float]
+    """For each of the barriers after them, in the order of their length."""
+
+    def barrier_us(self, share: float) -> float:
+        """Return what this share of the barriers kept."""
+        return self.barriers_us[int(share * (len(self.barriers_us) - 1))]
+
+
+def _install(connection: SocketConnection) -> _Installed:
     channel = Channel(connection, of.VERSION, PATIENCE_S)
     channel.greet()
     channel.barrier()
@@ -71,15 +86,17 @@ def _install(connection: SocketConnection) -> tuple[float, float]:
     taken = time.perf_counter() - begin
     if errors := channel.take(of.ERROR):
         raise OSError(f"flows were refused: {of.read_refusal(errors[0])}")
-    begin = time.perf_counter()
-    for _ in range(100):
+    barriers: list[float] = []
+    for _ in range(BARRIERS):
+        begin = time.perf_counter()
         channel.barrier()
-    return taken, (time.perf_counter() - begin) / 100
+        barriers.append(1e6 * (time.perf_counter() - begin))
+    return _Installed(taken, sorted(barriers))
 
 
 def _installation(repetitions: int, quiet: Quiet, other: bool) -> Iterator[Figure]:
-    ours: list[tuple[float, float]] = []
-    theirs: list[tuple[float, float]] = []
+    ours: list[_Installed] = []
+    theirs: list[_Installed] = []
     for _ in range(repetitions):
         quiet.wait()
         port = _free_port()
@@ -96,15 +113,18 @@ def _installation(repetitions: int, quiet: Quiet, other: bool) -> Iterator[Figur
                 theirs.append(_install(switch.connect(of.VERSION)))
             finally:
                 switch.stop()
-    flows = [taken for taken, _ in ours]
-    peers = {_OVS: [taken for taken, _ in theirs]} if theirs else {}
+    flows = [one.flows_s for one in ours]
+    peers = {_OVS: [one.flows_s for one in theirs]} if theirs else {}
     met = median(flows) <= min(FLOWS_TARGET_S, *(median(one) for one in peers.values()), FLOWS_TARGET_S)
     yield Figure(f"{FLOWS:,} flow-mods and a barrier", "s", flows, peers, "within 2, and Open vSwitch's", met)
-    barriers = [1e6 * alone for _, alone in ours]
-    beside = {_OVS: [1e6 * alone for _, alone in theirs]} if theirs else {}
-    yield Figure(
-        "a barrier", "us", barriers, beside, note="Open vSwitch's answer does not mean that frames meet it yet"
-    )
+    usual = [one.barrier_us(0.5) for one in ours]
+    beside = {_OVS: [one.barrier_us(0.5) for one in theirs]} if theirs else {}
+    met = median(usual) <= 2 * median(beside[_OVS]) if beside else None
+    note = f"median of {BARRIERS:,}; Open vSwitch's answer does not mean that frames meet it yet"
+    yield Figure("a barrier", "us", usual, beside, "within twice Open vSwitch's", met, note)
+    rare = [one.barrier_us(0.99) for one in ours]
+    beside = {_OVS: [one.barrier_us(0.99) for one in theirs]} if theirs else {}
+    yield Figure("a barrier, the longest but one in a hundred", "us", rare, beside)
 
 
 def _weight(quick: bool, quiet: Quiet) -> Figure:

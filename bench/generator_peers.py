@@ -19,6 +19,8 @@ class Generator:
         What must be installed.
     port
         Where its datagrams go.
+    ready
+        Protocol and port on which its receiver listens when it is ready.
     receiver
         The command that receives them.
     sender
@@ -29,6 +31,7 @@ class Generator:
 
     program: str
     port: int
+    ready: tuple[str, int]
     receiver: Sequence[str]
     sender: Callable[[str, int, int, int], Sequence[str]]
     unpaced: Callable[[str, int, int], Sequence[str]] | None = None
@@ -67,22 +70,35 @@ def _iperf3(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
 
 
 _ITG_RECEIVER = ("ITGRecv",)
+_ITG_READY = ("tcp", 9000)
+_ANY_READY = ("udp", 5003)
 _MGEN_RECEIVER = ("mgen", "event", "listen udp 5003", "output", "/dev/null")
 _FAST = 2_000_000
 """Datagrams a second, more than any of them reaches."""
 
 PEERS: dict[str, Generator] = {
     "D-ITG": Generator(
-        "ITGSend", 5003, _ITG_RECEIVER, _itg(False), lambda to, size, seconds: _itg(False)(to, _FAST, size, seconds)
+        "ITGSend",
+        5003,
+        _ITG_READY,
+        _ITG_RECEIVER,
+        _itg(False),
+        lambda to, size, seconds: _itg(False)(to, _FAST, size, seconds),
     ),
-    "D-ITG -poll": Generator("ITGSend", 5003, _ITG_RECEIVER, _itg(True)),
+    "D-ITG -poll": Generator("ITGSend", 5003, _ITG_READY, _ITG_RECEIVER, _itg(True)),
     "MGEN": Generator(
-        "mgen", 5003, _MGEN_RECEIVER, _mgen(False), lambda to, size, seconds: _mgen(False)(to, _FAST, size, seconds)
+        "mgen",
+        5003,
+        _ANY_READY,
+        _MGEN_RECEIVER,
+        _mgen(False),
+        lambda to, size, seconds: _mgen(False)(to, _FAST, size, seconds),
     ),
-    "MGEN precise": Generator("mgen", 5003, _MGEN_RECEIVER, _mgen(True)),
+    "MGEN precise": Generator("mgen", 5003, _ANY_READY, _MGEN_RECEIVER, _mgen(True)),
     "iperf 2": Generator(
         "iperf",
         5003,
+        _ANY_READY,
         ("iperf", "-u", "-s", "-p", "5003"),
         _iperf,
         lambda to, size, seconds: _iperf(to, _FAST, size, seconds),
@@ -90,6 +106,7 @@ PEERS: dict[str, Generator] = {
     "iperf3": Generator(
         "iperf3",
         5003,
+        ("tcp", 5003),
         ("iperf3", "-s", "-p", "5003", "-1"),
         _iperf3,
         lambda to, size, seconds: [

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import twinnet as tn
 from twinnet import templates
 
 from bench.arena import Arena
 from bench.figure import Figure
-from bench.machine import descendants, missing
+from bench.machine import cpu_s, descendants, missing
 from bench.quiet import Quiet
 
 TITLE = "Idle"
@@ -28,7 +26,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     seconds, repetitions = (2.0, 1) if quick else (5.0, 3)
     with templates.single(HOSTS).emulate() as lab:
         calm_s = seconds_until_calm(lab)
-        begin_cpu_s = _cpu_s(descendants())
+        begin_cpu_s = cpu_s(descendants())
         ours = [busy_percent(descendants(), seconds) for _ in range(repetitions)]
     quiet.wait()
     peers = (
@@ -86,14 +84,6 @@ def switches_percent(seconds: float, repetitions: int) -> list[float]:
 
 def busy_percent(processes: Sequence[int], seconds: float) -> float:
     """Return the CPU time that `processes` use in `seconds`, in percent of one core."""
-    begin, before = time.monotonic(), _cpu_s(processes)
+    begin, before = time.monotonic(), cpu_s(processes)
     time.sleep(seconds)
-    return 100 * (_cpu_s(processes) - before) / (time.monotonic() - begin)
-
-
-def _cpu_s(processes: Sequence[int]) -> float:
-    ticks = 0
-    for process in processes:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return 100 * (cpu_s(processes) - before) / (time.monotonic() - begin)

@@ -7,13 +7,13 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.ns3_peer import ns3_missing, ns3_version
 
-__all__ = ["BARE", "descendants", "describe", "kernel_memory_bytes", "missing", "process_memory_bytes"]
+__all__ = ["BARE", "cpu_s", "descendants", "describe", "kernel_memory_bytes", "missing", "process_memory_bytes"]
 
 BARE = Path(__file__).resolve().parent.parent / "target" / "release" / "examples" / "bare"
 """The yardstick program; `make bench` builds it."""
@@ -92,6 +92,15 @@ def descendants() -> list[int]:
         for thread in Path(f"/proc/{one}/task").iterdir():
             found += [int(child) for child in (thread / "children").read_text().split()]
     return found[1:]
+
+
+def cpu_s(processes: Iterable[int]) -> float:
+    """Return the processor time that `processes` have used, in seconds to a hundredth."""
+    ticks = 0
+    for process in processes:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def process_memory_bytes(processes: Sequence[int]) -> int:

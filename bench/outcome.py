@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-__all__ = ["Outcome", "jain_index", "outcome_of"]
+__all__ = ["Outcome", "growth", "jain_index", "outcome_of"]
 
 _PATIENCE_S = 1800
 
@@ -76,6 +76,11 @@ def jain_index(shares: Sequence[float]) -> float:
     """
     squares = sum(share * share for share in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
+
+
+def growth(small: float, large: float, small_count: float, large_count: float) -> float:
+    """Return by how much a quantity grows for one more of what is counted."""
+    return (large - small) / (large_count - small_count)
 
 
 def outcome_of(command: Sequence[str]) -> Outcome:

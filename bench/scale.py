@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bench.figure import Figure
-from bench.outcome import Outcome, outcome_of
+from bench.outcome import Outcome, growth, outcome_of
 from bench.quiet import Quiet
 
 TITLE = "Scale: a tree of model hosts on the virtual clock, each sending to another"
@@ -38,15 +38,9 @@ class Size:
         """Processor time of a packet-hop."""
         return self.outcome.processor_s / max(self.outcome.packet_hops, 1) * 1e9
 
-    @property
-    def setup_us(self) -> float:
-        """Real time of building one host with its link, flow and share of the rest."""
-        return self.outcome.setup_s / self.hosts * 1e6
-
-    @property
-    def host_kb(self) -> float:
-        """Memory of one host with its link, flow and share of the rest, after the run."""
-        return (self.outcome.ended_bytes - self.outcome.bare_bytes) / self.hosts / 1000
+    def host_kb_since(self, before: Size) -> float:
+        """Memory of one more host with its link, flow and share of the rest, after the run."""
+        return growth(before.outcome.ended_bytes, self.outcome.ended_bytes, before.hosts, self.hosts) / 1000
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
@@ -55,7 +49,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     for hosts in QUICK_HOSTS if quick else HOSTS:
         quiet.wait()
         sizes.append(Size(hosts, outcome_of(_command("tree", virtual_seconds(hosts), "--hosts", hosts))))
-        yield from _of_a_size(sizes[-1])
+        yield from _of_a_size(sizes[-1], sizes[-2] if len(sizes) > 1 else None)
     slowest, fastest = max(sizes, key=lambda size: size.hop_ns), min(sizes, key=lambda size: size.hop_ns)
     yield Figure(
         "cost of a packet-hop: the dearest size beside the cheapest",
@@ -77,18 +71,21 @@ def _command(kind: str, seconds: float, *arguments: object) -> list[str]:
     return [sys.executable, "-m", "bench.simulated", "--seconds", f"{seconds:g}", kind, *map(str, arguments)]
 
 
-def _of_a_size(size: Size) -> Iterator[Figure]:
+def _of_a_size(size: Size, before: Size | None) -> Iterator[Figure]:
     name, run = f"{size.hosts:,} hosts", size.outcome
     sent = run.packet_hops / max(run.delivered_packets, 1)
     yield Figure(
         f"{name}: a packet-hop", "ns", [size.hop_ns], note=f"{run.packet_hops} packet-hops, {sent:.1f} for a packet"
     )
-    yield Figure(f"{name}: building, each", "us", [size.setup_us], note=f"{run.setup_s:.1f} s for all")
+    yield Figure(f"{name}: building all", "s", [run.setup_s])
+    if before is None:
+        return
+    since = f"growth from {before.hosts:,} hosts"
     yield Figure(
-        f"{name}: memory, each",
+        f"{name}: memory of one more",
         "kB",
-        [size.host_kb],
-        note=f"{run.ended_bytes / 1e6:.0f} MB after the run, at most {run.peak_bytes / 1e6:.0f} MB while building",
+        [size.host_kb_since(before)],
+        note=f"{since}; {run.ended_bytes / 1e6:.0f} MB after the run, at most {run.peak_bytes / 1e6:.0f} MB by then",
     )
 
 

@@ -29,6 +29,7 @@ TCP_STAGGER_PS = 100_000_000_000
 FAT_TREE_PACKETS_PER_SECOND = 125
 PS_PER_SECOND = 1_000_000_000_000
 SUBNET_HOSTS = 200
+LEAST_SUBNETS = 5
 """Hosts behind one access switch of the tree."""
 
 _HEADERS = 14 + 20 + 8
@@ -192,10 +193,12 @@ def core_flows(k: int) -> list[str]:
 
 
 def tree(hosts: int, packets_per_second: float, seconds: float) -> Scenario:
-    """Return `hosts` hosts in subnets of up to 200, each behind a switch and a router, the routers behind others with
-    prefix routes; every host sends to some other."""
+    """Return `hosts` hosts in at least five subnets of up to 200, each behind a switch and a router, the routers behind
+    others with prefix routes; every host sends to some other. Small networks have small subnets, so that packets take
+    the same ways in them as in large ones: hosts, switches and routers do not cost the same."""
     net = tn.Network()
-    subnets = -(-hosts // SUBNET_HOSTS)
+    each = min(SUBNET_HOSTS, max(1, -(-hosts // LEAST_SUBNETS)))
+    subnets = -(-hosts // each)
     root = net.router("root", routes=[(f"10.{block}.0.0/16", f"172.31.{block}.2") for block in range(_blocks(subnets))])
     names: list[str] = []
     for subnet in range(subnets):
@@ -224,7 +227,7 @@ def tree(hosts: int, packets_per_second: float, seconds: float) -> Scenario:
             address_a=f"172.16.{block}.{4 * place + 1}/30",
             address_b=f"172.16.{block}.{4 * place + 2}/30",
         )
-        members = min(SUBNET_HOSTS, hosts - subnet * SUBNET_HOSTS)
+        members = min(each, hosts - subnet * each)
         flows = [f"ip,nw_dst=10.{block}.{place}.{host + 1},actions=output:{host + 2}" for host in range(members)]
         switch = net.switch(f"s{subnet}", fail_mode="secure", flows=["priority=1,ip,actions=output:1", *flows])
         net.link(router, switch, rate="10 Gbit", address_a=f"{gateway}/24")

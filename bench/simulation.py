@@ -8,7 +8,7 @@ from statistics import median
 
 from bench.figure import Figure
 from bench.ns3_peer import ns3_missing, ns3_program
-from bench.outcome import Outcome, jain_index, outcome_of
+from bench.outcome import Outcome, growth, jain_index, outcome_of
 from bench.quiet import Quiet
 from bench.scenarios import (
     FAT_TREE_PACKETS_PER_SECOND,
@@ -199,11 +199,6 @@ def _fat_tree(runs: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
     # Where ways cross a datagram may wait for others, so the arithmetic is the least; by how much chance would have it.
     met = first.mean_delay_s >= unqueued_s * (1 - DELAY_TOLERANCE)
     yield _delay(name, runs, unqueued_s, met, f"without waiting, the least that it can be; {_FRAMING}")
-
-
-def growth(small: float, large: float, small_count: float, large_count: float) -> float:
-    """Return by how much a quantity grows for one more of what is counted."""
-    return (large - small) / (large_count - small_count)
 
 
 def _memory_per_host(small: _Pair, large: _Pair) -> Figure:

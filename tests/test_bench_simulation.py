@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.ns3_peer import source_digest
-from bench.outcome import Outcome, jain_index
+from bench.outcome import Outcome, growth, jain_index
 from bench.scale import Size, bend_of, virtual_seconds
 from bench.scenarios import (
     aggregation_flows,
@@ -26,7 +26,7 @@ from bench.scenarios import (
     tree,
     udp_dumbbell_delay_s,
 )
-from bench.simulation import alike, growth
+from bench.simulation import alike
 
 OUTCOME = Outcome(300, 100, 0.005, 0.1, 2.5, 2.0, 10, 20, 25, 30, 900, [4e6, 6e6])
 
@@ -103,7 +103,7 @@ def test_every_destination_of_the_fat_tree_has_one_core_and_every_core_as_many()
 def test_the_tree_has_all_hosts_and_a_route_to_each_subnet() -> None:
     net = tree(450, 1, 1).network
     assert sum(host.name.startswith("h") for host in net.hosts) == 450
-    assert [host.name for host in net.hosts if host.forwarding] == ["root", "m0", "r0", "r1", "r2"]
+    assert [host.name for host in net.hosts if host.forwarding] == ["root", "m0", "r0", "r1", "r2", "r3", "r4"]
     assert ("10.0.2.0/24", "172.16.0.10") in net["m0"].routes
     assert net["r2"].ports[0].addresses == ("172.16.0.10/30",)
 
@@ -139,3 +139,9 @@ def test_small_networks_run_for_longer_and_no_network_for_ever() -> None:
     assert virtual_seconds(1) == 2000
     assert virtual_seconds(1000) == pytest.approx(500_000 / (1000 * 4 * 5.5))
     assert virtual_seconds(100_000) == 1
+
+
+def test_what_one_more_host_takes_leaves_out_what_a_network_of_none_would() -> None:
+    small = Size(10, replace(OUTCOME, ended_bytes=30_000_000))
+    large = Size(110, replace(OUTCOME, ended_bytes=34_000_000))
+    assert large.host_kb_since(small) == pytest.approx(40)

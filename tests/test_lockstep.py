@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
-from twinnet.errors import BadValue, ControllerWarning, NotAvailable, TimeLimit
+from twinnet.errors import BadQuantity, BadValue, ControllerWarning, NotAvailable, TimeLimit
 
 CONTROLLERS = Path(__file__).parent / "controllers"
 MS_PS = 10**9
@@ -77,6 +77,19 @@ def test_the_first_round_trip_pays_for_the_control_channel_exactly() -> None:
     # switch asks for the first three, each time there and back.
     assert first("0 s") == (8 * MS_PS, 4 * MS_PS)
     assert first("5 ms") == (8 * MS_PS + 3 * 2 * 5 * MS_PS, 4 * MS_PS)
+
+
+def test_a_switch_says_itself_how_far_away_its_controllers_are() -> None:
+    net = line_of_switches(1, "small_learning_13.py", quiet="0 s", delay="1 ms")
+    net.switch("s2", control_delay="5 ms")
+    net.switch("s3", control_delay="0 s")
+    net.switch("s4", controllers=["tcp:127.0.0.1:6653"])
+    net.switch("s5", controllers=["tcp:127.0.0.1:6653"], control_delay="7 ms")
+    nodes = net.to_spec()["nodes"]
+    told = {node["name"]: node.get("control_delay_ps", 0) for node in nodes if node["kind"] == "switch"}
+    assert told == {"s1": MS_PS, "s2": 5 * MS_PS, "s3": 0, "s4": 0, "s5": 7 * MS_PS}
+    with pytest.raises(BadQuantity, match="control delay"):
+        net.switch("s6", control_delay="5 h")
 
 
 def test_no_time_passes_while_a_switch_joins_without_a_delay() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from twinnet import programs
 from twinnet.app_report import FlowReport
-from twinnet.errors import ProgramFailed, ProgramMissing, ReportUnreadable
+from twinnet.errors import BadValue, ProgramFailed, ProgramMissing, ReportUnreadable
 from twinnet.job import Ending
 from twinnet.programs import Output, Transfer
-from twinnet.programs.iperf2 import read_rows
+from twinnet.programs.iperf2 import read_rows, reported_interval_ps
 from twinnet.programs.iperf3 import read_report
 from twinnet.programs.ping import read_report as read_ping
 from twinnet.programs.transfer import require
@@ -126,3 +126,10 @@ def test_a_missing_program_names_its_package(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ProgramMissing, match="apt install iputils-ping"):
         require("ping")
+
+
+def test_iperf2_is_asked_only_for_intervals_whose_times_its_report_can_tell() -> None:
+    with pytest.raises(BadValue, match="tenth of a second"):
+        programs.iperf2("h1", "h4", duration="3 s", interval="125 ms")
+    asked = [reported_interval_ps(milliseconds * 10**9) // 10**9 for milliseconds in (0, 62, 100, 125, 250, 1000)]
+    assert asked == [100, 100, 100, 100, 200, 1000]

@@ -196,6 +196,30 @@ def test_a_port_in_use_is_named_with_the_remedy() -> None:
     assert "ss -lnp" in done.stderr
 
 
+def test_what_was_sent_is_a_table_with_a_row_for_each_flow(tmp_path: Path) -> None:
+    table = tmp_path / "sent.parquet"
+    flow = ["--pps", "500", "--packets", "100", "--payload", "200 B", "--parallel", "2"]
+    pair(["127.0.0.1", *flow, "--table", str(table)], recv=["--udp", "5003"])
+    rows = pl.read_parquet(table)
+    assert rows["flow"].to_list() == [1, 2]
+    assert rows["payload_bytes"].to_list() == [20_000, 20_000]
+    assert rows["requested_packets_per_second"].to_list() == pytest.approx([500, 500])
+    assert set(rows["processor"]) <= {"own", "shared"}
+    assert (rows["gap_error_p50_us"] <= rows["gap_error_max_us"]).all()
+
+
+def test_a_table_of_another_form_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    table = str(tmp_path / "sent.txt")
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "twinnet"), "send", "127.0.0.1", "--table", table],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "is neither .csv nor .parquet" in done.stderr
+
+
 def test_nothing_received_is_no_failure(tmp_path: Path) -> None:
     table = tmp_path / "intervals.csv"
     found = pair(recv=["--udp", "5003", "--duration", "200 ms", "--table", str(table)])

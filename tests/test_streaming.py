@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
-from test_study_end_to_end import a_lab_can_run
+from labs_here import a_lab_can_run
 from twinnet import programs
 from twinnet.app_report import FlowReport
 from twinnet.errors import BadValue, ProgramFailed

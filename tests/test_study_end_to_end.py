@@ -8,21 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from twinnet.errors import TwinnetError
-from twinnet.network import Network
+from labs_here import needs_a_lab
 
-
-def a_lab_can_run():
-    network = Network()
-    network.link(network.host("h1"), network.switch("s1"))
-    try:
-        with network.emulate():
-            return True
-    except TwinnetError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not a_lab_can_run(), reason="no lab can run on this machine; see `twinnet doctor`")
+pytestmark = needs_a_lab
 
 
 def twinnet(folder, *arguments):

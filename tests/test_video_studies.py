@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from test_study_end_to_end import a_lab_can_run
+from labs_here import a_lab_can_run
 from twinnet.cli import run as command_line
 
 CASES = {"topology-2-10": 1394 * 8 / 10e6, "topology-3-2": 1363 * 8 / 2e6, "topology-3-4": 1363 * 8 / 4e6}

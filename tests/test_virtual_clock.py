@@ -283,6 +283,6 @@ def test_processing_time_breaks_the_phase_in_which_a_small_buffer_meets_segments
             lab.run_until("20 s")
             return flow.report().bytes * 8 / 20e6
 
-    # Linux, with 40 us between acknowledgement and segment, gets 5.3 Mbit/s (docs/explanation/tcp-beside-linux.md).
+    # Linux, with 40 us between acknowledgement and segment, gets 3.9 Mbit/s (docs/explanation/tcp-beside-linux.md).
     assert goodput_mbit() > 7
-    assert goodput_mbit(processing="40 us", processing_jitter="20 us normal") == pytest.approx(5.5, rel=0.1)
+    assert 3.5 < goodput_mbit(processing="40 us", processing_jitter="20 us normal") < 5

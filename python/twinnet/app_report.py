@@ -12,6 +12,7 @@ __all__ = [
     "Intervals",
     "Lengths",
     "Pacing",
+    "ReorderDensity",
     "Rtp",
     "Samples",
     "Spread",
@@ -200,6 +201,41 @@ class Lengths:
 
 
 @dataclass(frozen=True)
+class ReorderDensity:
+    """How far from their places packets arrived (reorder density, RFC 5236).
+
+    Parameters
+    ----------
+    threshold
+        The displacement threshold in packets: one that is later than that counts as lost.
+    packets
+        How many the density is of.
+    beyond
+        How many were displaced by more than the threshold.
+    histogram
+        Pairs: a displacement in packets, negative for early ones, and how many packets had it.
+    """
+
+    threshold: int
+    packets: int
+    beyond: int
+    histogram: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> ReorderDensity | None:
+        """Return it in the form of the lab protocol, ``None`` where it has no meaning."""
+        if spec is None:
+            return None
+        pairs = tuple((int(displacement), int(number)) for displacement, number in spec["histogram"])
+        return cls(int(spec["threshold"]), int(spec["packets"]), int(spec["beyond"]), pairs)
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """RD: the share of packets by displacement; empty before the first packet."""
+        return {displacement: number / self.packets for displacement, number in self.histogram}
+
+
+@dataclass(frozen=True)
 class Samples:
     """Every packet of a flow in the order of arrival, duplicates included.
 
@@ -378,6 +414,8 @@ class FlowReport:
         Distances between arrivals.
     loss_bursts, reordering_extents
         Losses in a row; how far late packets came after those that overtook them (RFC 4737).
+    reordering_density
+        How far from their places packets arrived (RFC 5236).
     samples
         Every packet, where they were asked for.
     pacing
@@ -415,6 +453,7 @@ class FlowReport:
     gap: Summary | None = None
     loss_bursts: Lengths | None = None
     reordering_extents: Lengths | None = None
+    reordering_density: ReorderDensity | None = None
     samples: Samples | None = None
     pacing: Pacing | None = None
     rtp: Rtp | None = None
@@ -443,6 +482,7 @@ class FlowReport:
             gap=Summary.from_spec(spec.get("gap_ps")),
             loss_bursts=Lengths.from_spec(spec.get("loss_bursts")),
             reordering_extents=Lengths.from_spec(spec.get("reordering_extents")),
+            reordering_density=ReorderDensity.from_spec(spec.get("reordering_density")),
             samples=Samples.from_spec(spec.get("samples")),
             pacing=Pacing.from_spec(spec.get("pacing")),
             rtp=Rtp.from_spec(spec.get("rtp")),

@@ -157,7 +157,8 @@ class LabClosed(LabError):
 
 
 class ControllerWarning(RuntimeWarning):
-    """A switch of a lab on the virtual clock has lost its controller, and goes on by its fail mode."""
+    """A switch of a lab on the virtual clock has lost its controller, and goes on by its fail mode; or a switch has
+    refused a tool that would not speak TLS as it should."""
 
 
 class ProgramFailed(TwinnetError):

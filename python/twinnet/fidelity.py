@@ -25,7 +25,7 @@ from typing import Any, Literal, cast
 
 from twinnet.errors import BadValue
 
-__all__ = ["EXACT", "FidelityRecord", "Lateness", "Limit", "Thresholds", "Verdict"]
+__all__ = ["EXACT", "AgentTiming", "FidelityRecord", "Lateness", "Limit", "Thresholds", "Verdict"]
 
 State = Literal["valid", "doubtful", "invalid"]
 
@@ -114,6 +114,37 @@ class Lateness:
     mean: float = 0.0
     histogram: tuple[tuple[int, int], ...] = ()
 
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Lateness:
+        """Return it in the form of the lab protocol; zeros where nothing is told."""
+        late = dict(spec or {})
+        bins = tuple((int(upper), int(count)) for upper, count in late.pop("histogram", ()))
+        names = ("p50", "p90", "p99", "p999", "max", "mean")
+        return cls(**{name: late[name] for name in names if late.get(name) is not None}, histogram=bins)
+
+
+SHARED_SHARE = 0.01
+"""A thread that waits for a processor for a larger share of the time than this shares it: as `twinnet send` has it."""
+
+
+@dataclass(frozen=True)
+class AgentTiming:
+    """How well the agent, the thread that runs the built-in apps of real hosts, kept to their timers.
+
+    Parameters
+    ----------
+    timers
+        How many came due.
+    lateness_ns
+        How long after its time each was served, beyond the slack that its app allows.
+    waited_s
+        Time in seconds for which the thread could have run and another had its processor.
+    """
+
+    timers: int
+    lateness_ns: Lateness
+    waited_s: float
+
 
 def _cpu_by_kind(given: Any) -> dict[str, float]:
     """CPU seconds by kind; the virtual clock tells one number, for there is one thread."""
@@ -152,6 +183,8 @@ class FidelityRecord:
         ``wall`` or ``virtual``.
     events, trace_hash
         On the virtual clock how much happened, and a hash over all of it in its order.
+    agent
+        How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
     raw
         The record as the lab gave it.
     """
@@ -172,20 +205,22 @@ class FidelityRecord:
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
+    agent: AgentTiming | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> FidelityRecord:
         """Return the record that the lab protocol gives as `spec`."""
-        late = dict(spec.get("lateness_ns") or {})
-        bins = tuple((int(upper), int(count)) for upper, count in late.pop("histogram", ()))
-        known = {
-            name: late[name] for name in ("p50", "p90", "p99", "p999", "max", "mean") if late.get(name) is not None
-        }
+        told = spec.get("agent")
+        agent = (
+            AgentTiming(int(told["timers"]), Lateness.from_spec(told["lateness_ns"]), float(told["waited_s"]))
+            if told
+            else None
+        )
         return cls(
             elapsed_ps=int(spec.get("elapsed_ps", 0)),
             handed_over=int(spec.get("handed_over", 0)),
-            lateness_ns=Lateness(**known, histogram=bins),
+            lateness_ns=Lateness.from_spec(spec.get("lateness_ns")),
             slipped_ps=int(spec.get("slipped_ps", 0)),
             slips=int(spec.get("slips", 0)),
             longest_slip_ps=int(spec.get("longest_slip_ps", 0)),
@@ -199,6 +234,7 @@ class FidelityRecord:
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
+            agent=agent,
             raw=dict(spec),
         )
 
@@ -212,6 +248,13 @@ class FidelityRecord:
         """Frames lost by overload over all frames."""
         lost = self.overload_drops + self.ingress_drops
         return lost / (self.handed_over + lost) if lost else 0.0
+
+    @property
+    def agent_processor(self) -> Literal["own", "shared"] | None:
+        """Whether the agent had a processor to itself; ``None`` where there is no agent."""
+        if self.agent is None:
+            return None
+        return "shared" if self.agent.waited_s > SHARED_SHARE * self.elapsed_ps / 1e12 else "own"
 
     @property
     def steal_share(self) -> float:

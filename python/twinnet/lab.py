@@ -19,6 +19,7 @@ from twinnet.apps import App, Flow
 from twinnet.capture_plan import CapturePlan
 from twinnet.control.controller import Controller
 from twinnet.control.lab_controllers import LabControllers
+from twinnet.control.tls import check_tls
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.fidelity import FidelityRecord
 from twinnet.interfaces import RealInterfaces
@@ -114,6 +115,7 @@ class Lab:
         controllers = LabControllers(self._network.controller_choice)
         spec = self._network.to_spec()
         controllers.place(spec)
+        check_tls(spec["nodes"])
         if self._seed is not None:
             spec["seed"] = self._seed
         if self._static_neighbours:

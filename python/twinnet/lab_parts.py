@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
 from twinnet.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
 from twinnet.link_settings import direction_spec
-from twinnet.network import Side, turned
+from twinnet.network_moment import Side, turned
 from twinnet.open_vswitch import Bridge, is_open_vswitch
 from twinnet.qos.queue import Queue
 from twinnet.units import duration_ps

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from twinnet import addressing, datapaths
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
+from twinnet.control.tls import Tls, checked_tls
 from twinnet.errors import (
     AddressInUse,
     BadQueue,
@@ -20,11 +21,20 @@ from twinnet.errors import (
     BadValue,
     DuplicateLink,
     DuplicateName,
-    PortInUse,
     UnknownNode,
     did_you_mean,
 )
 from twinnet.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
+from twinnet.network_checks import (
+    checked_routes,
+    checked_seed,
+    checked_sysctls,
+    flag,
+    one_way,
+    same_tunnel,
+    switch_port_number,
+)
+from twinnet.network_moment import NetworkMoment, Side
 from twinnet.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
@@ -36,13 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Network", "NetworkMoment", "Side"]
 
-Side = Literal["both", "ab", "ba"]
-"""Which directions of a link are meant: from the first node named to the second is ``ab``."""
-
-_SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+\Z")
 _MTU_RANGE = (68, 65_521)
-_PORT_LIMIT = 0xFF00 - 1
-_SEED_LIMIT = (1 << 64) - 1
 
 
 class Network:
@@ -64,7 +68,7 @@ class Network:
     """
 
     def __init__(self, seed: int = 1) -> None:
-        self.seed = _checked_seed(seed)
+        self.seed = checked_seed(seed)
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}
@@ -84,13 +88,15 @@ class Network:
         delay: str = "0 s",
         quiet: str = "20 ms",
         patience: str = "10 s",
+        tls: Tls | None = None,
     ) -> None:
         """Say which controller the switches have that name none.
 
         Parameters
         ----------
         connect
-            Where it is (``tcp:127.0.0.1:6653`` when nothing is said); or a :class:`twinnet.control.Controller`, which
+            Where it is (``tcp:127.0.0.1:6653`` when nothing is said, ``ssl:127.0.0.1:6653`` with `tls`); or a
+            :class:`twinnet.control.Controller`, which
             runs in this process, or the class of one, of which each lab then makes its own.
         run
             A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where
@@ -100,8 +106,11 @@ class Network:
         quiet, patience
             On the virtual clock, for a controller that is a program of its own, in real time: the silence after which
             it counts as done, and the longest wait for an answer (docs/explanation/controllers-and-time.md).
+        tls
+            For a controller at ``ssl:ADDRESS:PORT``: the key and certificates of the switches that have none of their
+            own.
         """
-        self.controller_choice = ControllerChoice.of(connect, run, delay, quiet, patience)
+        self.controller_choice = ControllerChoice.of(connect, run, delay, quiet, patience, tls)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -196,9 +205,9 @@ class Network:
             number=number,
             addresses=tuple(addresses),
             mac=addressing.checked_mac(mac) if mac is not None else None,
-            routes=_checked_routes(every_route),
-            sysctls=_checked_sysctls(sysctls),
-            model=_flag(model, "model"),
+            routes=checked_routes(every_route),
+            sysctls=checked_sysctls(sysctls),
+            model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
         )
         self._claim(name, addresses, host.mac)
@@ -227,10 +236,10 @@ class Network:
             self,
             name,
             number=self._routers + 1,
-            routes=_checked_routes(routes),
-            sysctls=_checked_sysctls(sysctls),
+            routes=checked_routes(routes),
+            sysctls=checked_sysctls(sysctls),
             forwarding=True,
-            model=_flag(model, "model"),
+            model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
         )
         self._routers += 1
@@ -249,6 +258,8 @@ class Network:
         protocols: Sequence[str] = PROTOCOLS,
         kind: str = "own",
         datapath: str | None = None,
+        control_delay: str | None = None,
+        tls: Tls | None = None,
     ) -> Switch:
         """Add a switch.
 
@@ -266,10 +277,10 @@ class Network:
         delay
             Processing delay of each frame.
         controllers
-            Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``; on the wall clock only.
+            Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``, or ``["ssl:..."]`` with `tls`.
         listen
-            Where to listen for tools such as ``ovs-ofctl``: ``ptcp:PORT`` (of 127.0.0.1), ``ptcp:PORT:ADDRESS`` or
-            ``punix:PATH``; on the wall clock only.
+            Where to listen for tools such as ``ovs-ofctl``: ``ptcp:PORT`` (of 127.0.0.1), ``ptcp:PORT:ADDRESS``,
+            ``pssl:`` likewise with `tls`, or ``punix:PATH``; on the wall clock only.
         protocols
             Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
         kind
@@ -277,6 +288,11 @@ class Network:
             only.
         datapath
             With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
+        control_delay
+            What the way between the switch and its controllers takes, each way. When nothing is said: what
+            :meth:`controller` says for the network's controller, nothing for `controllers`.
+        tls
+            Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``.
         """
         self._free_name(name)
         if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
@@ -298,7 +314,9 @@ class Network:
             flows=datapaths.checked_flows(name, moved_by, flows),
             delay_ps=delay_ps,
             controllers=tuple(controllers),
+            control_delay_ps=None if control_delay is None else way_ps(control_delay, "control delay"),
             listen=listen,
+            tls=checked_tls(name, (*controllers, listen or ""), tls),
             protocols=checked_protocols(protocols, name),
             datapath=moved_by,
         )
@@ -402,7 +420,7 @@ class Network:
             )
         if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
             raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
-        _flag(up, "up")
+        flag(up, "up")
         carried_by = link_tunnel(tunnel, mtu)
         for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
             if given is not None and not isinstance(given, Queue):
@@ -418,7 +436,7 @@ class Network:
             "framing": framing,
         }
         both = DEFAULT_DIRECTION | direction_spec(common)
-        ab, ba = both | _one_way(a_to_b, "a_to_b"), both | _one_way(b_to_a, "b_to_a")
+        ab, ba = both | one_way(a_to_b, "a_to_b"), both | one_way(b_to_a, "b_to_a")
         new_a = self._new_port(node_a, port_a, address_a, queue_a or queue, "a")
         new_b = self._new_port(node_b, port_b, address_b, queue_b or queue, "b")
         overlap = set(new_a.addresses) & set(new_b.addresses)
@@ -468,7 +486,7 @@ class Network:
         )
         self._free_name(chosen)
         for end in ends:
-            if end.tunnel is not None and _same_tunnel(end.tunnel, spoken):
+            if end.tunnel is not None and same_tunnel(end.tunnel, spoken):
                 raise DuplicateName(
                     f"{end.name} is a {spoken} to {spoken.remote} already", "give each tunnel its own key or vni"
                 )
@@ -501,13 +519,17 @@ class Network:
 
     def to_spec(self) -> dict[str, Any]:
         """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
-        nodes = [node.to_spec() for node in self._nodes.values()]
-        for node in nodes:
+        nodes: list[dict[str, Any]] = []
+        for node in self._nodes.values():
+            spec = node.to_spec()
             choice = self.controller_choice
-            if choice is not None and node["kind"] == "switch" and "controllers" not in node:
-                node["controllers"] = [choice.target]
-                if choice.delay_ps:
-                    node["control_delay_ps"] = choice.delay_ps
+            if choice is not None and isinstance(node, Switch) and "controllers" not in spec:
+                spec["controllers"] = [choice.target]
+                if choice.delay_ps and node.control_delay_ps is None:
+                    spec["control_delay_ps"] = choice.delay_ps
+                if choice.tls is not None:
+                    spec.setdefault("tls", choice.tls.to_spec())
+            nodes.append(spec)
         return {
             "seed": self.seed,
             "nodes": nodes,
@@ -545,8 +567,8 @@ class Network:
         """
         from twinnet.lab import Lab
 
-        chosen = self.seed if seed is None else _checked_seed(seed)
-        known = _flag(static_neighbours, "static_neighbours")
+        chosen = self.seed if seed is None else checked_seed(seed)
+        known = flag(static_neighbours, "static_neighbours")
         return Lab(self, clock="virtual", seed=chosen, static_neighbours=known)
 
     def _free_name(self, name: object) -> None:
@@ -577,7 +599,7 @@ class Network:
         if isinstance(node, Switch):
             if address is not None:
                 raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
-            chosen = _switch_port_number(node, number, end)
+            chosen = switch_port_number(node, number, end)
             port_name = addressing.checked_interface(node.name, chosen)
             datapaths.checked_queue(port_name, node.datapath, queue)
             return Port(node.name, len(node.ports), port_name, chosen, queue=queue)
@@ -628,104 +650,3 @@ class Network:
         self._addresses.update({address.split("/")[0]: name for address in addresses})
         if mac is not None:
             self._macs[mac] = name
-
-
-class NetworkMoment:
-    """A moment after the lab's start at which links change; made by :meth:`Network.at`."""
-
-    def __init__(self, network: Network, at_ps: int) -> None:
-        self._network = network
-        self._at_ps = at_ps
-
-    def link(self, a: Node | str, b: Node | str) -> NetworkMomentLink:
-        """Return the link between `a` and `b` at this moment."""
-        return NetworkMomentLink(self._network, self._at_ps, self._network.find_link(a, b), self._network.node(a).name)
-
-
-class NetworkMomentLink:
-    """A link at a moment; made by :meth:`NetworkMoment.link`."""
-
-    def __init__(self, network: Network, at_ps: int, link: Link, first: str) -> None:
-        self._network = network
-        self._at_ps = at_ps
-        self._link = link
-        self._turned = link.a.node != first
-
-    def set(self, direction: Side = "both", **settings: Any) -> NetworkMomentLink:
-        """Schedule that `settings` (``rate``, ``delay``, ``loss``, ``up``, ...) take effect together at this moment."""
-        change = {"link": self._link.index, "direction": turned(direction, self._turned), "set": _some(settings)}
-        self._network._schedule.append({"at_ps": self._at_ps, "set": change})  # pyright: ignore[reportPrivateUsage]
-        return self
-
-
-def turned(direction: str, is_turned: bool) -> str:
-    """Return `direction` as the link has it, when it was said from its other end."""
-    if direction not in ("both", "ab", "ba"):
-        raise BadValue(f"the direction {direction!r} is not known; allowed are 'both', 'ab' and 'ba'")
-    return {"ab": "ba", "ba": "ab", "both": "both"}[direction] if is_turned else direction
-
-
-def _some(settings: Mapping[str, Any]) -> dict[str, Any]:
-    if not settings:
-        raise BadValue("nothing to set was given", 'give for example rate="10 Mbit"')
-    return direction_spec(settings)
-
-
-def _one_way(settings: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping):
-        raise BadValue(f"{what} is {settings!r}", f'give a mapping, for example {what}={{"rate": "1 Mbit"}}')
-    if "up" in settings:
-        raise BadValue(f"{what} cannot be up or down: a link is up or down as a whole", "give up to the link")
-    return direction_spec(settings)
-
-
-def _switch_port_number(switch: Switch, number: int | None, end: str) -> int:
-    taken = switch.port_numbers
-    if number is None:
-        # The search begins past the ports that exist: a switch without chosen numbers finds its next one at once.
-        free = (n for n in range(len(taken) + 1, len(taken) * 2 + 2) if n not in taken)
-        number = next(free)
-        if number > _PORT_LIMIT:
-            raise BadTopology(f"{switch.name} has {len(taken)} ports; OpenFlow allows {_PORT_LIMIT}")
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _PORT_LIMIT:
-        raise BadValue(f"port_{end} is {number!r}; allowed are whole numbers from 1 to {_PORT_LIMIT}")
-    if number in taken:
-        raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
-    return number
-
-
-def _same_tunnel(one: Tunnel, other: Tunnel) -> bool:
-    return (one.kind, one.identifier, one.remote, one.port) == (other.kind, other.identifier, other.remote, other.port)
-
-
-def _checked_seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
-        raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
-    return seed
-
-
-def _flag(value: object, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise BadValue(f"{what} is {value!r}; allowed are True and False")
-    return value
-
-
-def _checked_routes(routes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    checked: list[tuple[str, str]] = []
-    for route in routes:
-        if isinstance(route, str) or len(route) != 2:
-            raise BadValue(f"the route {route!r} is not destination and next hop", 'write ("10.2.0.0/16", "10.1.0.1")')
-        destination = addressing.network_prefix(route[0])
-        checked.append((destination, addressing.next_hop(route[1], destination)))
-    return checked
-
-
-def _checked_sysctls(sysctls: Mapping[str, str | int] | None) -> dict[str, str]:
-    checked: dict[str, str] = {}
-    for key, value in (sysctls or {}).items():
-        if not isinstance(key, str) or not _SYSCTL.match(key):
-            raise BadValue(f"the sysctl {key!r} is not under net.", "only a host's own network settings can be given")
-        checked[key] = str(int(value)) if isinstance(value, bool) else str(value)
-    return checked

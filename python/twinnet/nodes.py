@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.targets import PROTOCOLS
+from twinnet.control.tls import Tls
 from twinnet.qos.queue import Queue, optional_spec
 from twinnet.tunnels import Tunnel
 
@@ -153,9 +154,14 @@ class Switch(Node):
     port_numbers
         The OpenFlow port numbers that have a link.
     controllers
-        Controllers that it is connected to: ``tcp:ADDRESS:PORT``.
+        Controllers that it is connected to: ``tcp:ADDRESS:PORT`` or ``ssl:ADDRESS:PORT``.
+    control_delay_ps
+        What the way between it and its controllers takes, each way, in picoseconds; ``None``: what goes for the
+        network's controller where that is its own, and otherwise nothing.
     listen
-        Where it listens for tools: ``ptcp:PORT`` or ``punix:PATH``; ``None``: nowhere.
+        Where it listens for tools: ``ptcp:PORT``, ``pssl:PORT`` or ``punix:PATH``; ``None``: nowhere.
+    tls
+        Its key and certificates; ``None``: those of the network's controller where that is its own.
     protocols
         Versions of OpenFlow that it speaks.
     datapath
@@ -168,7 +174,9 @@ class Switch(Node):
     delay_ps: int = 0
     port_numbers: set[int] = field(default_factory=set[int], repr=False)
     controllers: tuple[str, ...] = ()
+    control_delay_ps: int | None = None
     listen: str | None = None
+    tls: Tls | None = None
     protocols: tuple[str, ...] = PROTOCOLS
     datapath: str = "own"
 
@@ -197,8 +205,12 @@ class Switch(Node):
         }
         if self.controllers:
             spec["controllers"] = list(self.controllers)
+        if self.control_delay_ps:
+            spec["control_delay_ps"] = self.control_delay_ps
         if self.listen is not None:
             spec["listen"] = self.listen
+        if self.tls is not None:
+            spec["tls"] = self.tls.to_spec()
         if self.protocols != PROTOCOLS:
             spec["protocols"] = list(self.protocols)
         if self.datapath != "own":

@@ -24,7 +24,7 @@ from twinnet.network import Network
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 if TYPE_CHECKING:
-    from twinnet.topology_schema import NetworkModel
+    from twinnet.topology_schema import NetworkModel, SwitchModel
 
 __all__ = ["build_network", "json_schema", "load_network", "parse_network"]
 
@@ -95,7 +95,7 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
         if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
             wrong_nodes.add(name)
     for name, switch in model.switches.items():
-        if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_given(switch))):
+        if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_switch(switch))):
             wrong_nodes.add(name)
     for name, given in model.interfaces.items():
         interface = given.interface if given is not None else name
@@ -142,6 +142,13 @@ def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:
 def _given(model: Any) -> dict[str, Any]:
     """Return the fields that the file gives, models as mappings."""
     return model.model_dump(exclude_unset=True) if model is not None else {}
+
+
+def _switch(model: SwitchModel | None) -> dict[str, Any]:
+    fields = _given(model)
+    if model is not None and model.tls is not None:
+        fields["tls"] = model.tls.build()
+    return fields
 
 
 def _node(model: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pydantic import (
 
 from twinnet import addressing, link_settings, qos, templates
 from twinnet.control.choice import app_factory
+from twinnet.control.tls import Tls
 from twinnet.errors import BadValue
 from twinnet.flow_syntax import checked_flow
 from twinnet.link_settings import direction_spec
@@ -411,6 +412,18 @@ class RouterModel(_Strict):
     processing_jitter: JitterValue = None
 
 
+class TlsModel(_Strict):
+    """What control channels over TLS need: paths of PEM files, seen from where the program was started."""
+
+    private_key: Annotated[str, Field(min_length=1)]
+    certificate: Annotated[str, Field(min_length=1)]
+    ca_cert: Annotated[str, Field(min_length=1)] | None = None
+
+    def build(self) -> Tls:
+        """Return what :class:`Network` takes."""
+        return Tls(self.private_key, self.certificate, self.ca_cert)
+
+
 class SwitchModel(_Strict):
     """A switch."""
 
@@ -421,7 +434,9 @@ class SwitchModel(_Strict):
     flows: list[SwitchFlowText] = []
     delay: DelayText = "0 s"
     controllers: list[str] = []
+    control_delay: DelayText | None = None
     listen: str | None = None
+    tls: TlsModel | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
 
 
@@ -440,6 +455,7 @@ class ControllerModel(_Strict):
     delay: DelayText = "0 s"
     quiet: Annotated[str, _DURATION] = "20 ms"
     patience: Annotated[str, _DURATION] = "10 s"
+    tls: TlsModel | None = None
 
     @model_validator(mode="after")
     def _program_or_app(self) -> Any:
@@ -450,7 +466,9 @@ class ControllerModel(_Strict):
     def settings(self) -> dict[str, Any]:
         """What :meth:`Network.controller` takes; raises `BadValue` for an app that is none."""
         place = self.connect if self.app is None else app_factory(self.app)
-        return {"connect": place, "run": self.run, "delay": self.delay, "quiet": self.quiet, "patience": self.patience}
+        tls = self.tls.build() if self.tls is not None else None
+        waits = {"delay": self.delay, "quiet": self.quiet, "patience": self.patience}
+        return {"connect": place, "run": self.run, **waits, "tls": tls}
 
 
 class DirectionModel(_Strict):

@@ -1,4 +1,7 @@
-"""A learning switch on os-ken, OpenFlow 1.3: the program of an external controller. Usage: learning_13.py PORT."""
+"""A learning switch on os-ken, OpenFlow 1.3: the program of an external controller.
+
+Usage: learning_13.py PORT [KEY CERTIFICATE CA]. With files it speaks TLS.
+"""
 
 import sys
 from typing import ClassVar
@@ -62,5 +65,9 @@ class LearningSwitch(app_manager.OSKenApp):
 
 
 if __name__ == "__main__":
-    cfg.CONF(["--ofp-tcp-listen-port", sys.argv[1], "--ofp-listen-host", "127.0.0.1"], project="os_ken")
+    port, *files = sys.argv[1:]
+    arguments = ["--ofp-ssl-listen-port" if files else "--ofp-tcp-listen-port", port]
+    for option, file in zip(("--ctl-privkey", "--ctl-cert", "--ca-certs"), files, strict=False):
+        arguments += [option, file]
+    cfg.CONF([*arguments, "--ofp-listen-host", "127.0.0.1"], project="os_ken")
     AppManager.run_apps([__name__, "os_ken.controller.ofp_handler"])

@@ -1,11 +1,15 @@
-"""A learning switch in one thread, without any library, OpenFlow 1.3. Usage: small_learning_13.py PORT [MODE].
+"""A learning switch in one thread, without any library, OpenFlow 1.3.
 
-With a mode it misbehaves, from the first frame on that a switch sends it: `die`, `hang`, `nonsense`, `stranger`
-(another protocol), `half` (a message), `flood` (echo requests without an end), `busy` (it computes on and on).
+Usage: small_learning_13.py PORT [MODE [KEY CERTIFICATE CA]].
+
+With a mode that is not empty it misbehaves, from the first frame on that a switch sends it: `die`, `hang`, `nonsense`,
+`stranger` (another protocol), `half` (a message), `flood` (echo requests without an end), `busy` (it computes on and
+on). With files it speaks TLS.
 """
 
 import selectors
 import socket
+import ssl
 import struct
 import sys
 
@@ -97,8 +101,16 @@ class Switch:
             self.say(ECHO_REQUEST)
 
 
+def tls(key, certificate, ca):
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(certificate, key)
+    return context
+
+
 def main():
     mode = sys.argv[2] if len(sys.argv) > 2 else ""
+    context = tls(*sys.argv[3:]) if len(sys.argv) > 3 else None
     selector = selectors.DefaultSelector()
     server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     selector.register(server, selectors.EVENT_READ)
@@ -107,9 +119,13 @@ def main():
         for key, _ in selector.select():
             if key.fileobj is server:
                 sock, _ = server.accept()
+                if context is not None:
+                    sock = context.wrap_socket(sock, server_side=True)
                 switches[sock] = Switch(sock, mode)
                 selector.register(sock, selectors.EVENT_READ)
             elif data := key.fileobj.recv(65536):
+                while context is not None and key.fileobj.pending():
+                    data += key.fileobj.recv(65536)
                 switches[key.fileobj].hear(data)
             else:
                 selector.unregister(key.fileobj)

@@ -208,15 +208,8 @@ impl App for ClockClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_network::LoopNetwork;
-    use crate::AppConfig;
+    use crate::loop_network::{app, LoopNetwork};
     use serde_json::json;
-
-    fn app(value: Value) -> AppConfig {
-        let config: AppConfig = serde_json::from_value(value).unwrap();
-        config.validate().unwrap();
-        config
-    }
 
     fn compared(machine: u64) -> (Value, Value) {
         let mut network = LoopNetwork::new(Duration::from_ms(5));

@@ -130,7 +130,7 @@ impl App for ClockServer {
     }
 
     fn report(&self, _now: Time) -> Value {
-        let mut flows: Vec<FlowReport> = self
+        let flows: Vec<FlowReport> = self
             .found
             .iter()
             .map(|(from, found)| {
@@ -140,10 +140,7 @@ impl App for ClockServer {
                 row
             })
             .collect();
-        if !self.errors.lines().is_empty() {
-            flows.push(FlowReport::new(None, Protocol::Clock, Role::Server).with_errors(&self.errors));
-        }
-        AppReport { flows }.into_json()
+        AppReport::with_errors_apart(flows, Protocol::Clock, Role::Server, &self.errors).into_json()
     }
 }
 

@@ -67,6 +67,13 @@ struct Slot {
     app: Box<dyn App>,
 }
 
+/// The app that `value` describes, as it is written in a request.
+pub fn app(value: Value) -> AppConfig {
+    let config: AppConfig = serde_json::from_value(value).unwrap();
+    config.validate().unwrap();
+    config
+}
+
 /// The network, its hosts and their apps.
 pub struct LoopNetwork {
     now: Time,

@@ -11,6 +11,7 @@ use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::length_histogram::LengthsReport;
 use crate::pacing::PacingReport;
+use crate::reordering_density::DensityReport;
 use crate::rtp_sink::RtpReport;
 use crate::samples::Samples;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
@@ -104,6 +105,9 @@ pub struct FlowReport {
     /// Extents of reordering (RFC 4737), in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering_extents: Option<LengthsReport>,
+    /// How far from their places packets arrived (RFC 5236).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering_density: Option<DensityReport>,
     /// Every packet, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
@@ -150,6 +154,7 @@ impl FlowReport {
             gap_ps: None,
             loss_bursts: None,
             reordering_extents: None,
+            reordering_density: None,
             samples: None,
             rtp: None,
             intervals: None,
@@ -192,6 +197,20 @@ pub struct AppReport {
 }
 
 impl AppReport {
+    /// The rows `flows`; errors that belong to none of them stand in a row without a flow's number.
+    #[must_use]
+    pub(crate) fn with_errors_apart(
+        mut flows: Vec<FlowReport>,
+        protocol: Protocol,
+        role: Role,
+        errors: &ErrorTally,
+    ) -> Self {
+        if !errors.lines().is_empty() {
+            flows.push(FlowReport::new(None, protocol, role).with_errors(errors));
+        }
+        Self { flows }
+    }
+
     /// As a JSON object.
     #[must_use]
     pub fn into_json(self) -> Value {

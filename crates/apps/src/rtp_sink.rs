@@ -261,6 +261,7 @@ impl Stream {
         row.duplicates = Some(self.sequences.duplicates());
         row.loss_bursts = Some(self.sequences.loss_bursts());
         row.reordering_extents = Some(self.sequences.reordering_extents());
+        row.reordering_density = Some(self.sequences.reordering_density());
         row.samples = record.then(|| self.samples.clone());
         self.arrivals.fill(&mut row);
         if self.flow.is_none() {
@@ -353,29 +354,19 @@ impl App for RtpSink {
         self.finished
     }
 
-    /// Errors that belong to no stream stand in a row without one.
     fn report(&self, _now: Time) -> Value {
         let record = self.config.record_packets.is_some();
-        let mut flows: Vec<FlowReport> = self.streams.iter().map(|stream| stream.report(record)).collect();
-        if !self.errors.lines().is_empty() {
-            flows.push(FlowReport::new(None, Protocol::Rtp, Role::Sink).with_errors(&self.errors));
-        }
-        AppReport { flows }.into_json()
+        let flows: Vec<FlowReport> = self.streams.iter().map(|stream| stream.report(record)).collect();
+        AppReport::with_errors_apart(flows, Protocol::Rtp, Role::Sink, &self.errors).into_json()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_network::LoopNetwork;
+    use crate::loop_network::{app, LoopNetwork};
     use crate::AppConfig;
     use serde_json::json;
-
-    fn app(value: Value) -> AppConfig {
-        let config: AppConfig = serde_json::from_value(value).unwrap();
-        config.validate().unwrap();
-        config
-    }
 
     fn run(source: Value, fate: impl FnMut(u64) -> Vec<Duration> + 'static) -> Value {
         let mut network = LoopNetwork::new(Duration::from_ms(5));

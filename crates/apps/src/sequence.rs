@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::length_histogram::{LengthHistogram, LengthsReport};
+use crate::reordering_density::{DensityReport, ReorderDensity};
 
 /// Sequence numbers below the highest that are remembered.
 pub const WINDOW: u64 = 1 << 16;
@@ -42,6 +43,7 @@ pub struct SequenceAccount {
     /// Numbers that were passed over: first and last, and the arrival that did so.
     gaps: VecDeque<(u64, u64, u64)>,
     extents: LengthHistogram,
+    density: ReorderDensity,
 }
 
 impl SequenceAccount {
@@ -64,6 +66,7 @@ impl SequenceAccount {
             }
             self.next = number + 1;
             self.received += 1;
+            self.density.enter(number);
             return Arrival::InOrder;
         }
         if self.next - number <= WINDOW && !self.mark(number) {
@@ -79,6 +82,7 @@ impl SequenceAccount {
         }
         self.received += 1;
         self.reordered += 1;
+        self.density.enter(number);
         Arrival::Reordered
     }
 
@@ -111,6 +115,12 @@ impl SequenceAccount {
     #[must_use]
     pub fn reordering_extents(&self) -> LengthsReport {
         self.extents.report()
+    }
+
+    /// Reorder density (RFC 5236).
+    #[must_use]
+    pub fn reordering_density(&self) -> DensityReport {
+        self.density.report()
     }
 
     /// Numbers below the highest that have not arrived.

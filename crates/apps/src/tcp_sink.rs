@@ -205,11 +205,8 @@ impl App for TcpSink {
 
     /// Errors that belong to no connection stand in a row without a flow.
     fn report(&self, now: Time) -> Value {
-        let mut flows: Vec<FlowReport> = self.connections.iter().map(|connection| connection.report(now)).collect();
-        if !self.errors.lines().is_empty() {
-            flows.push(FlowReport::new(None, Protocol::Tcp, Role::Sink).with_errors(&self.errors));
-        }
-        AppReport { flows }.into_json()
+        let flows: Vec<FlowReport> = self.connections.iter().map(|connection| connection.report(now)).collect();
+        AppReport::with_errors_apart(flows, Protocol::Tcp, Role::Sink, &self.errors).into_json()
     }
 }
 

@@ -304,17 +304,11 @@ impl App for TcpSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_network::LoopNetwork;
+    use crate::loop_network::{app, LoopNetwork};
     use crate::AppConfig;
     use serde_json::json;
 
     const SECOND: u64 = 1_000_000_000_000;
-
-    fn app(value: Value) -> AppConfig {
-        let config: AppConfig = serde_json::from_value(value).unwrap();
-        config.validate().unwrap();
-        config
-    }
 
     fn sink() -> AppConfig {
         app(json!({"kind": "tcp_sink", "port": 5002, "interval_ps": SECOND}))

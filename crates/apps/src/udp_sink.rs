@@ -107,6 +107,7 @@ impl Flow {
             row.samples = record.then(|| self.samples.clone());
             row.loss_bursts = Some(self.sequences.loss_bursts());
             row.reordering_extents = Some(self.sequences.reordering_extents());
+            row.reordering_density = Some(self.sequences.reordering_density());
             self.arrivals.fill(&mut row);
         }
         row
@@ -192,29 +193,19 @@ impl App for UdpSink {
         self.finished
     }
 
-    /// Errors that belong to no flow stand in a row without one.
     fn report(&self, _now: Time) -> Value {
-        let mut flows: Vec<FlowReport> =
+        let flows: Vec<FlowReport> =
             self.flows.iter().map(|flow| flow.report(self.config.record_packets.is_some())).collect();
-        if !self.errors.lines().is_empty() {
-            flows.push(FlowReport::new(None, Protocol::Udp, Role::Sink).with_errors(&self.errors));
-        }
-        AppReport { flows }.into_json()
+        AppReport::with_errors_apart(flows, Protocol::Udp, Role::Sink, &self.errors).into_json()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loop_network::{LoopNetwork, RecordingHost};
+    use crate::loop_network::{app, LoopNetwork, RecordingHost};
     use crate::{AppConfig, SocketId};
     use serde_json::json;
-
-    fn app(value: Value) -> AppConfig {
-        let config: AppConfig = serde_json::from_value(value).unwrap();
-        config.validate().unwrap();
-        config
-    }
 
     fn sink() -> AppConfig {
         app(json!({"kind": "udp_sink", "port": 5003, "interval_ps": 100_000_000_000_u64}))

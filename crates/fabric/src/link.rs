@@ -222,8 +222,10 @@ pub(crate) struct Direction {
     pub(crate) departure_at: Option<Time>,
     /// What the frame on the serialiser adds to the counters once it has left.
     leaving: Option<Leaving>,
-    /// The rest of a train whose front is being sent.
+    /// The rest of a train whose front is being sent; see [`Direction::keep_rest`].
     pub(crate) rest: Option<Box<Frame>>,
+    /// The queue has been told of a rest.
+    rest_is_held: bool,
     /// When a `QueueReady` event is due; events that do not match are stale.
     pub(crate) ready_at: Option<Time>,
     pub(crate) in_flight: InFlight,
@@ -254,6 +256,7 @@ impl Direction {
             departure_at: None,
             leaving: None,
             rest: None,
+            rest_is_held: false,
             ready_at: None,
             in_flight: InFlight::default(),
             counters: DirectionCounters::default(),
@@ -295,10 +298,27 @@ impl Direction {
         if let Feed::Queue(queue) = &mut self.feed {
             lost += queue.drain().iter().map(|frame| frame.refuse()).sum::<u64>();
         }
+        self.keep_rest(None);
         if let Some(tunnel) = &mut self.tunnel {
             lost += tunnel.waiting.drain(..).map(|frame| frame.refuse()).sum::<u64>();
         }
         lost
+    }
+
+    /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue that it came from.
+    pub(crate) fn keep_rest(&mut self, rest: Option<Box<Frame>>) {
+        self.rest = rest;
+        if self.rest.is_some() || self.rest_is_held {
+            self.tell_rest();
+        }
+    }
+
+    /// Tells the queue discipline of the rest of a train.
+    pub(crate) fn tell_rest(&mut self) {
+        if let Feed::Queue(queue) = &mut self.feed {
+            queue.hold(self.rest.as_deref().map_or_else(Backlog::default, Backlog::of));
+        }
+        self.rest_is_held = self.rest.is_some();
     }
 
     /// Whether a frame waits for the serialiser; `waits` tells of an interface.
@@ -317,8 +337,7 @@ impl Direction {
             Feed::Interface => Backlog::default(),
         };
         if let Some(rest) = &self.rest {
-            backlog.frames += rest.frames();
-            backlog.bytes += rest.link_bytes();
+            backlog = backlog + Backlog::of(rest);
         }
         for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
             backlog.frames += 1;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use twinnet_fabric::queue::QueueConfig;
 use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
 use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortId, Way, World};
-use twinnet_packet::Frame;
+use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 use twinnet_units::{Duration, Time};
 
 /// Hosts that send what a test gives them and keep what arrives.
@@ -113,6 +113,42 @@ fn no_frame_of_a_burst_goes_faster_than_the_line_not_even_the_first() {
         assert_eq!(at.as_ps(), 123_040_000 * (index as u64 + 1) - 960_000);
     }
     assert_eq!(bench.hosts.arrived.len(), 100);
+}
+
+/// A train of `count` TCP segments of 1460 bytes from host 1 to host 2, as a host's offload hands it over.
+fn train(count: u32) -> Frame {
+    let mut train = frame(1, 2, 54);
+    train.bytes[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+    (train.bytes[23], train.bytes[46]) = (6, 0x50);
+    train.elided = 1460 * count;
+    train.offload = Some(Offload { kind: Segmentation::Tcp4, segment: 1460, header: 54, ecn: false });
+    train.checksum = Checksum::Partial { start: 34, offset: 16 };
+    train
+}
+
+#[test]
+fn a_queue_keeps_as_many_frames_of_trains_as_of_frames_that_come_one_by_one() {
+    // One frame on the line and two that wait: what more comes at once is lost, however it was put together.
+    for pieces in [vec![1; 6], vec![2, 2, 2], vec![3, 3], vec![1, 2, 3], vec![2, 4], vec![6]] {
+        let mut bench = Bench::new(1);
+        let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+        let (_, ports) = bench.switch(1, 2);
+        bench.join(a, ports[0], &DirectionConfig::default());
+        bench.join(ports[1], b, &link("10 Mbit", "0 s"));
+        let queue: QueueConfig = serde_json::from_str(r#"{"kind":"fifo","limit_frames":2}"#).unwrap();
+        bench.fabric.set_queue(ports[1], &queue, &mut bench.hosts).unwrap();
+        for count in &pieces {
+            bench.send(Time::ZERO, a, train(*count));
+        }
+        // The first frame takes 1.23 ms: what comes when it has left finds room for one.
+        bench.finish(Time::from_ns(1_500_000));
+        for _ in 0..3 {
+            bench.send(Time::from_ns(1_500_000), a, train(1));
+        }
+        bench.finish(Time::from_ns(1_000_000_000));
+        let arrived: u64 = bench.hosts.arrived.iter().map(|(_, _, frame)| frame.frames()).sum();
+        assert_eq!(arrived, 4, "{pieces:?}");
+    }
 }
 
 #[test]

@@ -69,6 +69,20 @@ impl Histogram {
         self.max_ns
     }
 
+    /// What was counted since `before`, an earlier state of this one. The maximum is that of its bucket.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut after = self.clone();
+        for (count, earlier) in after.counts.iter_mut().zip(before.counts.iter()) {
+            *count = count.saturating_sub(*earlier);
+        }
+        after.total = self.total.saturating_sub(before.total);
+        after.sum_ns = self.sum_ns.saturating_sub(before.sum_ns);
+        let highest = after.counts.iter().rposition(|count| *count > 0);
+        after.max_ns = highest.map_or(0, |bucket| upper_ns(bucket).min(self.max_ns));
+        after
+    }
+
     /// As the fidelity record shows it.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
@@ -104,6 +118,23 @@ fn upper_ns(index: usize) -> u64 {
     }
     let (doubling, within) = (index / PER_DOUBLING + 2, index % PER_DOUBLING);
     ((PER_DOUBLING + within + 1) as u64) << (doubling - 3).min(60)
+}
+
+/// How well a thread that runs apps kept to their timers so far.
+#[derive(Clone, Debug, Default)]
+pub struct Timeliness {
+    /// Time in seconds for which it could have run and another had the processor.
+    pub waited_s: f64,
+    /// How long after its moment each timer was served.
+    pub lateness: Histogram,
+}
+
+impl Timeliness {
+    /// What came to pass since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self { waited_s: self.waited_s - before.waited_s, lateness: self.lateness.since(&before.lateness) }
+    }
 }
 
 /// What a thread has used so far.
@@ -150,7 +181,7 @@ pub fn steal_s() -> f64 {
 }
 
 /// The record that a lab keeps since it started, or since it was reset.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FidelityRecord {
     /// When the record began.
     pub since: Time,
@@ -168,15 +199,13 @@ pub struct FidelityRecord {
     pub overload_drops: u64,
     /// The loop's own use when the record began.
     pub usage_before: ThreadUsage,
-    /// The machine's stolen time when the record began.
-    pub steal_before: f64,
 }
 
 impl FidelityRecord {
     /// A record that begins now.
     #[must_use]
     pub fn begin(now: Time) -> Self {
-        Self { since: now, usage_before: ThreadUsage::of_this_thread(), steal_before: steal_s(), ..Self::default() }
+        Self { since: now, usage_before: ThreadUsage::of_this_thread(), ..Self::default() }
     }
 
     /// The loop found itself `behind` and moved the fabric's clock back by as much.
@@ -186,26 +215,42 @@ impl FidelityRecord {
         self.longest_slip = self.longest_slip.max(behind);
     }
 
-    /// The loop's share of the record that docs/reference/lab-protocol.md describes; to be called by the loop's thread.
+    /// The record as it is now; to be called by the loop's thread, which it costs next to nothing.
     #[must_use]
-    pub fn to_json(&self, now: Time, realtime: bool) -> Value {
-        let usage = ThreadUsage::of_this_thread();
-        let cpu = usage.cpu_s - self.usage_before.cpu_s;
-        let user = usage.user_s - self.usage_before.user_s;
+    pub fn taken(&self, now: Time, realtime: bool) -> TakenRecord {
+        TakenRecord { record: self.clone(), usage: ThreadUsage::of_this_thread(), now, realtime }
+    }
+}
+
+/// The loop's record at one moment, to be told elsewhere.
+#[derive(Debug)]
+pub struct TakenRecord {
+    record: FidelityRecord,
+    usage: ThreadUsage,
+    now: Time,
+    realtime: bool,
+}
+
+impl TakenRecord {
+    /// The loop's share of the record that docs/reference/lab-protocol.md describes. Asks the kernel; not for the loop's thread.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let (record, usage) = (&self.record, self.usage);
+        let cpu = usage.cpu_s - record.usage_before.cpu_s;
+        let user = usage.user_s - record.usage_before.user_s;
         json!({
-            "elapsed_ps": (now - self.since).as_ps(),
-            "handed_over": self.handed_over,
-            "lateness_ns": self.lateness.to_json(),
-            "slipped_ps": self.slipped.as_ps(),
-            "slips": self.slips,
-            "longest_slip_ps": self.longest_slip.as_ps(),
-            "overload_drops": self.overload_drops,
+            "elapsed_ps": (self.now - record.since).as_ps(),
+            "handed_over": record.handed_over,
+            "lateness_ns": record.lateness.to_json(),
+            "slipped_ps": record.slipped.as_ps(),
+            "slips": record.slips,
+            "longest_slip_ps": record.longest_slip.as_ps(),
+            "overload_drops": record.overload_drops,
             "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
-            "steal_s": steal_s() - self.steal_before,
             "involuntary_switches": {
-                "fabric": usage.involuntary_switches - self.usage_before.involuntary_switches,
+                "fabric": usage.involuntary_switches - record.usage_before.involuntary_switches,
             },
-            "realtime": realtime,
+            "realtime": self.realtime,
             "cores": std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         })
     }
@@ -234,6 +279,19 @@ mod tests {
         assert!((5000..=5000 * 9 / 8).contains(&histogram.quantile_ns(0.5)));
         assert!((9900..=10_000).contains(&histogram.quantile_ns(0.99)));
         assert_eq!(histogram.quantile_ns(1.0), 10_000);
+    }
+
+    #[test]
+    fn what_was_counted_before_is_taken_off() {
+        let mut histogram = Histogram::default();
+        histogram.record(9_000_000, 1);
+        let before = histogram.clone();
+        histogram.record(1000, 9);
+        histogram.record(2000, 1);
+        let since = histogram.since(&before);
+        assert_eq!((since.count(), since.sum_ns), (10, 11_000));
+        assert!((2000..=2250).contains(&since.max_ns) && since.quantile_ns(0.9) <= 1125, "{}", since.max_ns);
+        assert_eq!(histogram.since(&histogram).to_json()["max"], 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::fidelity::steal_s;
 use crate::netlink::Netlink;
 
 /// One interface that is asked for its losses.
@@ -94,5 +95,22 @@ impl Losses {
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self { unrated: self.unrated.saturating_sub(before.unrated), rated: self.rated.saturating_sub(before.rated) }
+    }
+}
+
+/// What the kernel has counted so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
+    /// At the hosts' interfaces.
+    pub losses: Losses,
+    /// Time that a hypervisor took from the machine, in seconds over all CPUs.
+    pub steal_s: f64,
+}
+
+impl Counted {
+    /// As it is now.
+    #[must_use]
+    pub fn of(interfaces: &[Watched]) -> Self {
+        Self { losses: Losses::of(interfaces), steal_s: steal_s() }
     }
 }

@@ -3,6 +3,7 @@
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
 pub mod agent;
+mod aside;
 pub mod back_pressure;
 pub mod capture;
 pub mod clock;
@@ -27,3 +28,4 @@ pub mod scheduling;
 pub mod service;
 mod tunnels;
 mod vlan_tag;
+mod wakefulness;

@@ -13,14 +13,20 @@ const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
 /// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a thousand end
 /// many times later than the others.
 const MOST_EAGER: f64 = 8.0;
+/// Below this share of the margin there is next to no spinning left. From [`MOST_EAGER`] it takes five periods to get there: with
+/// [`PATIENCE`] that is half of the kernel's second.
+const LEAST_EAGER: f64 = 0.1;
 /// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
 /// 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
 /// What most sleeps keep on any machine: rare ones that end later are not worth spinning all the time for.
 const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
+/// Shares of the processor between which the loop is at work, and leaves something to be kept awake.
+const AT_WORK: std::ops::Range<f64> = 0.02..HIGHEST_DUTY;
 /// How often the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
-/// Periods in a row with too high a share after which real-time scheduling is given up: before the kernel's second is over.
+/// Periods in a row with too high a share, and without spinning, after which real-time scheduling is given up: before the kernel's
+/// second is over.
 const PATIENCE: u32 = 4;
 
 /// What the loop has learnt about sleeping and spinning.
@@ -54,6 +60,11 @@ impl Pacing {
     pub(crate) fn must_give_up_realtime(&mut self, now: Time) -> bool {
         self.duty.observe(now)
     }
+
+    /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole processor.
+    pub(crate) fn is_at_work(&self) -> bool {
+        AT_WORK.contains(&self.duty.share)
+    }
 }
 
 /// The share of the processor that the loop's thread uses, and what follows from it.
@@ -65,11 +76,13 @@ struct Duty {
     eagerness: f64,
     too_high: u32,
     given_up: bool,
+    /// The share in the last period.
+    share: f64,
 }
 
 impl Default for Duty {
     fn default() -> Self {
-        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, given_up: false }
+        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, given_up: false, share: 0.0 }
     }
 }
 
@@ -91,12 +104,15 @@ impl Duty {
     }
 
     fn follow(&mut self, share: f64) {
+        self.share = share;
+        // While the loop still spins, that is what takes too much: it spins less at once, and the scheduling is not at stake.
+        let spins = self.eagerness > LEAST_EAGER;
         if share > DUTY_RANGE.1 {
-            self.eagerness *= 0.7;
+            self.eagerness *= 0.4;
         } else if share < DUTY_RANGE.0 {
             self.eagerness = (self.eagerness * 1.2 + 0.01).min(MOST_EAGER);
         }
-        self.too_high = if share > HIGHEST_DUTY { self.too_high + 1 } else { 0 };
+        self.too_high = if share > HIGHEST_DUTY && !spins { self.too_high + 1 } else { 0 };
     }
 }
 
@@ -164,6 +180,11 @@ mod tests {
             duty.follow(0.2);
         }
         assert!((duty.eagerness - MOST_EAGER).abs() < 1e-9);
+        // As long as it spins less for it, its work may need no more than there is.
+        while duty.eagerness > LEAST_EAGER {
+            duty.follow(0.97);
+            assert_eq!(duty.too_high, 0);
+        }
         for _ in 0..PATIENCE {
             duty.follow(0.97);
         }

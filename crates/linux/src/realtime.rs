@@ -15,13 +15,14 @@ use twinnet_fabric::{DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
+use crate::aside::Aside;
 use crate::back_pressure::{most_segments, TokenBucket};
 use crate::capture::Capture;
 use crate::clock::LabClock;
-use crate::controllers::Controllers;
+use crate::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::device::{Device, Pool};
-use crate::fidelity::{self, FidelityRecord};
-use crate::ingress::{Counter, Losses, SocketLosses, Watched};
+use crate::fidelity::{self, steal_s, FidelityRecord};
+use crate::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::model_apps::LoopApps;
 use crate::netlink::Netlink;
@@ -31,6 +32,7 @@ use crate::requests;
 use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
 use crate::tunnels::Tunnels;
+use crate::wakefulness::Wakefulness;
 use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
 use twinnet_fabric::lab::requests::schedule_described;
 use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
@@ -39,6 +41,8 @@ use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
 const EVENTS_PER_TURN: usize = 64;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Before a sleep so long the processor may halt: there is nothing to be late for.
+const LONG_SLEEP: Duration = Duration::from_ms(10);
 /// Interfaces that are told of in one look.
 const EPOLL_EVENTS: usize = 256;
 const WAKE_TOKEN: u64 = u64::MAX;
@@ -256,14 +260,17 @@ pub(crate) struct FabricLoop {
     pub(crate) real: BTreeMap<PortId, RealInterface>,
     pub(crate) clock: LabClock,
     pub(crate) next_capture: u32,
-    /// What the hosts' interfaces had lost when the record of fidelity began.
-    pub(crate) losses_before: Arc<Mutex<Losses>>,
+    /// What the kernel had counted when the record of fidelity began.
+    pub(crate) counted_before: Arc<Mutex<Counted>>,
+    /// Does what would hold up the loop.
+    pub(crate) aside: Aside,
     options: RealtimeOptions,
     pacing: Pacing,
+    wakefulness: Wakefulness,
     slip_after: Duration,
     receiver: Receiver<Request>,
-    epoll: OwnedFd,
-    pub(crate) wake: RawFd,
+    pub(crate) epoll: OwnedFd,
+    wake: RawFd,
     /// Ports that may have more to read than was read in one turn.
     ready: Vec<PortId>,
 }
@@ -337,9 +344,11 @@ impl FabricLoop {
             real,
             clock,
             next_capture: 0,
-            losses_before: Arc::default(),
+            counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
+            aside: Aside::start()?,
             options,
             pacing: Pacing::new(slip_after),
+            wakefulness: Wakefulness::new(options.realtime),
             slip_after,
             receiver,
             epoll,
@@ -358,12 +367,15 @@ impl FabricLoop {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let due_left = self.turn();
+            // What a controller says takes effect at the moment that it is, not at that of the last event.
+            self.hear_controllers();
             self.controllers.send(&mut self.network);
             self.apps.answer_waiters(&self.network, self.clock.now());
             if self.pacing.must_give_up_realtime(self.clock.now()) {
                 give_up_realtime();
             }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
+            self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
             }
@@ -377,6 +389,7 @@ impl FabricLoop {
                 let token = event.u64;
                 match token {
                     WAKE_TOKEN => requests = true,
+                    _ if token & CONTROLLER_TOKEN != 0 => self.controllers.note(token, event.events, &mut self.network),
                     _ if token & STATE_TOKEN != 0 => {
                         self.look_at_interface(PortId(u32::try_from(token ^ STATE_TOKEN).unwrap_or(u32::MAX)));
                     }
@@ -410,12 +423,17 @@ impl FabricLoop {
     fn look_at_interface(&mut self, port: PortId) {
         let Some(real) = self.real.get_mut(&port) else { return };
         let Some(state) = real.watch.news().filter(|state| *state != real.state) else { return };
-        real.state = state;
+        let was_there = std::mem::replace(&mut real.state, state) != State::Gone;
         let up = state == State::Up;
+        let there = state != State::Gone;
         eprintln!("twinnet: the interface {} is {}", real.watch.name, state.words());
         let link = self.network.names.links.iter().find(|(a, b)| *a == port || *b == port).copied();
         let is_up = self.network.fabric.direction_config(port).is_some_and(|(_, up)| up);
         let follows = if up { std::mem::take(&mut real.lowered) } else { is_up };
+        // Controllers hear that a port was deleted, and not before that that its link went down; when it comes back, how it stands then.
+        if was_there && !there {
+            self.network.fabric.set_end_there(port, false);
+        }
         if let Some((a, b)) = link.filter(|_| follows) {
             real.lowered = !up;
             for end in [a, b] {
@@ -423,6 +441,9 @@ impl FabricLoop {
                 // A change without a configuration is never refused.
                 let _ = self.network.fabric.change(end, change, &mut self.hosts);
             }
+        }
+        if there && !was_there {
+            self.network.fabric.set_end_there(port, true);
         }
         if up {
             self.mark_ready(port);
@@ -455,9 +476,21 @@ impl FabricLoop {
         due_left
     }
 
+    /// Hears a piece of what one controller says, if one says something and they may have the loop's time.
+    fn hear_controllers(&mut self) {
+        let begin = self.clock.now();
+        if self.controllers.patience(begin) == Some(Duration::ZERO) {
+            self.controllers.hear(&mut self.network, &mut self.hosts);
+            let end = self.clock.now();
+            self.controllers.took(end - begin, end);
+        }
+    }
+
     /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
-    fn idle_time(&self) -> Duration {
-        let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - self.clock.now()).min(LONGEST_SLEEP));
+    fn idle_time(&mut self) -> Duration {
+        let now = self.clock.now();
+        let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
+        let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
         let Some(next) = self.network.fabric.next_event() else { return patience };
         (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
     }
@@ -467,17 +500,13 @@ impl FabricLoop {
         let mut counter = 0_u64;
         // SAFETY: reads eight bytes into a writable integer; a failure only means that there was nothing to reset.
         unsafe { libc::read(self.wake, (&raw mut counter).cast(), 8) };
-        let connected = loop {
+        loop {
             match self.receiver.try_recv() {
                 Ok(request) => requests::answer(self, request),
-                Err(std::sync::mpsc::TryRecvError::Empty) => break true,
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => break false,
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
-        };
-        // What controllers say takes effect at the moment that it is, not at that of the last event.
-        self.turn();
-        self.controllers.hear(&mut self.network, &mut self.hosts);
-        connected
+        }
     }
 
     /// The interfaces that are asked for their losses.

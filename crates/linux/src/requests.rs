@@ -7,8 +7,8 @@ use twinnet_fabric::lab::capture::CaptureSettings;
 use twinnet_fabric::lab::requests::{self, missing, number, port, text};
 
 use crate::capture::Capture;
-use crate::fidelity::FidelityRecord;
-use crate::ingress::Losses;
+use crate::fidelity::{FidelityRecord, TakenRecord};
+use crate::ingress::Counted;
 use crate::realtime::FabricLoop;
 use crate::scheduling::is_realtime;
 use crate::service::{LabError, Reply, Request};
@@ -31,22 +31,19 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             at.apps.answer(&mut at.network, &body, behind, &mut at.hosts)
         }
         "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
-        "controller.attach" => {
-            let wake = at.wake;
-            return at.controllers.attach(&mut at.network, &body, request, wake);
-        }
+        "controller.attach" => return at.controllers.attach(&mut at.network, &body, request, &at.epoll),
         "interfaces" => Ok(at.real.values().map(|real| real.to_json(&at.network.spec)).collect()),
         "tunnel.attach" => at.attach_tunnel(&body, &mut request),
         "tunnels" => Ok(at.hosts.tunnels.state()),
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {
-            let record = at.hosts.record.to_json(at.clock.now(), is_realtime());
-            return with_losses(at, record, request.reply);
+            let record = at.hosts.record.taken(at.clock.now(), is_realtime());
+            return with_counts(at, record, request.reply);
         }
         "fidelity.reset" => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
-            return forget_losses(at, request.reply);
+            return forget_counts(at, request.reply);
         }
         other => requests::answer(&mut at.network, &body, at.hosts.behind, &mut at.hosts).unwrap_or_else(|| {
             Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
@@ -55,32 +52,30 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
     request.reply.send(result);
 }
 
-/// Answers with `record` and the losses of the hosts' interfaces. These are asked of the kernel by a thread of their own, so
-/// that the loop is not held up.
-fn with_losses(at: &FabricLoop, mut record: Value, reply: Reply) {
-    let (watched, before) = (at.watched(), Arc::clone(&at.losses_before));
-    aside(move || {
+/// Answers with `record` and what the kernel has counted. It is asked by a thread of its own: telling the machine's stolen time
+/// alone takes some 200 us, which would hold up the loop.
+fn with_counts(at: &FabricLoop, record: TakenRecord, reply: Reply) {
+    let (watched, before) = (at.watched(), Arc::clone(&at.counted_before));
+    at.aside.run(move || {
         let before = *before.lock().unwrap_or_else(PoisonError::into_inner);
-        let losses = Losses::of(&watched).since(before);
+        let counted = Counted::of(&watched);
+        let losses = counted.losses.since(before.losses);
+        let mut record = record.to_json();
         if let Some(fields) = record.as_object_mut() {
             fields.insert("ingress_drops".to_owned(), losses.unrated.into());
             fields.insert("interface_drops".to_owned(), losses.rated.into());
+            fields.insert("steal_s".to_owned(), (counted.steal_s - before.steal_s).into());
         }
         reply.send(Ok(record));
     });
 }
 
-fn forget_losses(at: &FabricLoop, reply: Reply) {
-    let (watched, before) = (at.watched(), Arc::clone(&at.losses_before));
-    aside(move || {
-        *before.lock().unwrap_or_else(PoisonError::into_inner) = Losses::of(&watched);
+fn forget_counts(at: &FabricLoop, reply: Reply) {
+    let (watched, before) = (at.watched(), Arc::clone(&at.counted_before));
+    at.aside.run(move || {
+        *before.lock().unwrap_or_else(PoisonError::into_inner) = Counted::of(&watched);
         reply.send(Ok(json!({})));
     });
-}
-
-fn aside(work: impl FnOnce() + Send + 'static) {
-    // Without a thread the reply is dropped with the work, which tells the client that there is no answer.
-    let _ = std::thread::Builder::new().name("losses".into()).spawn(work);
 }
 
 fn start_capture(at: &mut FabricLoop, body: &Value, request: &mut Request) -> Answer {

@@ -2,8 +2,13 @@
 
 use std::io;
 
+use crate::agent;
+
 /// Name of the loop's thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "fabric";
+
+/// Niceness of the agent: the programs of hosts have 0.
+const AGENT_NICENESS: i32 = -10;
 
 /// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it only below
 /// `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
@@ -29,23 +34,33 @@ pub(crate) fn give_up_realtime() {
 }
 
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
-/// lab's user namespace can; returns whether that was granted.
+/// lab's user namespace can; returns whether that was granted. The agent, whose apps send and receive by the clock too, goes before
+/// ordinary programs from then on, but behind the fabric.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
     let promoted = |thread: libc::pid_t| {
-        // Should it ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
-        // SAFETY: no pointers are passed.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, -20) };
+        favour(thread, -20);
         schedule_fifo(thread).is_ok()
     };
+    threads_of(pid, agent::THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    threads_of(pid, THREAD_NAME).any(promoted)
+}
+
+/// The threads of the process `pid` that have this name.
+fn threads_of(pid: i32, name: &'static str) -> impl Iterator<Item = libc::pid_t> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     threads
-        .filter_map(Result::ok)
-        .filter(|thread| {
-            std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim_end() == THREAD_NAME)
+        .filter(move |thread| {
+            std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
         })
         .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-        .any(promoted)
+}
+
+/// Sets the niceness of `thread`; where that is refused it stays as it is.
+fn favour(thread: libc::pid_t, niceness: i32) {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, niceness) };
 }
 
 fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use serde_json::Value;
 
-use crate::fidelity::ThreadUsage;
+use crate::fidelity::{ThreadUsage, Timeliness};
 
 pub use twinnet_fabric::lab::LabError;
 
@@ -55,6 +55,11 @@ pub trait Service: Send + Sync {
 
     /// What the part's own thread has used so far, where it keeps account of that.
     fn usage(&self) -> Option<ThreadUsage> {
+        None
+    }
+
+    /// How well the part's own thread kept to its timers, where it keeps account of that.
+    fn timeliness(&self) -> Option<Timeliness> {
         None
     }
 }

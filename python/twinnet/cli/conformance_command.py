@@ -34,7 +34,9 @@ def _port(_context: click.Context, _parameter: click.Parameter, given: Sequence[
 @click.command(short_help="Try a switch against the OpenFlow specifications, section by section.")
 @click.argument("switches", nargs=-1, metavar="[SWITCH]...")
 @click.option("--port", "ports", multiple=True, callback=_port, help="NUMBER=INTERFACE: where a switch's port ends.")
-@click.option("--only", default="", help="Cases whose name, feature or section contains this text.")
+@click.option(
+    "--only", multiple=True, help="Cases whose name, feature or section contains this text; may be given again."
+)
 @click.option("--failures", is_flag=True, help="Tell each case that failed, and why.")
 @click.option(
     "--write",
@@ -46,7 +48,7 @@ def _port(_context: click.Context, _parameter: click.Parameter, given: Sequence[
 def conformance(
     switches: Sequence[str],
     ports: list[tuple[int, str]],
-    only: str,
+    only: Sequence[str],
     failures: bool,
     page: Path | None,
     as_json: bool,
@@ -61,9 +63,11 @@ def conformance(
     from twinnet.conformance.open_vswitch import why_not
 
     chosen = list(switches) or ["twinnet", *(["ovs"] if why_not() is None else [])]
-    cases = [one for one in all_cases() if only in f"{one.identifier} {one.feature}"]
-    if not cases:
-        raise click.UsageError(f'no case has "{only}" in its name, feature or section')
+    everything = all_cases()
+    for text in only:
+        if not any(_has(one, text) for one in everything):
+            raise click.UsageError(f'no case has "{text}" in its name, feature or section')
+    cases = [one for one in everything if not only or any(_has(one, text) for text in only)]
     columns: dict[str, list[Outcome]] = {}
     for one in chosen:
         target = _target(one, ports)
@@ -78,6 +82,10 @@ def conformance(
         write_page(page, columns)
     first = next(iter(columns.values()))
     return 1 if any(one.passed is False for one in first) else 0
+
+
+def _has(case: Case, text: str) -> bool:
+    return text in f"{case.identifier} {case.feature}"
 
 
 def _target(name: str, ports: list[tuple[int, str]]) -> Target:

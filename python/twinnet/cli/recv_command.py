@@ -57,11 +57,12 @@ def recv(
 ) -> int:
     """Receive flows on this machine: throughput, loss, duplicates, reordering, jitter and one-way delay of each, also
     per interval."""
-    from twinnet.sockets.received_table import print_received, received_record, write_intervals
+    from twinnet.sockets.received_rows import COLUMNS, interval_rows
+    from twinnet.sockets.received_table import print_received, received_record
     from twinnet.sockets.receiving import receive
+    from twinnet.sockets.table_file import check_table, write_table
 
-    if table_file is not None and table_file.suffix not in (".csv", ".parquet"):
-        raise click.UsageError(f"the table {str(table_file)!r} is neither .csv nor .parquet")
+    check_table(table_file)
     if not (udp or tcp or rtp):
         udp, tcp, rtp = (5003, 5006), (5002,), (5004,)
     named = [f"{kind} {port}" for kind, ports in (("UDP", udp), ("TCP", tcp), ("RTP", rtp)) for port in ports]
@@ -86,7 +87,7 @@ def recv(
     finally:
         signal.signal(signal.SIGTERM, before)
     if table_file is not None:
-        write_intervals(received, table_file)
+        write_table(interval_rows(received), COLUMNS, table_file)
     if as_json:
         print_json(received_record(received))
     else:

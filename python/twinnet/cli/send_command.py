@@ -59,6 +59,13 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of all randomness.")
 @click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")
 @click.option("-6", "family", flag_value="6", help="IPv6 where the name has both.")
+@click.option(
+    "--table",
+    "table_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what was sent, a row for each flow, as .csv or .parquet.",
+)
 @click.option("--clock-port", type=click.IntRange(1, 65535), default=5009, show_default=True, metavar="N")
 @click.option("--no-clock", is_flag=True, help="Do not compare clocks: the receiver then tells no one-way delay.")
 @json_option
@@ -68,6 +75,7 @@ def send(
     parallel: int,
     seed: int,
     family: str | None,
+    table_file: Path | None,
     clock_port: int,
     no_clock: bool,
     as_json: bool,
@@ -80,8 +88,11 @@ def send(
     """
     from twinnet.sockets.flow_plan import planned_flow, read_flows
     from twinnet.sockets.sending import send as send_flows
+    from twinnet.sockets.sent_rows import SENT_COLUMNS, sent_rows
     from twinnet.sockets.sent_table import print_sent, sent_record
+    from twinnet.sockets.table_file import check_table, write_table
 
+    check_table(table_file)
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     chosen = {"4": socket.AF_INET, "6": socket.AF_INET6}.get(family or "", 0)
     plan: list[PlannedFlow]
@@ -95,6 +106,8 @@ def send(
         settings = {"to": to, **_settings(given)}
         plan = [planned_flow(settings, number, chosen) for number in range(1, parallel + 1)]
     sent = send_flows(plan, seed=seed, clock_port=None if no_clock else clock_port)
+    if table_file is not None:
+        write_table(sent_rows(sent), SENT_COLUMNS, table_file)
     if as_json:
         print_json(sent_record(sent, seed))
     else:

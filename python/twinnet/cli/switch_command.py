@@ -6,11 +6,14 @@ import contextlib
 import os
 import signal
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinnet.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from twinnet.control.tls import Tls
 
 __all__ = ["switch"]
 
@@ -21,8 +24,16 @@ _LOOK_S = 0.2
 @click.command(short_help="Run one switch alone, on existing interfaces of this machine.")
 @click.option("--dpid", default="1", show_default=True, help="Datapath number; hexadecimal with 0x or 16 digits.")
 @click.option("--port", "ports", multiple=True, required=True, metavar="INTERFACE", help="Port 1 is the first named.")
-@click.option("--controller", "controllers", multiple=True, metavar="TARGET", help="Such as tcp:127.0.0.1:6653.")
-@click.option("--listen", metavar="PLACE", help="Listen for tools: ptcp:PORT, ptcp:PORT:ADDRESS or punix:PATH.")
+@click.option("--controller", "controllers", multiple=True, metavar="TARGET", help="tcp:HOST:PORT or ssl:HOST:PORT.")
+@click.option("--control-delay", metavar="TIME", help="What the way to controllers and tools takes, each way.")
+@click.option(
+    "--listen", metavar="PLACE", help="Listen for tools: ptcp:PORT[:ADDRESS], pssl:PORT[:ADDRESS] or punix:PATH."
+)
+@click.option("--private-key", metavar="FILE", help="For ssl: and pssl:, the switch's private key (PEM).")
+@click.option("--certificate", metavar="FILE", help="The certificate of that key (PEM).")
+@click.option(
+    "--ca-cert", metavar="FILE", help="Certificate that others' must lead to (PEM); without it nobody is verified."
+)
 @click.option(
     "--protocol",
     "protocols",
@@ -43,7 +54,11 @@ def switch(
     dpid: str,
     ports: tuple[str, ...],
     controllers: tuple[str, ...],
+    control_delay: str | None,
     listen: str | None,
+    private_key: str | None,
+    certificate: str | None,
+    ca_cert: str | None,
     protocols: tuple[str, ...],
     fail_mode: str,
     flows: tuple[str, ...],
@@ -64,7 +79,9 @@ def switch(
         fail_mode=fail_mode,
         flows=flows,
         controllers=controllers,
+        control_delay=control_delay,
         listen=listen,
+        tls=_tls((private_key, certificate, ca_cert), (*controllers, listen or "")),
         **settings,
     )
     lowest = min(_mtu(interface) for interface in ports)
@@ -78,8 +95,13 @@ def switch(
             to = f", connects to {' and '.join(controllers)}" if controllers else ""
             heard = f", listens on {listen}" if listen else ""
             click.echo(f"switch {told['dpid']} is ready on {', '.join(ports)}{to}{heard}")
+        told_of: dict[str, str | None] = {}
         while not came and not lab.connection.wait_closed(_LOOK_S):
-            pass
+            for target in controllers:
+                trouble = lab.controller_trouble(_NAME, target)
+                if trouble is not None and trouble != told_of.get(target):
+                    click.echo(f"twinnet: {target}: {trouble}", err=True)
+                told_of[target] = trouble
         return 0 if lab.running else 1
 
 
@@ -94,6 +116,19 @@ def _signals() -> Generator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _tls(files: tuple[str | None, str | None, str | None], places: tuple[str, ...]) -> Tls | None:
+    from twinnet.control.tls import Tls
+
+    private_key, certificate, ca_cert = files
+    if not any(place.startswith(("ssl:", "pssl:")) for place in places):
+        if files != (None, None, None):
+            raise click.UsageError("a key or certificate is given, and no --controller ssl:... or --listen pssl:...")
+        return None
+    if private_key is None or certificate is None:
+        raise click.UsageError("ssl: and pssl: need --private-key and --certificate")
+    return Tls(private_key, certificate, ca_cert)
 
 
 def _datapath_number(text: str) -> int | str:

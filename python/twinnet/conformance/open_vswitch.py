@@ -222,6 +222,8 @@ class SocketConnection:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
+        if connected.family != socket.AF_UNIX:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.closed = False
 
     def send(self, data: bytes) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import select
 import socket
+import struct
 import time
 from collections.abc import Sequence
 
 from twinnet.conformance import openflow13 as of
-from twinnet.conformance.bench import Bench
+from twinnet.conformance.bench import HELLO_BODY_13, Bench
 from twinnet.conformance.open_vswitch import SocketConnection
 from twinnet.conformance.target import NotPossible
 from twinnet.errors import BadValue
@@ -19,6 +20,12 @@ ALL_PROTOCOLS = 3
 LONGEST_FRAME = 65535
 PORTS = 4
 CONNECT_S = 10.0
+SOL_PACKET, PACKET_AUXDATA = 263, 8
+AUXILIARY = struct.Struct("=IIIHHHH")
+"""Status, length, captured length, places of the headers, tag and its type: `struct tpacket_auxdata`."""
+TAG_VALID, TAG_TYPE_VALID = 0x10, 0x40
+NO_CHANGE = 0
+NO_GENERATION, LONGEST_STEP = (1 << 64) - 1, 1 << 62
 SETTLE_S = 0.1
 """How long a frame may take from one interface through the switch to another."""
 
@@ -59,6 +66,7 @@ class Remote:
             opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS))
             opened.bind((interface, ALL_PROTOCOLS))
             opened.setblocking(False)
+            opened.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             self._sockets[number] = opened
 
     @property
@@ -69,9 +77,14 @@ class Remote:
     def connect(self, version: int) -> SocketConnection:
         """Connect to the switch, or wait until it connects."""
         try:
-            if self._listener is not None:
-                return SocketConnection(self._listener.accept()[0])
-            return SocketConnection(socket.create_connection(self._address, timeout=CONNECT_S))
+            if self._listener is None:
+                return _Listened(socket.create_connection(self._address, timeout=CONNECT_S), version)
+            connected = self._listener.accept()[0]
+            # A switch leaves when its connection has waited here unanswered for long.
+            while _is_over(connected):
+                connected.close()
+                connected = self._listener.accept()[0]
+            return SocketConnection(connected)
         except TimeoutError:
             raise NotPossible(f"the switch made no connection within {CONNECT_S:.0f} s") from None
 
@@ -85,16 +98,15 @@ class Remote:
     def arrived(self) -> list[tuple[int, bytes]]:
         """Return what has come to the interfaces, when nothing has for a while."""
         found: list[tuple[int, bytes]] = []
-        quiet_since = time.monotonic()
-        while time.monotonic() - quiet_since < SETTLE_S:
-            before = len(found)
-            for number, opened in self._sockets.items():
-                with contextlib.suppress(BlockingIOError):
-                    frame, address = opened.recvfrom(LONGEST_FRAME)
-                    if address[2] != socket.PACKET_OUTGOING:
-                        found.append((number, frame))
-            if len(found) > before:
-                quiet_since = time.monotonic()
+        numbers = {opened: number for number, opened in self._sockets.items()}
+        quiet_at = time.monotonic() + SETTLE_S
+        while (left := quiet_at - time.monotonic()) > 0:
+            for opened in select.select(list(numbers), [], [], left)[0]:
+                frame, told, _, address = opened.recvmsg(LONGEST_FRAME, socket.CMSG_SPACE(AUXILIARY.size))
+                # Those that we have sent are told of as well.
+                if address[2] != socket.PACKET_OUTGOING:
+                    found.append((numbers[opened], _with_tag(frame, told)))
+                    quiet_at = time.monotonic() + SETTLE_S
         return sorted(found, key=lambda one: one[0])
 
     def advance(self, seconds: float) -> None:
@@ -123,6 +135,7 @@ class Remote:
                 if number in self._sockets and port.config:
                     bench.send(of.port_mod(number, port.address, 0, port.config))
             bench.barrier()
+            _forget_generation(bench)
         finally:
             bench.close()
         self.arrived()
@@ -133,3 +146,52 @@ class Remote:
             opened.close()
         if self._listener is not None:
             self._listener.close()
+
+
+class _Listened(SocketConnection):
+    """A connection to a switch that listens.
+
+    Who connects to it counts as a tool, to which it tells nothing of itself: ours and Open vSwitch tell one all that
+    they tell a controller when it has set the configuration.
+    """
+
+    def __init__(self, connected: socket.socket, version: int) -> None:
+        super().__init__(connected)
+        hellos = [
+            bytes([version, of.HELLO]) + struct.pack("!HI", 8 + len(body), 1) + body for body in (b"", HELLO_BODY_13)
+        ]
+        self._hellos: list[bytes] = hellos
+        configuration = of.set_config(0, 128).body
+        self._set = bytes([version, of.SET_CONFIG]) + struct.pack("!HI", 8 + len(configuration), 0) + configuration
+
+    def send(self, data: bytes) -> None:
+        """Send bytes; behind a hello of the usual kind also the configuration."""
+        super().send(data + self._set if data in self._hellos else data)
+        self._hellos = []
+
+
+def _forget_generation(bench: Bench) -> None:
+    """Bring the generation of roles to that of a switch that has heard of none, by steps that count as newer ones."""
+    told = bench.ask(of.role_request(NO_CHANGE), of.ROLE_REPLY)
+    generation = int.from_bytes(told.body[8:16])
+    while generation != NO_GENERATION:
+        generation = min(generation + LONGEST_STEP, NO_GENERATION)
+        bench.ask(of.role_request(of.SLAVE, generation), of.ROLE_REPLY)
+
+
+def _is_over(connected: socket.socket) -> bool:
+    """Return whether the other side has ended the connection."""
+    looked = select.poll()
+    looked.register(connected, select.POLLRDHUP)
+    return bool(looked.poll(0))
+
+
+def _with_tag(frame: bytes, told: Sequence[tuple[int, int, bytes]]) -> bytes:
+    """Return the frame as it was on the wire: Linux takes the outer VLAN tag out of it, and tells it beside."""
+    for level, kind, data in told:
+        if (level, kind) == (SOL_PACKET, PACKET_AUXDATA) and len(data) >= AUXILIARY.size:
+            status, *_, tag, tag_type = AUXILIARY.unpack_from(data)
+            if status & TAG_VALID:
+                tag_type = tag_type if status & TAG_TYPE_VALID else 0x8100
+                return frame[:12] + struct.pack("!HH", tag_type, tag) + frame[12:]
+    return frame

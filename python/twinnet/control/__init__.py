@@ -19,6 +19,7 @@ from twinnet.control.program import ControllerProgram
 from twinnet.control.shortest_path import ShortestPath
 from twinnet.control.statistics_poller import StatisticsPoller
 from twinnet.control.targets import ListenTarget, Target, parse_listen, parse_target
+from twinnet.control.tls import Tls
 from twinnet.control.together import Together
 from twinnet.control.topology import Topology
 from twinnet.control.tree_flooding import TreeFlooding
@@ -42,6 +43,7 @@ __all__ = [
     "StatisticsPoller",
     "SwitchPort",
     "Target",
+    "Tls",
     "Together",
     "Topology",
     "TreeFlooding",

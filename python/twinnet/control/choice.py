@@ -14,6 +14,7 @@ from typing import Any
 
 from twinnet.control.controller import Controller
 from twinnet.control.targets import parse_target
+from twinnet.control.tls import Tls, checked_tls
 from twinnet.errors import BadQuantity, BadValue, NotAvailable, did_you_mean
 from twinnet.ranges import way_ps
 from twinnet.units import duration_ps
@@ -22,9 +23,9 @@ __all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
 
 APP_TARGET = "app:"
 """What the target of a switch begins with whose controller runs in the lab's process."""
-DEFAULT_CONNECT = "tcp:127.0.0.1:6653"
+_DEFAULT_CONNECT = ":127.0.0.1:6653"
 _PORT = "{port}"
-_CHOSEN = f"tcp:127.0.0.1:{_PORT}"
+_CHOSEN = f":127.0.0.1:{_PORT}"
 _LONGEST_WAIT_PS = 600 * 10**12
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
@@ -43,7 +44,7 @@ class ControllerChoice:
     Attributes
     ----------
     target
-        Where it is: ``tcp:ADDRESS:PORT``, or ``app:NAME`` for one in the lab's process.
+        Where it is: ``tcp:ADDRESS:PORT``, ``ssl:ADDRESS:PORT``, or ``app:NAME`` for one in the lab's process.
     run
         A program that is started with the lab.
     factory
@@ -53,6 +54,8 @@ class ControllerChoice:
     quiet_s, patience_s
         On the virtual clock: the real time of silence after which a controller counts as done, and after which one that
         owes an answer is given up.
+    tls
+        The key and certificates of the switches that have none of their own.
     """
 
     target: str
@@ -61,6 +64,7 @@ class ControllerChoice:
     delay_ps: int
     quiet_s: float
     patience_s: float
+    tls: Tls | None = None
 
     @classmethod
     def of(
@@ -70,21 +74,27 @@ class ControllerChoice:
         delay: str,
         quiet: str,
         patience: str,
+        tls: Tls | None = None,
     ) -> ControllerChoice:
         """Check what :meth:`Network.controller` was given; raises `BadValue`."""
         delay_ps, quiet_s, patience_s = way_ps(delay, "delay"), _wait_s(quiet, "quiet"), _wait_s(patience, "patience")
         if patience_s <= quiet_s:
             raise BadValue(f"the patience {patience!r} is no longer than the quiet {quiet!r}", "give it more")
         if controller is None or isinstance(controller, str):
+            over = "tcp" if tls is None else "ssl"
             if _wants_port(run):
                 if controller is not None:
                     raise BadValue(
                         f"the controller's port is chosen ({_PORT}), and it is at {controller!r}", "leave connect away"
                     )
-                return cls(_CHOSEN, run, None, delay_ps, quiet_s, patience_s)
-            target = DEFAULT_CONNECT if controller is None else controller
-            parse_target(target)
-            return cls(target, run, None, delay_ps, quiet_s, patience_s)
+                return cls(over + _CHOSEN, run, None, delay_ps, quiet_s, patience_s, tls)
+            target = over + _DEFAULT_CONNECT if controller is None else controller
+            if not parse_target(target).tls and tls is not None:
+                raise BadValue(f"the controller is at {target!r} and has TLS", "write ssl: there, or leave tls away")
+            checked_tls("the controller", [target], tls)
+            return cls(target, run, None, delay_ps, quiet_s, patience_s, tls)
+        if tls is not None:
+            raise BadValue("a controller of this process is not reached over TLS", "leave tls away")
         if run is not None:
             raise BadValue("a controller of this process is not run as a program", "leave run away")
         factory, name = _factory(controller)
@@ -92,13 +102,13 @@ class ControllerChoice:
 
     def at_free_port(self) -> ControllerChoice:
         """Return the choice with a port that is free now where its program is to be told one; otherwise itself."""
-        if self.target != _CHOSEN or self.run is None:
+        if not self.target.endswith(_CHOSEN) or self.run is None:
             return self
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
         words = [self.run] if isinstance(self.run, str) else self.run
         run = [word.replace(_PORT, port) for word in words]
-        return replace(self, target=_CHOSEN.replace(_PORT, port), run=run[0] if isinstance(self.run, str) else run)
+        return replace(self, target=self.target.replace(_PORT, port), run=run[0] if isinstance(self.run, str) else run)
 
 
 def _wants_port(run: str | Sequence[str] | None) -> bool:

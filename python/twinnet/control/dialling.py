@@ -6,14 +6,17 @@ one is made after 1 s, 2 s, 4 s and then every 8 s. When the owner dies the lab 
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.control.choice import APP_TARGET
-from twinnet.control.owner_sockets import Listeners, connect_to
+from twinnet.control.owner_sockets import BACKLOG, Channel, Listeners, accepted, connect_to
 from twinnet.control.targets import Target, parse_target
+from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_connection import LabRequests
 
@@ -41,12 +44,13 @@ class Dialling:
         switches = [node for node in nodes if node["kind"] == "switch" and node.get("datapath", "own") == "own"]
         for switch in switches:
             if switch.get("listen"):
-                self._listen(switch["name"], switch["listen"])
+                self._listen(switch["name"], switch["listen"], accepting(switch))
         for switch in switches:
+            context = connecting(switch)
             for text in switch.get("controllers", ()):
                 if text.startswith(APP_TARGET):
                     continue
-                self._start(self._dial, switch["name"], text, parse_target(text))
+                self._start(self._dial, switch["name"], text, parse_target(text), context)
 
     def _start(self, work: Any, *arguments: Any) -> None:
         threading.Thread(target=work, args=arguments, name="twinnet-control", daemon=True).start()
@@ -65,43 +69,66 @@ class Dialling:
         self._ended.set()
         self._listeners.close()
 
-    def _dial(self, switch: str, text: str, target: Target) -> None:
+    def _dial(self, switch: str, text: str, target: Target, context: ssl.SSLContext | None) -> None:
         pause_s = _SHORTEST_PAUSE_S
         while not self._ended.is_set():
             try:
-                sock = connect_to(target)
+                channel = connect_to(target, context)
             except OSError as error:
                 self._troubles[switch, text] = error.strerror or str(error)
             else:
                 self._troubles.pop((switch, text), None)
                 pause_s = _SHORTEST_PAUSE_S
                 try:
-                    ended = self._attach(sock, switch, text, "controller").result()
+                    ended = self._attach(channel, switch, text, "controller").result()
                 except (LabError, OSError):
                     return
-                self._troubles[switch, text] = str(ended["ended"])
+                self._troubles[switch, text] = channel.why or str(ended["ended"])
             self._ended.wait(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _attach(self, sock: socket.socket, switch: str, target: str, peer: str) -> Any:
-        with sock:
+    def _attach(self, channel: Channel, switch: str, target: str, peer: str) -> Any:
+        with channel.sock as sock:
             return self._lab.submit("controller.attach", [sock.fileno()], switch=switch, target=target, peer=peer)
 
-    def _listen(self, switch: str, text: str) -> None:
+    def _listen(self, switch: str, text: str, context: ssl.SSLContext | None) -> None:
         try:
-            accepting = self._listeners.listen(switch, text)
+            listener = self._listeners.listen(switch, text)
         except NotAvailable:
             self.end()
             raise
-        self._start(self._accept, accepting, switch, text)
+        self._start(self._accept, listener, switch, text, context)
 
-    def _accept(self, listener: socket.socket, switch: str, text: str) -> None:
+    def _accept(self, listener: socket.socket, switch: str, text: str, context: ssl.SSLContext | None) -> None:
+        shaking_hands = threading.BoundedSemaphore(BACKLOG)
         while not self._ended.is_set():
             try:
                 sock, _ = listener.accept()
-                self._attach(sock, switch, text, "tool")
+                if context is None:
+                    self._attach(Channel(sock), switch, text, "tool")
+                else:
+                    # One that is slow to shake hands holds up no other, and however many come take no more threads.
+                    shaking_hands.acquire()
+                    self._start(self._admit, sock, switch, text, context, shaking_hands)
             except (LabError, OSError):
                 if self._ended.is_set() or self._lab.closed or listener.fileno() < 0:
                     return
                 # Out of descriptors, mostly: a moment later there may be some.
                 self._ended.wait(_SHORTEST_PAUSE_S)
+
+    def _admit(
+        self,
+        sock: socket.socket,
+        switch: str,
+        text: str,
+        context: ssl.SSLContext,
+        shaking_hands: threading.BoundedSemaphore,
+    ) -> None:
+        try:
+            channel = accepted(sock, context, switch, text)
+        finally:
+            shaking_hands.release()
+        if channel is not None:
+            # The lab has ended, or has no descriptor left: the tool sees its connection end.
+            with contextlib.suppress(LabError, OSError):
+                self._attach(channel, switch, text, "tool")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +21,10 @@ from dataclasses import dataclass, field
 
 from twinnet.control.framing import ECHO_REPLY, ECHO_REQUEST, HEADER, HEADER_BYTES, Framing, NotOpenFlow
 from twinnet.control.hello import agreed_version
+from twinnet.control.owner_sockets import Channel, connect_to
 from twinnet.control.program import ControllerProgram
 from twinnet.control.targets import parse_target
+from twinnet.control.tls_relay import TlsFailed
 
 __all__ = ["SocketEndpoint"]
 
@@ -32,7 +35,6 @@ _KEEP_S = 1.0
 _PIECE_BYTES = 256 * 1024
 _MOST_HEARD_BYTES = 64 << 20
 _CONNECT_PAUSE_S = 0.05
-_CONNECT_S = 3.0
 
 
 @dataclass
@@ -41,7 +43,7 @@ class _Line:
 
     number: int
     switch: str
-    sock: socket.socket
+    channel: Channel
     framing: Framing = field(default_factory=Framing)
     from_switch: Framing = field(default_factory=Framing)
     heard: bytearray = field(default_factory=bytearray)
@@ -51,6 +53,10 @@ class _Line:
     fence: int = 0
     passed: int = 0
     nonsense: bool = False
+
+    @property
+    def sock(self) -> socket.socket:
+        return self.channel.sock
 
 
 class SocketEndpoint:
@@ -88,20 +94,24 @@ class SocketEndpoint:
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
 
-    def dial(self, switch: str) -> socket.socket | None:
-        """Return a connection for `switch`; ``None``, and noted, when none can be had within the patience."""
+    def dial(self, switch: str, context: ssl.SSLContext | None) -> Channel | None:
+        """Return a connection for `switch`, where it is over TLS by `context`; ``None``, and noted, when none can be
+        had within the patience."""
         if self._unreachable is None:
             target = parse_target(self._target)
             deadline = time.monotonic() + self._patience_s
             while True:
                 try:
-                    sock = socket.create_connection((target.address, target.port), _CONNECT_S)
+                    channel = connect_to(target, context)
                     if self._program is not None and not self._program.running:
-                        sock.close()
+                        channel.sock.close()
                         raise ConnectionError("another program listens there, and the one that was started has ended")
-                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    sock.setblocking(False)
-                    return sock
+                    channel.sock.setblocking(False)
+                    return channel
+                except TlsFailed as error:
+                    # That is between this switch and the controller, and waiting mends nothing.
+                    self._note(switch, self._target, str(error))
+                    return None
                 except OSError as error:
                     why = error.strerror or str(error)
                 # One that is being started may not listen yet; for one that runs there is nothing to wait for.
@@ -113,10 +123,10 @@ class SocketEndpoint:
         self._note(switch, self._target, self._unreachable)
         return None
 
-    def add(self, connection: int, switch: str, sock: socket.socket) -> None:
-        """Serve the connection of that number over `sock`."""
+    def add(self, connection: int, switch: str, channel: Channel) -> None:
+        """Serve the connection of that number over `channel`."""
         with self._lock:
-            self._lines[connection] = _Line(connection, switch, sock)
+            self._lines[connection] = _Line(connection, switch, channel)
         if self._keeper is None:
             self._keeper = threading.Thread(target=self._keep, name="twinnet-lockstep", daemon=True)
             self._keeper.start()
@@ -308,6 +318,7 @@ class SocketEndpoint:
         if self._lines.pop(line.number, None) is not None:
             line.sock.close()
             self._lost.append(line.number)
+            why = line.channel.why or why
             if self._program is not None and (said := self._program.last_words()):
                 why += f"; it said: {said[-500:]}"
             self._note(line.switch, self._target, why)

@@ -4,24 +4,73 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
+import warnings
+from dataclasses import dataclass
 
 from twinnet.control.targets import Target, parse_listen
+from twinnet.control.tls_relay import TlsRelay, handshake
 from twinnet.control.unix_listener import UnixListener
-from twinnet.errors import NotAvailable
+from twinnet.errors import ControllerWarning, NotAvailable
 
-__all__ = ["BACKLOG", "Listeners", "connect_to"]
+__all__ = ["BACKLOG", "Channel", "Listeners", "accepted", "connect_to"]
 
 BACKLOG = 16
 """Connections that may wait to be taken."""
 _CONNECT_PATIENCE_S = 3.0
 
 
-def connect_to(target: Target) -> socket.socket:
-    """Return a connection to a controller; raises `OSError` when there is none within 3 s."""
+@dataclass(frozen=True)
+class Channel:
+    """A connection on which OpenFlow can be spoken.
+
+    Attributes
+    ----------
+    sock
+        A connected socket.
+    relay
+        What speaks TLS with the other side of it; ``None``: nothing does.
+    """
+
+    sock: socket.socket
+    relay: TlsRelay | None = None
+
+    @property
+    def why(self) -> str | None:
+        """Why it ended, as far as only TLS knows."""
+        return self.relay.why if self.relay is not None else None
+
+
+def _over_tls(sock: socket.socket, context: ssl.SSLContext, server_side: bool) -> Channel:
+    relay = TlsRelay(handshake(sock, context, server_side))
+    relay.start()
+    return Channel(relay.plain, relay)
+
+
+def connect_to(target: Target, context: ssl.SSLContext | None) -> Channel:
+    """Return a connection to a controller, by `context` where `target` says over TLS.
+
+    Raises
+    ------
+    OSError
+        When there is none within 3 s, and TLS within 5 s more.
+    """
     connected = socket.create_connection((target.address, target.port), _CONNECT_PATIENCE_S)
     connected.settimeout(None)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connected
+    if not target.tls or context is None:
+        return Channel(connected)
+    return _over_tls(connected, context, server_side=False)
+
+
+def accepted(sock: socket.socket, context: ssl.SSLContext | None, switch: str, text: str) -> Channel | None:
+    """Return a connection that `switch` accepted at the place `text`, over TLS where there is a `context`; ``None``,
+    with a warning, when that fails."""
+    try:
+        return Channel(sock) if context is None else _over_tls(sock, context, server_side=True)
+    except OSError as error:
+        warnings.warn(f"{switch} refused a tool at {text}: {error}", ControllerWarning, stacklevel=2)
+        return None
 
 
 class Listeners:

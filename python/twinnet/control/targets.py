@@ -13,8 +13,8 @@ __all__ = ["PROTOCOLS", "ListenTarget", "Target", "answers", "checked_protocols"
 
 _DEFAULT_PORT = 6653
 _CONNECT_S = 3.0
-_TARGET = re.compile(r"tcp:(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?\Z")
-_LISTEN = re.compile(r"ptcp:(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
+_TARGET = re.compile(r"(?P<over>tcp|ssl):(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?\Z")
+_LISTEN = re.compile(r"p(?P<over>tcp|ssl):(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
 
 PROTOCOLS = ("OpenFlow10", "OpenFlow13")
 """The versions that a switch speaks unless it is told otherwise, by the names that ``ovs-vsctl`` has for them."""
@@ -22,19 +22,21 @@ PROTOCOLS = ("OpenFlow10", "OpenFlow13")
 
 @dataclass(frozen=True)
 class Target:
-    """A controller's address and port."""
+    """A controller's address and port, and whether it is spoken to over TLS."""
 
     address: str
     port: int
+    tls: bool = False
 
 
 @dataclass(frozen=True)
 class ListenTarget:
-    """Where a switch listens: an address and port, or the path of a Unix socket."""
+    """Where a switch listens: an address and port, and whether over TLS; or the path of a Unix socket."""
 
     address: str = ""
     port: int = 0
     path: Path | None = None
+    tls: bool = False
 
 
 def _port(text: str | None, whole: str) -> int:
@@ -45,7 +47,8 @@ def _port(text: str | None, whole: str) -> int:
 
 
 def parse_target(text: str) -> Target:
-    """Read ``tcp:ADDRESS[:PORT]``; an IPv6 address stands in brackets, and the port is 6653 when none is said.
+    """Read ``tcp:ADDRESS[:PORT]`` or ``ssl:ADDRESS[:PORT]``; an IPv6 address stands in brackets, and the port is 6653
+    when none is said.
 
     Raises
     ------
@@ -55,12 +58,12 @@ def parse_target(text: str) -> Target:
     Examples
     --------
     >>> parse_target("tcp:127.0.0.1:6633")
-    Target(address='127.0.0.1', port=6633)
+    Target(address='127.0.0.1', port=6633, tls=False)
     """
     found = _TARGET.match(text)
     if found is None:
-        raise BadValue(f"{text!r} names no controller", 'write for example "tcp:127.0.0.1:6653"')
-    return Target(found["address"].strip("[]"), _port(found["port"], text))
+        raise BadValue(f"{text!r} names no controller", 'write for example "tcp:127.0.0.1:6653" or "ssl:..."')
+    return Target(found["address"].strip("[]"), _port(found["port"], text), found["over"] == "ssl")
 
 
 def answers(target: Target) -> bool:
@@ -73,7 +76,7 @@ def answers(target: Target) -> bool:
 
 
 def parse_listen(text: str) -> ListenTarget:
-    """Read ``ptcp:[PORT][:ADDRESS]`` (127.0.0.1 when none is said) or ``punix:PATH``.
+    """Read ``ptcp:[PORT][:ADDRESS]`` or ``pssl:[PORT][:ADDRESS]`` (127.0.0.1 when none is said), or ``punix:PATH``.
 
     Raises
     ------
@@ -83,14 +86,15 @@ def parse_listen(text: str) -> ListenTarget:
     Examples
     --------
     >>> parse_listen("ptcp:6654")
-    ListenTarget(address='127.0.0.1', port=6654, path=None)
+    ListenTarget(address='127.0.0.1', port=6654, path=None, tls=False)
     """
     if text.startswith("punix:") and len(text) > len("punix:"):
         return ListenTarget(path=Path(text.removeprefix("punix:")))
     found = _LISTEN.match(text)
     if found is None:
-        raise BadValue(f"{text!r} is no place to listen", 'write for example "ptcp:6654" or "punix:/tmp/s1.mgmt"')
-    return ListenTarget((found["address"] or "127.0.0.1").strip("[]"), _port(found["port"], text))
+        raise BadValue(f"{text!r} is no place to listen", 'write "ptcp:6654", "pssl:6654" or "punix:/tmp/s1.mgmt"')
+    address = (found["address"] or "127.0.0.1").strip("[]")
+    return ListenTarget(address, _port(found["port"], text), tls=found["over"] == "ssl")
 
 
 def checked_protocols(protocols: object, of: str) -> tuple[str, ...]:

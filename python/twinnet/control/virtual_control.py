@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from twinnet.control.in_process import InProcess
 from twinnet.control.lockstep import ControlledLab, InProcessEndpoint, Lockstep
 from twinnet.control.lockstep_socket import SocketEndpoint
 from twinnet.control.program import ControllerProgram
+from twinnet.control.tls import connecting
 from twinnet.errors import ControllerWarning, NotAvailable
 
 __all__ = ["VirtualControl"]
@@ -55,16 +57,22 @@ class VirtualControl:
             if controller is not None:
                 self._runtime = InProcess(controller, spec, lambda: self._now_ps)
             for node in spec["nodes"]:
+                context = connecting(node)
                 for target in node.get("controllers", ()) if node["kind"] == "switch" else ():
-                    self._connect(node["name"], target, choice, program)
+                    self._connect(node["name"], target, (choice, program), context)
             self._lockstep.settle()
         except BaseException:
             self.end()
             raise
 
     def _connect(
-        self, switch: str, target: str, choice: ControllerChoice | None, program: ControllerProgram | None
+        self,
+        switch: str,
+        target: str,
+        of_network: tuple[ControllerChoice | None, ControllerProgram | None],
+        context: ssl.SSLContext | None,
     ) -> None:
+        choice, program = of_network
         if target.startswith(APP_TARGET):
             if self._runtime is None:
                 raise NotAvailable(f"{switch} has the controller {target!r}, which this lab does not know")
@@ -79,10 +87,10 @@ class VirtualControl:
             else:
                 endpoint = SocketEndpoint(target, _QUIET_S, _PATIENCE_S, None, self._note)
             self._sockets[target] = endpoint
-        sock = endpoint.dial(switch)
-        if sock is not None:
+        channel = endpoint.dial(switch, context)
+        if channel is not None:
             connection = self._lab.open_control(switch, target)
-            endpoint.add(connection, switch, sock)
+            endpoint.add(connection, switch, channel)
             self._lockstep.add(connection, endpoint)
 
     def _note(self, switch: str, target: str, why: str) -> None:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from twinnet.control.owner_sockets import BACKLOG, Listeners, connect_to
+from twinnet.control.owner_sockets import BACKLOG, Listeners, accepted, connect_to
 from twinnet.control.targets import Target, parse_target
+from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError
 from twinnet.lab_connection import LabRequests
 from twinnet.open_vswitch.bridge import controller_socket
@@ -49,10 +51,11 @@ class Relays:
         try:
             for switch in switches:
                 name = switch["name"]
+                context = connecting(switch)
                 for number, target in enumerate(switch.get("controllers") or ()):
-                    self._relay_to(name, target, controller_socket(name, number))
+                    self._relay_to(name, target, controller_socket(name, number), context)
                 if switch.get("listen"):
-                    self._relay_from(name, switch["listen"])
+                    self._relay_from(name, switch["listen"], accepting(switch))
         except BaseException:
             self.end()
             raise
@@ -75,17 +78,17 @@ class Relays:
         self._ended.set()
         self._listeners.close()
 
-    def _relay_to(self, switch: str, text: str, path: str) -> None:
+    def _relay_to(self, switch: str, text: str, path: str, context: ssl.SSLContext | None) -> None:
         listener = socket.socket(socket.AF_UNIX)
         self._there(listener, _BIND, path)
         self._listeners.add(listener)
         self._targets.setdefault(switch, []).append(f"unix:{path}")
         target = parse_target(text)
-        _start(self._accept, listener, partial(self._dial, switch, text, target))
+        _start(self._accept, listener, partial(self._dial, switch, text, target, context))
 
-    def _relay_from(self, switch: str, text: str) -> None:
-        accepting = self._listeners.listen(switch, text)
-        _start(self._accept, accepting, partial(self._join, f"{DIRECTORY}/{switch}.mgmt"))
+    def _relay_from(self, switch: str, text: str, context: ssl.SSLContext | None) -> None:
+        listener = self._listeners.listen(switch, text)
+        _start(self._accept, listener, partial(self._join, switch, text, context))
 
     def _there(self, sock: socket.socket, work: str, path: str) -> None:
         run(self._lab, [sys.executable, "-I", "-S", "-c", work, path], stdin=sock.fileno())
@@ -102,25 +105,30 @@ class Relays:
                 continue
             _start(take, taken)
 
-    def _dial(self, switch: str, text: str, target: Target, taken: socket.socket) -> None:
+    def _dial(
+        self, switch: str, text: str, target: Target, context: ssl.SSLContext | None, taken: socket.socket
+    ) -> None:
         with taken:
             try:
-                there = connect_to(target)
+                channel = connect_to(target, context)
             except OSError as error:
                 self._troubles[switch, text] = error.strerror or str(error)
                 return
-            with there:
+            with channel.sock as there:
                 self._troubles.pop((switch, text), None)
                 _pass_both_ways(taken, there)
-                self._troubles[switch, text] = "the connection ended"
+                self._troubles[switch, text] = channel.why or "the connection ended"
 
-    def _join(self, path: str, taken: socket.socket) -> None:
-        with taken, socket.socket(socket.AF_UNIX) as there:
+    def _join(self, switch: str, text: str, context: ssl.SSLContext | None, taken: socket.socket) -> None:
+        channel = accepted(taken, context, switch, text)
+        if channel is None:
+            return
+        with channel.sock as tool, socket.socket(socket.AF_UNIX) as there:
             try:
-                self._there(there, _CONNECT, path)
+                self._there(there, _CONNECT, f"{DIRECTORY}/{switch}.mgmt")
             except (LabError, OSError):
                 return
-            _pass_both_ways(taken, there)
+            _pass_both_ways(tool, there)
 
 
 def _start(work: Callable[..., None], *arguments: Any) -> None:

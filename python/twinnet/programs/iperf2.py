@@ -10,7 +10,15 @@ from twinnet.errors import BadValue, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
 from twinnet.units import duration_ps, rate_bps, size_bytes
 
-__all__ = ["Row", "iperf2", "read_rows"]
+__all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]
+
+_TOLD_PS = 100_000_000_000
+"""What the times in its reports are rounded to, and its shortest interval."""
+
+
+def reported_interval_ps(interval_ps: int) -> int:
+    """Return the longest interval that iperf 2 can report and that is no longer than `interval_ps`: at least 100 ms."""
+    return max(interval_ps // _TOLD_PS, 1) * _TOLD_PS
 
 
 def iperf2(
@@ -26,10 +34,15 @@ def iperf2(
     congestion_control: str | None = None,
 ) -> Transfer:
     """Return a transfer by iperf 2 from host `client` to host `server`: TCP (by the host's congestion
-    control or the one that is named), or UDP when a `rate` is given."""
+    control or the one that is named), or UDP when a `rate` is given.
+
+    Its report tells times to a tenth of a second, so the `interval` is a multiple of 100 ms: one of 125 ms would be
+    read as 100 ms at times and as 200 at others."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
-    if every < 0.1:
-        raise BadValue(f"the interval is {interval!r}; iperf 2 allows 100 ms or more")
+    if reported_interval_ps(duration_ps(interval, "interval")) != duration_ps(interval, "interval"):
+        raise BadValue(
+            f"the interval is {interval!r}; iperf 2 tells times to a tenth of a second", "write a multiple of 100 ms"
+        )
     protocol = "udp" if rate is not None else "tcp"
     extra = ["-u"] if rate is not None else []
     report = ["-i", f"{every:g}", "-y", "C"]

@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from twinnet.fidelity import FidelityRecord
 from twinnet.measure.run_quantities import unit_of
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
@@ -77,6 +78,15 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     if known:
         sentences.append(
             f"99 % of frames were handed over within {max(known) / 1000:.3g} µs of their time in the worst run."
+        )
+    records = [FidelityRecord.from_spec(run.record["fidelity"]["record"]) for run in analysis.stored.values()]
+    agents = [(record.agent, record.agent_processor) for record in records if record.agent and record.agent.timers]
+    if agents:
+        worst_us = max(agent.lateness_ns.p99 for agent, _ in agents) / 1000
+        shared = sum(processor == "shared" for _, processor in agents)
+        sentences.append(
+            f"99 % of the built-in apps' timers were served within {worst_us:.3g} µs of their time in the worst run; "
+            f"their thread shared its processor with others in {shared} of {len(agents)} runs."
         )
     return sentences
 

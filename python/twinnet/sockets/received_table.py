@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import click
 
 from twinnet.cli.output import table
-from twinnet.sockets.received_rows import COLUMNS, interval_rows
 from twinnet.sockets.receiving import Received, ReceivedFlow
 from twinnet.sockets.sent_table import microseconds, rate_text
 
-__all__ = ["print_received", "received_record", "write_intervals"]
+__all__ = ["print_received", "received_record"]
 
 
 def print_received(received: Received) -> None:
@@ -78,18 +75,3 @@ def received_record(received: Received) -> dict[str, Any]:
             for flow in received.flows
         ],
     }
-
-
-def write_intervals(received: Received, path: Path) -> None:
-    """Write the counts per interval; by the name's end as CSV or Parquet."""
-    rows = interval_rows(received)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows([row[name] for name in COLUMNS] for row in rows)
-        return
-    import polars
-
-    polars.DataFrame(rows, schema=COLUMNS, orient="row", strict=False).write_parquet(path)

@@ -11,7 +11,7 @@ import polars as pl
 from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
 from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
-from twinnet.study.tables import table
+from twinnet.study.tables import SENDER_QUANTILES, table
 
 __all__ = ["PlannedFlow", "Tables", "collect"]
 
@@ -70,6 +70,7 @@ def collect(
     samples: Mapping[str, Any] | None,
     zero_ps: int,
     end_ps: int,
+    processors: Mapping[str, str] | None = None,
 ) -> Tables:
     """Put reports into tables, with times from the start of traffic.
 
@@ -83,10 +84,12 @@ def collect(
         What the lab's sampler counted at ports, in the form of the lab protocol.
     zero_ps, end_ps
         When traffic began on the lab's clock, and how long traffic of known duration lasts.
+    processors
+        Of hosts whose apps sent in real time: ``own`` or ``shared``.
     """
     seen = [(flow, report) for app in reports for report in app.flows if (flow := _owner(report, planned)) is not None]
     seen += [(flow, report) for flow in planned for report in flow.reports]
-    flows = [_flow_row(flow, report, zero_ps) for flow, report in seen]
+    flows = [_flow_row(flow, report, zero_ps, processors or {}) for flow, report in seen]
     intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
     received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
     for flow in planned:
@@ -126,7 +129,7 @@ def _host_part(address: str) -> str:
     return address.partition(":")[0] if address.count(":") == 1 else address
 
 
-def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, Any]:
+def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: Mapping[str, str]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "flow": report.flow or flow.number,
         "name": flow.entry.name,
@@ -164,6 +167,20 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> dict[str, 
     if report.video is not None:
         row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
         row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
+    return row | _sender(flow, report, processors)
+
+
+def _sender(flow: PlannedFlow, report: FlowReport, processors: Mapping[str, str]) -> dict[str, Any]:
+    """How well a source kept its schedule, and whose its processor was."""
+    if flow.entry.using != "apps" or report.role not in ("source", "client"):
+        return {}
+    row: dict[str, Any] = {"sender_processor": processors.get(flow.source)}
+    if report.pacing is None:
+        return row
+    row["kept_up"] = report.pacing.kept_up
+    for name, summary in {"lateness": report.pacing.lateness, "gap_error": report.pacing.gap_error}.items():
+        for part in SENDER_QUANTILES if summary is not None else ():
+            row[f"send_{name}_{part}_ms"] = getattr(summary, part) / _PS_PER_MS
     return row
 
 

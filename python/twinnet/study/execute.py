@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twinnet import apps
+from twinnet.fidelity import FidelityRecord
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
@@ -106,6 +108,7 @@ class _Run:
             self.lab.samples(sampler) if sampler is not None else None,
             zero_ps,
             _known_end_ps(self.specification),
+            self._processors(record),
         )
         return Measured(
             tables.flows,
@@ -121,6 +124,12 @@ class _Run:
         if any(node.get("controllers") for node in self.lab.describe()["nodes"]):
             self.progress.doing = "waiting for controllers"
             self.lab.wait_for_controllers(_JOIN_PATIENCE)
+
+    def _processors(self, record: Mapping[str, Any]) -> dict[str, str]:
+        """Whose the processor of the thread was that sends for real hosts; nothing on the virtual clock."""
+        processor = FidelityRecord.from_spec(record).agent_processor
+        nodes = self.lab.describe()["nodes"] if processor is not None else ()
+        return {node["name"]: processor for node in nodes if processor is not None and not node.get("model")}
 
     def _last_record(self, zero_ps: int) -> dict[str, Any]:
         record = self.lab.fidelity()

@@ -11,6 +11,7 @@ from pathlib import Path
 from twinnet import programs
 from twinnet.errors import NotAvailable
 from twinnet.lab import Lab
+from twinnet.programs.iperf2 import reported_interval_ps
 from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow
 from twinnet.study.specification import Traffic
@@ -19,7 +20,6 @@ __all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
 
 FIRST_FLOW_NUMBER = 1_000_000
 """Numbers of programs' flows begin here, far from those that the lab gives to apps."""
-_IPERF_FINEST_PS = 100_000_000_000
 _VIDEO_BPS = 1_026_000
 _FRAMES_PER_SECOND = 60
 
@@ -32,12 +32,12 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
             for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg")):
                 require(program)
         elif entry.using == "programs":
-            require(program_transfer(entry, entry.sources[0], number, _IPERF_FINEST_PS).program)
+            require(program_transfer(entry, entry.sources[0], number, 0).program)
 
 
 def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
     """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do."""
-    interval = f"{max(interval_ps, _IPERF_FINEST_PS)} ps"
+    interval = f"{reported_interval_ps(interval_ps)} ps"
     port = entry.port or 0
     duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
     match entry.app:

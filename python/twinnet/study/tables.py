@@ -7,7 +7,10 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "TABLES", "TWIN", "table"]
+__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "SENDER_QUANTILES", "TABLES", "TWIN", "table"]
+
+SENDER_QUANTILES = ("p50", "p99", "max")
+"""What is told of a source's own timing."""
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -45,6 +48,10 @@ FLOWS: dict[str, Any] = {
     "psnr_db": pl.Float64,
     "ssim": pl.Float64,
     "jitter_rfc3550_ms": pl.Float64,
+    **{f"send_lateness_{name}_ms": pl.Float64 for name in SENDER_QUANTILES},
+    **{f"send_gap_error_{name}_ms": pl.Float64 for name in SENDER_QUANTILES},
+    "kept_up": pl.Boolean,
+    "sender_processor": pl.String,
     "errors": pl.String,
 }
 """One row for each flow and role: what one end of a flow saw in total."""

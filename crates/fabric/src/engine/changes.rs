@@ -115,6 +115,18 @@ impl Fabric {
         self.plant_tree();
     }
 
+    /// Says whether what a switch is linked to at the other end of `port`'s link is there at all: when it is not, the switch has no such
+    /// port. Nothing happens where no switch is.
+    pub fn set_end_there(&mut self, port: PortId, there: bool) {
+        let Some(link) = self.links.iter().find(|link| link.ends.0 == port || link.ends.1 == port) else { return };
+        let (far, up) = (if link.ends.0 == port { link.ends.1 } else { link.ends.0 }, link.up);
+        let (node, number) = (self.ports[far.0 as usize].node, self.ports[far.0 as usize].number);
+        if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
+            switch.switch.set_port_there(number, there, up);
+            self.watch_timeouts(node.0);
+        }
+    }
+
     pub(super) fn plant_tree(&mut self) {
         if !std::mem::take(&mut self.tree_is_stale) {
             return;
@@ -164,6 +176,7 @@ impl Fabric {
             }
         }
         line.feed = Feed::Queue(new);
+        line.tell_rest();
         line.ready_at = None;
         self.something_waits(port.0, world);
         Ok(())

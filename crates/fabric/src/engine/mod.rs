@@ -9,12 +9,14 @@ mod control;
 mod counters;
 mod models;
 mod sampling;
+mod sending;
 mod showing;
+mod switching;
 mod tunnelling;
 
 use std::collections::BTreeMap;
 
-use twinnet_packet::{Fragment, Frame};
+use twinnet_packet::Frame;
 use twinnet_units::{Duration, Rate, Time};
 
 use crate::event::{mix, Class, Event, EventQueue};
@@ -25,7 +27,7 @@ use crate::queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
 use crate::switch::{Output, Switch};
 use models::ModelNode;
 use sampling::Sampler;
-use tunnelling::{corrupt, leave_tunnel, twin};
+use tunnelling::leave_tunnel;
 
 pub use changes::DirectionChange;
 pub use control::ControlOutput;
@@ -460,178 +462,6 @@ impl Fabric {
         true
     }
 
-    /// Gives `frame` to `port` to be sent.
-    fn offer(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
-        let Some(line) = self.line(port) else { return };
-        if !line.up {
-            line.counters.dropped_down += frame.frames();
-            return;
-        }
-        if longest(&frame) > line.longest_frame {
-            line.counters.dropped_oversize += frame.frames();
-            return;
-        }
-        if line.tunnel.is_some() {
-            self.offer_tunnelled(port, frame, world);
-            return;
-        }
-        self.offer_to_queue(port, frame, world);
-    }
-
-    /// Gives `frame`, as the line carries it, to the queue discipline at `port`.
-    fn offer_to_queue(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
-        let now = self.now;
-        let Some(line) = self.line(port) else { return };
-        if let Feed::Queue(queue) = &mut line.feed {
-            if line.busy_until <= now && line.rest.is_none() && queue.lets_pass(&frame) {
-                self.send(port, frame, world);
-                return;
-            }
-            queue.enqueue(frame, now, &mut CountDrops(&mut line.counters));
-            self.something_waits(port, world);
-        }
-    }
-
-    /// A frame waits at `port`: begins it when the serialiser is idle, and else sees to it that it will be.
-    fn something_waits(&mut self, port: u32, world: &mut dyn World) {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        if line.is_idle(now) {
-            self.start_next(port, world, Budget::UNLIMITED);
-        } else if line.departure_at.is_none() {
-            line.departure_at = Some(line.busy_until);
-            self.events.push(line.busy_until, Class::Departure, port);
-        }
-    }
-
-    /// The serialiser of `port` is idle: begins the next frame. Without a line rate frames leave at once, at most `budget` of
-    /// them; returns whether the budget was used up.
-    fn start_next(&mut self, port: u32, world: &mut dyn World, mut budget: Budget) -> bool {
-        let now = self.now;
-        while !budget.is_spent() {
-            let Some(line) = self.directions[port as usize].as_mut() else { return false };
-            let next = match (line.rest.take().or_else(|| line.next_outer()), &mut line.feed) {
-                (Some(rest), _) => Some(rest),
-                (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
-                (None, Feed::Interface) => match pull(&mut self.nodes, &self.ports, &mut self.pool, port, now, world) {
-                    Some(frame) if !line.up => {
-                        line.counters.dropped_down += frame.frames();
-                        continue;
-                    }
-                    Some(frame) if longest(&frame) > line.longest_frame => {
-                        line.counters.dropped_oversize += frame.frames();
-                        continue;
-                    }
-                    Some(frame) if line.tunnel.is_some() => {
-                        line.enter_tunnel(frame);
-                        continue;
-                    }
-                    pulled => pulled,
-                },
-            };
-            let Some(frame) = next else {
-                self.wait_for_queue(port);
-                return false;
-            };
-            budget.spend(&frame);
-            if !self.send(port, frame, world) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The serialiser of `port` is idle and begins `frame`. Returns whether it is idle still, having no line rate.
-    fn send(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) -> bool {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return false };
-        let Some(rate) = line.config.rate_bps else {
-            self.depart(port, frame, now, world);
-            return true;
-        };
-        let at_once = line.frames_at_once(&frame, rate);
-        if let Some(front) = frame.split_front(at_once) {
-            line.rest = Some(std::mem::replace(&mut frame, front));
-        }
-        let wire_bytes = frame.wire_bytes(line.config.framing);
-        let busy_until = now + rate.serialise(wire_bytes);
-        line.busy_until = busy_until;
-        let last_bit = now + rate.serialise(wire_bytes - line.config.framing.gap_bytes());
-        self.depart(port, frame, last_bit, world);
-        let Some(line) = self.directions[port as usize].as_mut() else { return false };
-        if line.has_waiting(|| waits(&self.nodes, &self.ports, port)) {
-            line.departure_at = Some(busy_until);
-            self.events.push(busy_until, Class::Departure, port);
-        }
-        false
-    }
-
-    /// A queue that gave nothing may give something later without a further frame: remembers when.
-    fn wait_for_queue(&mut self, port: u32) {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        let Feed::Queue(queue) = &line.feed else { return };
-        // A discipline that names a moment not after now would be asked again and again: the next picosecond will do.
-        let ready = queue.next_ready(now).map(|at| at.max(now + Duration::from_ps(1)));
-        if ready.is_some() && ready != line.ready_at {
-            line.ready_at = ready;
-            self.events.push(ready.unwrap_or(now), Class::QueueReady, port);
-        }
-    }
-
-    /// The last bit of `frame` leaves `port` at `last_bit`, now or soon.
-    fn depart(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time, world: &mut dyn World) {
-        let now = self.now;
-        if self.ports[port as usize].captured {
-            self.show_departing(port, &frame, last_bit, world);
-        }
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        line.leaves(&frame, last_bit, now);
-        if line.impairments.is_transparent() {
-            let (at, first) = line.in_flight.push(last_bit + line.config.delay_ps, false, frame);
-            if first {
-                self.events.push(at, Class::Arrival, port);
-            }
-            return;
-        }
-        while let Some(single) = frame.split_front(1) {
-            self.suffer(port, single, last_bit);
-        }
-        self.suffer(port, frame, last_bit);
-    }
-
-    /// Sends a single frame over an impaired line.
-    fn suffer(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time) {
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        let fate = line.impairments.fate();
-        if fate.lost {
-            line.counters.lost += frame.lose();
-            return;
-        }
-        let twin = fate.duplicated.then(|| twin(&frame));
-        if let Some(bit) = fate.corrupted_bit {
-            line.counters.corrupted += 1;
-            if !corrupt(&mut frame, bit) {
-                line.counters.lost += frame.lose();
-                return;
-            }
-        }
-        let reorder = line.config.impair.reorder;
-        let delay = line.impairments.delay(line.config.delay_ps);
-        let (at, first) = line.in_flight.push(last_bit + delay, reorder, frame);
-        if first {
-            self.events.push(at, Class::Arrival, port);
-        }
-        if let Some(twin) = twin {
-            line.counters.duplicated += u64::from(twin.fragment.as_ref().is_none_or(Fragment::is_whole));
-            let delay = line.impairments.delay(line.config.delay_ps);
-            let (at, first) = line.in_flight.push(last_bit + delay, reorder, twin);
-            if first {
-                self.events.push(at, Class::Arrival, port);
-            }
-        }
-    }
-
     /// The frames that are due on the line from `port` arrive at its far end.
     fn arrive(&mut self, port: u32, world: &mut dyn World) {
         let now = self.now;
@@ -668,133 +498,6 @@ impl Fabric {
                 }
             }
         }
-    }
-
-    fn forward(&mut self, node: u32, world: &mut dyn World) {
-        let now = self.now;
-        let Node::Switch(switch) = &mut self.nodes[node as usize] else { return };
-        if switch.thinking.front().is_some_and(|(ready, ..)| *ready <= now) {
-            if let Some((_, port, frame)) = switch.thinking.pop_front() {
-                self.switch_frame(node, port, frame, world);
-            }
-        }
-    }
-
-    fn switch_frame(&mut self, node: u32, port: PortId, frame: Box<Frame>, world: &mut dyn World) {
-        let now = self.now;
-        let number = self.ports[port.0 as usize].number;
-        let mut outputs = std::mem::take(&mut self.outputs);
-        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
-            switch.switch.receive(number, frame, now, &mut outputs);
-        }
-        for output in outputs.drain(..) {
-            self.leave_switch(node, output, world);
-        }
-        self.outputs = outputs;
-        self.watch_timeouts(node);
-    }
-
-    /// A frame leaves a switch by one of its ports.
-    fn leave_switch(&mut self, node: u32, output: Output, world: &mut dyn World) {
-        let port = match &self.nodes[node as usize] {
-            Node::Switch(switch) => port_by_number(&switch.ports, output.port),
-            Node::Host | Node::Model(_) => None,
-        };
-        if let Some(port) = port {
-            self.offer(port.0, output.frame, world);
-        }
-    }
-
-    /// After a switch was called: keeps an event at the earliest moment at which a flow entry of `node` can time out or something comes
-    /// through its control channel.
-    fn watch_timeouts(&mut self, node: u32) {
-        self.note_control_output(node);
-        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
-            let agent = switch.agent.as_ref().and_then(|agent| agent.next_timeout());
-            let channel = switch.channel.as_ref().and_then(|channel| channel.next_arrival(self.now));
-            if let Some(at) = switch.switch.next_timeout().into_iter().chain(agent).chain(channel).min() {
-                if switch.timeout_at.is_none_or(|watched| at < watched) {
-                    switch.timeout_at = Some(at);
-                    self.events.push(at.max(self.now), Class::Timeout, node);
-                }
-            }
-        }
-    }
-
-    fn time_out(&mut self, node: u32, world: &mut dyn World) {
-        let now = self.now;
-        if let Node::Switch(switch) = &mut self.nodes[node as usize] {
-            if switch.timeout_at.is_some_and(|at| at <= now) {
-                switch.timeout_at = None;
-                switch.switch.expire(now);
-                if let Some(agent) = &mut switch.agent {
-                    agent.tick(now);
-                }
-                self.hear_arrived(node, world);
-            }
-        }
-        self.watch_timeouts(node);
-    }
-
-    /// The switch `node`, if it is one.
-    #[must_use]
-    pub fn switch(&self, node: NodeId) -> Option<&Switch> {
-        match self.nodes.get(node.0 as usize)? {
-            Node::Switch(switch) => Some(&switch.switch),
-            Node::Host | Node::Model(_) => None,
-        }
-    }
-
-    /// Changes the switch `node`, if it is one, by `change`.
-    pub fn with_switch<T>(&mut self, node: NodeId, change: impl FnOnce(&mut Switch, Time) -> T) -> Option<T> {
-        let now = self.now;
-        let result = match self.nodes.get_mut(node.0 as usize)? {
-            Node::Switch(switch) => change(&mut switch.switch, now),
-            Node::Host | Node::Model(_) => return None,
-        };
-        self.watch_timeouts(node.0);
-        Some(result)
-    }
-}
-
-fn port_by_number(ports: &[(u32, PortId)], number: u32) -> Option<PortId> {
-    let guess = (number as usize).wrapping_sub(1);
-    match ports.get(guess) {
-        Some((found, port)) if *found == number => Some(*port),
-        _ => ports.iter().find(|(found, _)| *found == number).map(|(_, port)| *port),
-    }
-}
-
-/// The next frame that the host behind `port` wants to send.
-fn pull(
-    nodes: &mut [Node],
-    ports: &[Port],
-    pool: &mut FramePool,
-    port: u32,
-    now: Time,
-    world: &mut dyn World,
-) -> Option<Box<Frame>> {
-    let at = &ports[port as usize];
-    match &mut nodes[at.node.0 as usize] {
-        Node::Model(model) => model.host.pull(at.number as usize, now, pool),
-        Node::Host | Node::Switch(_) => world.pull(PortId(port)),
-    }
-}
-
-/// Whether the host behind `port` has a frame to send. A real host has to be asked for one to find out.
-fn waits(nodes: &[Node], ports: &[Port], port: u32) -> bool {
-    let at = &ports[port as usize];
-    match &nodes[at.node.0 as usize] {
-        Node::Model(model) => model.host.has_frames(at.number as usize),
-        Node::Host | Node::Switch(_) => true,
-    }
-}
-
-/// Length of the longest frame of a train, in bytes at the link layer.
-fn longest(frame: &Frame) -> u64 {
-    match frame.offload {
-        Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
-        _ => frame.length(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::tcp::congestion::Algorithm;
-use super::tcp::TcpConfig;
+use super::tcp::{Ecn, TcpConfig};
 use crate::lab::network::HostSpec;
 use crate::lab::LabError;
 
@@ -37,10 +37,10 @@ const KNOWN: [(&str, Setter); 10] = [
         Ok(())
     }),
     ("net.ipv4.tcp_ecn", |p, text| {
-        // 2, Linux's default, agrees when asked and does not ask.
         p.tcp.ecn = match text {
-            "0" | "2" => false,
-            "1" => true,
+            "0" => Ecn::Never,
+            "1" => Ecn::Ask,
+            "2" => Ecn::WhenAsked,
             _ => return Err("0, 1 or 2"),
         };
         Ok(())
@@ -143,7 +143,7 @@ mod tests {
         .unwrap();
         assert_eq!((set.hop_limit, set.forwarding_v4, set.forwarding_v6), (9, true, false));
         assert_eq!(set.tcp.congestion_control, Algorithm::Reno);
-        assert_eq!((set.tcp.ecn, set.tcp.sack, set.tcp.receive_buffer), (true, false, [4096, 10_000, 20_000]));
+        assert_eq!((set.tcp.ecn, set.tcp.sack, set.tcp.receive_buffer), (Ecn::Ask, false, [4096, 10_000, 20_000]));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Class {
     pub(super) fn prime(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<u64> {
         if self.head.is_none() {
             let head = self.inside.dequeue(now, &mut CountingSink { count: &mut self.drops, next: drops })?;
-            self.held = Backlog { frames: head.frames(), bytes: head.link_bytes() };
+            self.held = Backlog::of(&head);
             self.head = Some(head);
             self.inside.hold(self.held);
         }
@@ -113,7 +113,7 @@ impl Class {
         if self.head.is_none() {
             self.rest = None;
         }
-        let gone = Backlog { frames: frame.frames(), bytes: frame.link_bytes() };
+        let gone = Backlog::of(&frame);
         self.held.frames = self.held.frames.saturating_sub(gone.frames);
         self.held.bytes = self.held.bytes.saturating_sub(gone.bytes);
         self.inside.hold(self.held);

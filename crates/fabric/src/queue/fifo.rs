@@ -56,6 +56,10 @@ impl QueueDiscipline for Fifo {
         self.queue.is_empty() && frame.frames() <= self.limit.frames && frame.link_bytes() <= self.limit.bytes
     }
 
+    fn lets_front_pass(&self) -> bool {
+        self.queue.is_empty() && self.limit.frames > 0
+    }
+
     fn dequeue(&mut self, _now: Time, _drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         let frame = self.queue.pop_front()?;
         self.backlog.frames -= frame.frames();

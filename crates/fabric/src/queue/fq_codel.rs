@@ -15,7 +15,7 @@ use super::codel::{default_interval, default_target, CodelState, ControlLaw};
 use super::config::Site;
 use super::flow::flow_hash;
 use super::ranges::{check_bytes, check_frames, check_quantum, check_range, QueueError, MOST_BUCKETS};
-use super::stamped::{size, StampedQueue};
+use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
@@ -142,7 +142,7 @@ impl FqCodel {
         let mut gone = Backlog::default();
         for _ in 0..DROP_BATCH {
             let Some((_, frame)) = longest.queue.pop() else { break };
-            gone = gone + size(&frame);
+            gone = gone + Backlog::of(&frame);
             drops.dropped(frame, DropReason::Overlimit);
             if gone.bytes >= half {
                 break;
@@ -165,7 +165,7 @@ struct SummingSink<'a> {
 
 impl DropSink for SummingSink<'_> {
     fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
-        self.sum = self.sum + size(&frame);
+        self.sum = self.sum + Backlog::of(&frame);
         self.next.dropped(frame, reason);
     }
 
@@ -179,7 +179,7 @@ impl QueueDiscipline for FqCodel {
         let index = self.flow_of(&frame);
         let quantum = self.quantum;
         for_each_frame(frame, |frame| {
-            self.backlog = self.backlog + size(&frame);
+            self.backlog = self.backlog + Backlog::of(&frame);
             let flow = &mut self.flows[index as usize];
             flow.queue.push(frame, now);
             if !flow.listed {
@@ -219,7 +219,7 @@ impl QueueDiscipline for FqCodel {
                 self.forget(gone);
                 continue;
             };
-            let sent = size(&frame);
+            let sent = Backlog::of(&frame);
             flow.deficit = flow.deficit.saturating_sub_unsigned(sent.bytes);
             gone = gone + sent;
             self.forget(gone);

@@ -77,6 +77,13 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Backlog {
+    /// Of `frame` alone; a train counts as the frames that it stands for.
+    pub(crate) fn of(frame: &Frame) -> Self {
+        Self { frames: frame.frames(), bytes: frame.link_bytes() }
+    }
+}
+
 impl Add for Backlog {
     type Output = Self;
     fn add(self, rhs: Self) -> Self {
@@ -117,6 +124,11 @@ pub trait QueueDiscipline: Send {
 
     /// Whether `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in then.
     fn lets_pass(&self, _frame: &Frame) -> bool {
+        false
+    }
+
+    /// Whether [`QueueDiscipline::lets_pass`] is so for a single frame, whatever its length.
+    fn lets_front_pass(&self) -> bool {
         false
     }
 

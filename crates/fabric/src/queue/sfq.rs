@@ -13,7 +13,7 @@ use twinnet_units::Time;
 use super::config::Site;
 use super::flow::flow_hash;
 use super::ranges::{check_frames, check_quantum, check_range, check_span, QueueError, MOST_BUCKETS};
-use super::stamped::{size, StampedQueue};
+use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 use crate::event::mix;
@@ -176,7 +176,7 @@ impl Sfq {
     fn put(&mut self, frame: Box<Frame>, now: Time) {
         let index = self.flow_of(&frame);
         let before = self.length(index);
-        self.backlog = self.backlog + size(&frame);
+        self.backlog = self.backlog + Backlog::of(&frame);
         self.flows[index as usize].queue.push(frame, now);
         let after = self.length(index);
         self.lengths.change(&mut self.flows, index, before, after);
@@ -184,7 +184,7 @@ impl Sfq {
 
     /// `gone` has left the flow at `index`, which held `before` frames.
     fn took(&mut self, index: u32, before: usize, gone: &Frame) {
-        let gone = size(gone);
+        let gone = Backlog::of(gone);
         self.backlog.frames -= gone.frames;
         self.backlog.bytes -= gone.bytes;
         let after = self.length(index);

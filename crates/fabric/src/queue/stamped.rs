@@ -16,7 +16,7 @@ pub(super) struct StampedQueue {
 
 impl StampedQueue {
     pub(super) fn push(&mut self, frame: Box<Frame>, now: Time) {
-        self.backlog = self.backlog + size(&frame);
+        self.backlog = self.backlog + Backlog::of(&frame);
         self.frames.push_back((now, frame));
     }
 
@@ -34,7 +34,7 @@ impl StampedQueue {
     }
 
     fn forget(&mut self, frame: &Frame) {
-        let gone = size(frame);
+        let gone = Backlog::of(frame);
         self.backlog.frames -= gone.frames;
         self.backlog.bytes -= gone.bytes;
     }
@@ -56,9 +56,4 @@ impl StampedQueue {
         self.backlog = Backlog::default();
         self.frames.drain(..).map(|(_, frame)| frame).collect()
     }
-}
-
-/// What `frame` adds to a backlog.
-pub(super) fn size(frame: &Frame) -> Backlog {
-    Backlog { frames: frame.frames(), bytes: frame.link_bytes() }
 }

@@ -77,7 +77,7 @@ pub(super) enum Action {
         first_bit: u16,
         bits: u16,
     },
-    /// `multipath`, `bundle` or `learn`.
+    /// `multipath`, `bundle`, `learn` or `fin_timeout`.
     Extension(Box<Extension>),
     /// Ends all actions, those of earlier look-ups too.
     Exit,

@@ -146,6 +146,12 @@ impl Switch {
                     self.learn(flow, journey.now);
                 }
             }
+            Step::Shorten { lookup, idle_s, hard_s } => {
+                let lookup = journey.decision.lookups.get(usize::from(lookup));
+                if let Some(flow) = lookup.and_then(|lookup| lookup.flow) {
+                    self.pipeline.shorten(flow, idle_s, hard_s);
+                }
+            }
             Step::Reparse => {
                 let Some(frame) = &sender.frame else { return true };
                 journey.outcomes.push(Outcome::Parsed(FlowKey::extract(journey.in_port, &frame.bytes)));

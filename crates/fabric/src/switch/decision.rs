@@ -118,6 +118,12 @@ pub(super) enum Step {
     },
     /// Adds the learnt flow with this place in the decision.
     Learn(u16),
+    /// Shortens the timeouts of that look-up's flow to these seconds, idle and hard.
+    Shorten {
+        lookup: u16,
+        idle_s: u16,
+        hard_s: u16,
+    },
     /// Measures the frame: a stop.
     Meter(u32),
     /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they are known.
@@ -138,7 +144,12 @@ pub(super) enum Outcome {
 impl Step {
     /// Whether the frame may be sent by this step.
     pub(super) fn sends(&self) -> bool {
-        !matches!(self, Self::Rewrite(_) | Self::Drop(_) | Self::Lookup(_) | Self::Group { .. } | Self::Learn(_))
+        !self.stays_inside() && !matches!(self, Self::Rewrite(_) | Self::Drop(_))
+    }
+
+    /// Whether it touches neither frame nor ports.
+    pub(super) fn stays_inside(&self) -> bool {
+        matches!(self, Self::Lookup(_) | Self::Group { .. } | Self::Learn(_) | Self::Shorten { .. })
     }
 
     /// Whether what follows depends on more than the flow key.
@@ -148,8 +159,7 @@ impl Step {
 
     /// Whether carrying it out takes more than the frame and the ports.
     pub(super) fn is_involved(&self) -> bool {
-        matches!(self, Self::Controller { .. } | Self::Fork(_) | Self::Lookup(_) | Self::Group { .. } | Self::Learn(_))
-            || self.is_stop()
+        self.stays_inside() || self.is_stop() || matches!(self, Self::Controller { .. } | Self::Fork(_))
     }
 }
 

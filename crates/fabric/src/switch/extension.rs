@@ -1,4 +1,5 @@
-//! Nicira's actions that choose a way by a hash (`multipath`, `bundle`) or make a flow of the frame (`learn`).
+//! Nicira's actions that choose a way by a hash (`multipath`, `bundle`), make a flow of the frame (`learn`), or shorten their flow's
+//! timeouts at the end of a connection (`fin_timeout`).
 
 use std::fmt;
 
@@ -164,7 +165,16 @@ pub(super) enum Kind {
         learn: nicira::Learn,
         parts: Vec<(Source, Target)>,
     },
+    /// A FIN or RST shortens the timeouts of the flow that it follows to these seconds; 0: leaves that one.
+    FinTimeout {
+        idle_s: u16,
+        hard_s: u16,
+    },
 }
+
+/// FIN and RST among TCP's flags.
+const ENDING: u128 = 0b101;
+const TCP: u8 = 6;
 
 /// One of these actions, and how it came.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,9 +189,17 @@ pub(super) enum Effect {
     Output(u32),
     Nothing,
     Learn(Box<Flow>),
+    /// The timeouts of the flow become no longer than these seconds, idle and hard.
+    Shorten(u16, u16),
 }
 
 impl Extension {
+    /// Timeouts in seconds for after a FIN or RST.
+    pub(super) fn fin_timeout(idle_s: u16, hard_s: u16) -> Self {
+        let wire = nicira::Action::FinTimeout { idle_timeout: idle_s, hard_timeout: hard_s };
+        Self { kind: Kind::FinTimeout { idle_s, hard_s }, wire }
+    }
+
     /// What the action does for a frame with `key`.
     pub(super) fn effect(&self, key: &FlowKey, groups: &Groups) -> Effect {
         match &self.kind {
@@ -196,6 +214,14 @@ impl Extension {
                     (Some(to), chosen) => Effect::Set(*to, u128::from(chosen.unwrap_or(value::PORT_ANY)) & to.ones()),
                     (None, Some(member)) => Effect::Output(member),
                     (None, None) => Effect::Nothing,
+                }
+            }
+            Kind::FinTimeout { idle_s, hard_s } => {
+                let ends = key.ip_proto() == TCP && key.get(Field::TCP_FLAGS) & ENDING != 0;
+                if ends {
+                    Effect::Shorten(*idle_s, *hard_s)
+                } else {
+                    Effect::Nothing
                 }
             }
             Kind::Learn { learn, parts } => {
@@ -228,6 +254,10 @@ fn learnt(learn: &nicira::Learn, parts: &[(Source, Target)], key: &FlowKey) -> O
             }
         }
     }
+    let (idle_s, hard_s) = (learn.fin_idle_timeout, learn.fin_hard_timeout);
+    if (idle_s, hard_s) != (0, 0) {
+        actions.push(Action::Extension(Box::new(Extension::fin_timeout(idle_s, hard_s))));
+    }
     Some(Flow {
         table: learn.table_id,
         priority: learn.priority,
@@ -248,6 +278,9 @@ impl fmt::Display for Extension {
             }
             Kind::Bundle { by_weight, members, .. } => {
                 write!(f, "bundle({},members:{members:?})", if *by_weight { "hrw" } else { "active_backup" })
+            }
+            Kind::FinTimeout { idle_s, hard_s } => {
+                write!(f, "fin_timeout(idle_timeout={idle_s},hard_timeout={hard_s})")
             }
             Kind::Learn { learn, parts } => {
                 write!(f, "learn(table={},priority={},{} parts)", learn.table_id, learn.priority, parts.len())

@@ -178,16 +178,36 @@ impl Switch {
         }
     }
 
+    /// Takes a port away (it is deleted for controllers), or puts one back that was taken away, its link `up` or down. Flows that name it
+    /// stay, and frames that they send there are dropped meanwhile. Unknown ports are ignored.
+    pub fn set_port_there(&mut self, number: u32, there: bool, up: bool) {
+        if there {
+            if self.datapath.ports.put_back(number, up) {
+                self.port_is_live(number, up);
+                self.tell_of_port(PortReason::Add, number);
+            }
+            return;
+        }
+        self.tell_of_port(PortReason::Delete, number);
+        if self.datapath.ports.take_away(number) {
+            self.port_is_live(number, false);
+        }
+    }
+
     /// After a port's state or configuration changed: what was learnt at a dead one is forgotten, groups and controllers are told.
     fn port_changed(&mut self, number: u32) {
         let live = self.datapath.ports.get(number).is_some_and(Port::is_live);
+        self.port_is_live(number, live);
+        self.tell_of_port(PortReason::Modify, number);
+    }
+
+    fn port_is_live(&mut self, number: u32, live: bool) {
         if !live {
             self.datapath.macs.forget_port(number);
         }
         if self.pipeline.groups.set_port_live(number, live) {
             self.cache.invalidate();
         }
-        self.tell_of_port(PortReason::Modify, number);
     }
 
     fn tell_of_port(&mut self, reason: PortReason, number: u32) {

@@ -228,6 +228,19 @@ impl Pipeline {
         }
     }
 
+    /// Lets a flow's timeouts be no longer than these seconds; 0 leaves that one as it is.
+    pub(super) fn shorten(&mut self, id: FlowId, idle_s: u16, hard_s: u16) {
+        let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::as_mut) else { return };
+        let before = (entry.flow.idle_timeout_s, entry.flow.hard_timeout_s);
+        let shorter = |now: u16, most: u16| if most != 0 && (now == 0 || now > most) { most } else { now };
+        let after = (shorter(before.0, idle_s), shorter(before.1, hard_s));
+        (entry.flow.idle_timeout_s, entry.flow.hard_timeout_s) = after;
+        if let Some(deadline) = entry.deadline().filter(|_| before != after) {
+            let sequence = entry.sequence;
+            self.deadlines.push(Reverse((deadline, id, sequence)));
+        }
+    }
+
     /// When a flow may be due to go; it is not late, but may be early.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         self.deadlines.peek().map(|Reverse((deadline, ..))| *deadline)

@@ -35,6 +35,8 @@ impl Port {
 #[derive(Debug, Default)]
 pub(super) struct Ports {
     ports: Vec<Port>,
+    /// Ports that were taken away, and may come back.
+    away: Vec<Port>,
 }
 
 impl Ports {
@@ -44,6 +46,22 @@ impl Ports {
             Ok(at) => self.ports[at] = port,
             Err(at) => self.ports.insert(at, port),
         }
+    }
+
+    /// Takes a port away; false when there is none.
+    pub(super) fn take_away(&mut self, number: u32) -> bool {
+        let Ok(at) = self.ports.binary_search_by_key(&number, |port| port.number) else { return false };
+        let port = self.ports.remove(at);
+        self.away.push(port);
+        true
+    }
+
+    /// Puts a port back as it was when it was added, `up` or down; false when it was not away.
+    pub(super) fn put_back(&mut self, number: u32, up: bool) -> bool {
+        let Some(at) = self.away.iter().position(|port| port.number == number) else { return false };
+        let port = self.away.swap_remove(at);
+        self.add(Port { up, in_tree: true, config: 0, ..port });
+        true
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Port> {

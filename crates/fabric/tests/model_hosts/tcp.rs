@@ -1,6 +1,7 @@
 use serde_json::{json, Value};
+use twinnet_fabric::Way;
 
-use crate::lab::{host, link, ms, over_a_switch, over_two_routers, switch, Lab};
+use crate::lab::{host, link, ms, over_a_switch, over_two_routers, switch, udp_source, Lab};
 
 fn tcp_source(to: &str, bytes: u64) -> Value {
     json!({"kind": "tcp_source", "to": to, "port": 5001, "flow": 3, "duration_ps": null, "bytes": bytes,
@@ -112,4 +113,32 @@ fn two_streams_share_a_port_that_both_need() {
     // 20 s of 10 Mbit/s carry 23.5 MB of payload; a few percent go to the beginning and to losses.
     assert_eq!(bytes.len(), 2);
     assert!(bytes.iter().sum::<u64>() > 22_000_000, "{bytes:?}");
+}
+
+#[test]
+fn a_paced_stream_goes_on_when_the_host_has_sent_what_was_queued_before_it() {
+    let way = json!({"rate_bps": 10_000_000, "framing": "ethernet", "delay_ps": ms(200)});
+    let ends = [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"])];
+    let mut lab = Lab::new(&json!({"seed": 1, "static_neighbours": true, "nodes": ends,
+        "links": [link(("h1", 0), ("h2", 0), way)]}));
+    lab.capture("h1-eth0");
+    lab.start("h2", 1, tcp_sink());
+    let mut source = tcp_source("10.0.0.2", 5_000_000);
+    source["congestion_control"] = json!("bbr");
+    lab.start("h1", 2, source);
+    // At 800 ms the acknowledgements of the first window come in. Just before, 82 datagrams of 1538 bytes on the wire, 101 ms, enter
+    // the queue, and what TCP sends stands behind them until no more of it may wait in the host.
+    lab.run_until_ms(795);
+    lab.start("h1", 3, udp_source("10.0.0.2", 82, 1472, 100_000.0));
+    lab.run_until_ms(1100);
+    let left: Vec<u64> = lab
+        .outside
+        .captured
+        .iter()
+        .filter(|(_, way, frame, at)| *way == Way::Out && frame.bytes[23] == 6 && at.as_ps() > ms(850))
+        .map(|(.., at)| at.as_ps())
+        .collect();
+    assert!(left.len() > 10 && left[0] > ms(895), "{left:?}");
+    // The peer is silent till 1300 ms. What goes on is BBR's pace: 2.89 windows of ten segments in a round trip of 400 ms, one each 13.9 ms.
+    assert!(left.windows(2).all(|pair| pair[1] - pair[0] < ms(14)), "{left:?}");
 }

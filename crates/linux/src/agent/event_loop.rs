@@ -26,6 +26,7 @@ use super::system;
 use super::usage::PublishedUsage;
 use super::waiting::{Next, Waiting};
 use crate::clock::LabClock;
+use crate::fidelity::Histogram;
 use crate::service::{LabError, Reply};
 
 /// Connections accepted in one turn of a listener.
@@ -76,6 +77,8 @@ pub struct EventLoop {
     /// Timers that are being served.
     due: Vec<(Time, u32)>,
     waiting: Waiting,
+    /// How long after its moment, and the slack that its app allows, each timer was served.
+    lateness: Histogram,
     /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC` when datagrams were last received.
     clock_offset_ns: Option<i128>,
     ended: bool,
@@ -104,6 +107,7 @@ impl EventLoop {
             unsettled: Vec::new(),
             due: Vec::new(),
             waiting,
+            lateness: Histogram::default(),
             clock_offset_ns: None,
             ended: false,
         }
@@ -150,9 +154,9 @@ impl EventLoop {
     /// Publishes what the thread costs and what it found about its processor.
     fn publish(&mut self) {
         self.usage.publish();
-        if let Some((waited_ns, shared, realtime)) = self.waiting.found() {
-            self.usage.publish_processor(waited_ns, shared, realtime);
-        }
+        let (waited_ns, shared, realtime) = self.waiting.found();
+        self.usage.publish_processor(waited_ns, shared, realtime);
+        self.usage.publish_lateness(&self.lateness);
     }
 
     /// How long to wait for sockets; publishes the thread's costs now and then, and always before a long wait.
@@ -202,6 +206,7 @@ impl EventLoop {
         for (deadline, app) in due.drain(..) {
             let entry = &mut self.apps[app as usize - 1];
             let planned = matches!(entry.state, State::Planned(_));
+            self.lateness.record(self.clock.now().since(deadline + entry.slack).as_ns(), 1);
             if planned {
                 let state = std::mem::replace(&mut entry.state, State::Finished(Value::Null));
                 entry.state = match state {

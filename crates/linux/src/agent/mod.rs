@@ -8,6 +8,7 @@ mod event_loop;
 mod icmp;
 mod namespaces;
 mod poller;
+mod processor_wait;
 mod requests;
 mod sockets;
 mod system;
@@ -31,11 +32,14 @@ use waiting::Waiting;
 pub use usage::AgentUsage;
 
 use crate::clock::LabClock;
-use crate::fidelity::ThreadUsage;
+use crate::fidelity::{ThreadUsage, Timeliness};
 use crate::service::{LabError, Request, Service};
 
 /// Name of the only host of an agent on the machine itself.
 pub const MACHINE: &str = "machine";
+
+/// Name of the thread, by which an owner finds it.
+pub(crate) const THREAD_NAME: &str = "agent";
 
 /// The agent's thread, seen from outside. Dropping it ends the thread and closes all sockets.
 pub struct Agent {
@@ -74,7 +78,7 @@ impl Agent {
         system::raise_open_files();
         let (commands, received) = channel();
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
-        let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
@@ -131,6 +135,10 @@ impl Service for Agent {
             user_s: used.user.as_secs_f64(),
             involuntary_switches: used.involuntary_switches,
         })
+    }
+
+    fn timeliness(&self) -> Option<Timeliness> {
+        Some(Timeliness { waited_s: self.cpu().waited.as_secs_f64(), lateness: self.usage.lateness() })
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::fidelity::Histogram;
 
 /// Processor time and switches of the agent's thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,7 @@ pub struct PublishedUsage {
     waited_ns: AtomicU64,
     shared: AtomicBool,
     realtime: AtomicBool,
+    lateness: Mutex<Histogram>,
 }
 
 impl PublishedUsage {
@@ -56,6 +60,16 @@ impl PublishedUsage {
         self.waited_ns.store(waited_ns, Ordering::Relaxed);
         self.shared.store(shared, Ordering::Relaxed);
         self.realtime.store(realtime, Ordering::Relaxed);
+    }
+
+    /// Publishes how late timers were served.
+    pub fn publish_lateness(&self, lateness: &Histogram) {
+        self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone_from(lateness);
+    }
+
+    /// How late timers were served, as last published.
+    pub fn lateness(&self) -> Histogram {
+        self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The figures last published.

@@ -8,11 +8,9 @@
 //! scheduling and from then on sleeps for a part of each gap before it spins, so that it stays below what the kernel grants.
 //! Where moments are too dense for that it naps: what is due meanwhile leaves in one go.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use twinnet_units::{Duration, Time};
 
+use super::processor_wait::ProcessorWait;
 use crate::clock::LabClock;
 use crate::pacing::Pacing;
 use crate::scheduling::{become_realtime, give_up_realtime, is_realtime};
@@ -36,9 +34,13 @@ const JUMP: Duration = Duration::from_us(200);
 const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
-/// A real-time thread that has not slept for this long naps, so that the kernel never has to stop it.
+/// A real-time thread that has not slept for this long naps, so that the kernel never has to stop it: where gaps leave no time
+/// to sleep in.
 const RUN: Duration = Duration::from_us(150);
 const NAP: Duration = Duration::from_us(20);
+/// The same where the thread sleeps for a part of each gap anyway, and naps only for a row of short gaps: a nap ends late, and
+/// what is due meanwhile leaves late.
+const LONG_RUN: Duration = Duration::from_ms(2);
 /// A clock that need not slip.
 const NO_SLIP: Duration = Duration::from_secs(1);
 
@@ -55,11 +57,11 @@ pub enum Next {
 pub struct Waiting {
     /// What is known on the machine itself; nothing in a lab.
     machine: Option<OnMachine>,
+    processor: ProcessorWait,
     looked: Time,
 }
 
 struct OnMachine {
-    schedstat: Option<File>,
     pacing: Pacing,
     /// The moment that was waited for last, and a smoothed distance of such moments.
     last_wake: Time,
@@ -69,7 +71,6 @@ struct OnMachine {
     /// When the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its processor is.
     begun: Time,
     since: Time,
-    waited_ns: u64,
     /// The wait at the beginning of the period.
     waited_before_ns: u64,
     shared: bool,
@@ -79,25 +80,23 @@ struct OnMachine {
 impl Waiting {
     /// In a lab.
     pub fn in_lab() -> Self {
-        Self { machine: None, looked: Time::ZERO }
+        Self { machine: None, processor: ProcessorWait::default(), looked: Time::ZERO }
     }
 
     /// On the machine itself. [`Waiting::begin`] follows in the thread.
     pub fn on_machine() -> Self {
         let machine = OnMachine {
-            schedstat: None,
             pacing: Pacing::new(NO_SLIP),
             last_wake: Time::ZERO,
             gap_ps: 0,
             begun: Time::ZERO,
             slept: Time::ZERO,
             since: Time::ZERO,
-            waited_ns: 0,
             waited_before_ns: 0,
             shared: false,
             realtime: false,
         };
-        Self { machine: Some(machine), looked: Time::ZERO }
+        Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO }
     }
 
     /// Whether this is the machine itself.
@@ -107,10 +106,9 @@ impl Waiting {
 
     /// Called by the thread that will wait, first.
     pub fn begin(&mut self, now: Time) {
+        self.processor = ProcessorWait::of_this_thread();
         if let Some(machine) = &mut self.machine {
-            machine.schedstat = File::open("/proc/thread-self/schedstat").ok();
-            machine.waited_ns = machine.read_waited();
-            machine.waited_before_ns = machine.waited_ns;
+            machine.waited_before_ns = self.processor.waited_ns();
             machine.since = now;
         }
     }
@@ -123,8 +121,11 @@ impl Waiting {
     }
 
     /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling is real-time.
-    pub fn found(&self) -> Option<(u64, bool, bool)> {
-        self.machine.as_ref().map(|machine| (machine.waited_ns, machine.shared, machine.realtime))
+    /// In a lab the processors belong to others too: whether they were shared is told by the waiting alone.
+    pub fn found(&mut self) -> (u64, bool, bool) {
+        let (shared, realtime) =
+            self.machine.as_ref().map_or((false, false), |machine| (machine.shared, machine.realtime));
+        (self.processor.look(), shared, realtime)
     }
 
     /// A wait for sockets has ended: `late` after the time that was asked for, where nothing else ended it.
@@ -148,8 +149,8 @@ impl Waiting {
             return Next::Wait(Some(left.saturating_sub(spin)));
         }
         if let Some(machine) = &mut self.machine {
-            machine.look(now, false);
-            if machine.realtime && now.since(machine.slept) > RUN {
+            machine.look(now, false, &mut self.processor);
+            if machine.must_nap(now) {
                 machine.slept = now;
                 return Next::Wait(Some(NAP));
             }
@@ -169,7 +170,7 @@ impl Waiting {
             let after = clock.now();
             if after.since(now) > JUMP {
                 if let Some(machine) = &mut self.machine {
-                    machine.look(after, true);
+                    machine.look(after, true, &mut self.processor);
                 }
             }
             now = after;
@@ -194,6 +195,13 @@ impl OnMachine {
         }
     }
 
+    /// Whether it is to nap before the kernel stops it.
+    fn must_nap(&self, now: Time) -> bool {
+        let left_of_gap = Duration::from_ps(self.gap_ps / 100 * (100 - SHARED_SPIN_PERCENT));
+        let run = if left_of_gap >= NAP { LONG_RUN } else { RUN };
+        self.realtime && now.since(self.slept) > run
+    }
+
     /// Learns how far moments are apart.
     fn expect(&mut self, wake: Time) {
         if wake > self.last_wake {
@@ -204,7 +212,7 @@ impl OnMachine {
     }
 
     /// Asks, every now and then or at once, whether another takes the processor away.
-    fn look(&mut self, now: Time, at_once: bool) {
+    fn look(&mut self, now: Time, at_once: bool, processor: &mut ProcessorWait) {
         if self.realtime && self.pacing.must_give_up_realtime(now) {
             give_up_realtime();
             self.realtime = false;
@@ -212,25 +220,15 @@ impl OnMachine {
         if !at_once && now.since(self.since) < PERIOD {
             return;
         }
-        self.waited_ns = self.read_waited();
-        if !self.shared && self.waited_ns.saturating_sub(self.waited_before_ns) > SHARED_NS {
+        let waited_ns = processor.look();
+        if !self.shared && waited_ns.saturating_sub(self.waited_before_ns) > SHARED_NS {
             self.shared = true;
             become_realtime();
             self.realtime = is_realtime();
         }
         if now.since(self.since) >= PERIOD {
-            (self.since, self.waited_before_ns) = (now, self.waited_ns);
+            (self.since, self.waited_before_ns) = (now, waited_ns);
         }
-    }
-
-    /// The second number of `schedstat`: nanoseconds in which the thread could run and did not.
-    fn read_waited(&self) -> u64 {
-        let mut text = [0_u8; 96];
-        let Some(length) = self.schedstat.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()) else {
-            return self.waited_ns;
-        };
-        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
-        text.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(self.waited_ns)
     }
 }
 
@@ -261,15 +259,27 @@ mod tests {
         let mut waiting = Waiting::on_machine();
         waiting.begin(Time::ZERO);
         let machine = waiting.machine.as_mut().unwrap();
-        machine.look(Time::from_ns(1_000), true);
-        assert!(!machine.shared || machine.waited_ns > SHARED_NS);
+        machine.look(Time::from_ns(1_000), true, &mut ProcessorWait::of_this_thread());
         machine.waited_before_ns = 0;
-        machine.waited_ns = SHARED_NS + 1;
-        machine.schedstat = None;
-        machine.look(Time::from_ns(2_000), true);
+        machine.look(Time::from_ns(2_000), true, &mut ProcessorWait::that_was_told(SHARED_NS + 1));
         assert!(machine.shared);
         if machine.realtime {
             give_up_realtime();
         }
+    }
+
+    #[test]
+    fn a_real_time_thread_naps_where_gaps_leave_no_sleep_and_not_where_they_do() {
+        let mut waiting = Waiting::on_machine();
+        let machine = waiting.machine.as_mut().unwrap();
+        (machine.realtime, machine.slept) = (true, Time::ZERO + Duration::from_ms(1));
+        let after = |us| machine.slept + Duration::from_us(us);
+        let (soon, late) = (after(300), after(2100));
+        machine.gap_ps = Duration::from_us(20).as_ps();
+        assert!(machine.must_nap(soon));
+        machine.gap_ps = Duration::from_us(500).as_ps();
+        assert!(!machine.must_nap(soon) && machine.must_nap(late));
+        machine.realtime = false;
+        assert!(!machine.must_nap(late));
     }
 }

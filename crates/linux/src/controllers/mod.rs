@@ -1,23 +1,26 @@
 //! Controllers of the switches on the wall clock: their connected sockets come from the lab's owner, in whose network namespace they were
 //! made (docs/reference/lab-protocol.md, "Controllers").
 //!
-//! A thread of its own reads and writes the sockets; the fabric's loop takes what came between two events, and is never held up by a
-//! controller. Of each connection one piece of bytes is on its way to the loop at a time: the next is read when that was dealt with.
+//! The fabric's loop reads and writes them itself, so that an answer wakes nobody but the controller. It never waits for one, and
+//! gives its turns to those that have something to say one after the other, a small piece each; frames are looked after in between.
 
-mod socket_thread;
+mod line;
+mod share;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use serde_json::{json, Value};
 use twinnet_fabric::lab::requests::{missing, text};
 use twinnet_fabric::lab::RunningNetwork;
 use twinnet_fabric::switch::control::Peer;
 use twinnet_fabric::{NodeId, World};
+use twinnet_units::{Duration, Time};
 
 use crate::service::{LabError, Reply, Request};
-use socket_thread::{Order, Said, SocketThread};
+use line::{Heard, Line, PIECE_BYTES};
+use share::Share;
 
 /// A connection as the loop knows it.
 struct Attached {
@@ -40,23 +43,30 @@ struct Waiter {
 pub(crate) struct Controllers {
     attached: HashMap<u64, Attached>,
     next: u64,
-    thread: Option<SocketThread>,
+    lines: HashMap<u64, Line>,
+    /// Connections that may have something to read or to write, each once, in the order of their turns.
+    ready: VecDeque<u64>,
+    share: Share,
     waiters: Vec<Waiter>,
     /// Connections that say no more until what they said has come through their control channel.
     full: Vec<u64>,
 }
+
+/// Set in the token of a controller's socket; the rest is the connection's number.
+pub(crate) const CONTROLLER_TOKEN: u64 = 1 << 33;
 
 /// Bytes of a connection that may be on their way through a control channel that takes time.
 const MOST_UNDER_WAY_BYTES: usize = 4 << 20;
 
 impl Controllers {
     /// `controller.attach`: serves the connection whose socket came with the request; the answer comes when it ends.
-    pub(crate) fn attach(&mut self, at: &mut RunningNetwork, body: &Value, mut request: Request, wake: RawFd) {
-        match self.try_attach(at, body, &mut request, wake) {
+    pub(crate) fn attach(&mut self, at: &mut RunningNetwork, body: &Value, mut request: Request, epoll: &OwnedFd) {
+        match self.try_attach(at, body, &mut request, epoll) {
             Err(error) => request.reply.send(Err(error)),
             Ok((number, node, switch, target, peer)) => {
                 at.fabric.controller_opened(node, number, peer);
                 self.attached.insert(number, Attached { node, switch, target, peer, reply: request.reply });
+                self.ready.push_back(number);
                 self.send(at);
             }
         }
@@ -67,7 +77,7 @@ impl Controllers {
         at: &mut RunningNetwork,
         body: &Value,
         request: &mut Request,
-        wake: RawFd,
+        epoll: &OwnedFd,
     ) -> Result<(u64, NodeId, String, String, Peer), LabError> {
         let switch = text(body, "switch")?.to_owned();
         let node = at.switch(&switch)?;
@@ -81,51 +91,86 @@ impl Controllers {
             }
         };
         let socket = request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the connected socket"))?;
-        let lacking = |error: io::Error| {
-            let message = format!("the connection to {target} cannot be served: {error}");
-            LabError::new("ControllerFailed", message, "raise the limit of open files (ulimit -n)")
-        };
-        if self.thread.is_none() {
-            self.thread = Some(SocketThread::start(wake).map_err(lacking)?);
-        }
-        at.fabric.ensure_agent(node, &at.versions(&switch));
         let number = self.next;
+        let line = Line::new(socket, epoll.as_fd(), CONTROLLER_TOKEN | number).map_err(|error: io::Error| {
+            let message = format!("the connection to {target} cannot be served: {error}");
+            LabError::new(
+                "ControllerFailed",
+                message,
+                "pass a connected socket, and raise the limit of open files (ulimit -n)",
+            )
+        })?;
+        at.fabric.ensure_agent(node, &at.versions(&switch));
         self.next += 1;
-        self.order(Order::Add(number, socket));
+        self.lines.insert(number, line);
         Ok((number, node, switch, target, peer))
     }
 
-    fn order(&self, order: Order) {
-        if let Some(thread) = &self.thread {
-            thread.order(order);
+    /// Takes news of the socket with this token: the events as `epoll` tells them.
+    pub(crate) fn note(&mut self, token: u64, events: u32, at: &mut RunningNetwork) {
+        let number = token ^ CONTROLLER_TOKEN;
+        let Some(line) = self.lines.get_mut(&number) else { return };
+        let was_ready = line.is_ready();
+        let broke = line.note(events);
+        if broke && !line.is_ready() {
+            // Nothing is read of it now, which would tell more.
+            self.end(number, "the connection broke".to_owned(), at);
+        } else if !was_ready && line.is_ready() {
+            self.ready.push_back(number);
         }
     }
 
-    /// Deals with what came since.
+    /// How long the loop may leave controllers alone from `now` on; `None`: they have nothing to say.
+    pub(crate) fn patience(&mut self, now: Time) -> Option<Duration> {
+        (!self.ready.is_empty()).then(|| self.share.rest(now))
+    }
+
+    /// Time until `now` went into what controllers said.
+    pub(crate) fn took(&mut self, taken: Duration, now: Time) {
+        self.share.use_up(taken, now);
+    }
+
+    /// Deals with one connection: writes some of what waits for it, and hears a piece of what it says.
     pub(crate) fn hear(&mut self, at: &mut RunningNetwork, world: &mut dyn World) {
-        while let Some(said) = self.thread.as_ref().and_then(SocketThread::said) {
-            match said {
-                Said::Bytes(number, bytes, backlog) => {
-                    let Some(attached) = self.attached.get(&number) else { continue };
-                    at.fabric.note_controller_backlog(attached.node, number, backlog);
-                    at.fabric.controller_said(attached.node, number, &bytes, world);
+        let Some(number) = self.ready.pop_front() else { return };
+        let Some(line) = self.lines.get_mut(&number) else { return };
+        if let Some(why) = line.flush() {
+            return self.end(number, why, at);
+        }
+        let mut piece = [0; PIECE_BYTES];
+        match line.read(&mut piece) {
+            Heard::Nothing => {}
+            Heard::Ended(why) => return self.end(number, why, at),
+            Heard::Bytes(count) => {
+                let Some(Attached { node, .. }) = self.attached.get(&number) else { return };
+                at.fabric.note_controller_backlog(*node, number, line.backlog());
+                at.fabric.controller_said(*node, number, &piece[..count], world);
+                line.held = at.fabric.control_bytes_under_way(*node, number) >= MOST_UNDER_WAY_BYTES;
+                if line.held {
                     self.full.push(number);
-                    self.send(at);
-                }
-                Said::Backlog(number, bytes) => {
-                    if let Some(attached) = self.attached.get(&number) {
-                        at.fabric.note_controller_backlog(attached.node, number, bytes);
-                    }
-                }
-                Said::Ended(number, why) => {
-                    if let Some(attached) = self.attached.remove(&number) {
-                        at.fabric.controller_closed(attached.node, number);
-                        attached.reply.send(Ok(json!({"ended": why})));
-                    }
                 }
             }
         }
+        if line.is_ready() {
+            self.ready.push_back(number);
+        }
+        self.tell_backlog(number, at);
         self.answer_waiters(at);
+    }
+
+    fn tell_backlog(&mut self, number: u64, at: &mut RunningNetwork) {
+        let (Some(line), Some(attached)) = (self.lines.get_mut(&number), self.attached.get(&number)) else { return };
+        if let Some(bytes) = line.backlog_news() {
+            at.fabric.note_controller_backlog(attached.node, number, bytes);
+        }
+    }
+
+    fn end(&mut self, number: u64, why: String, at: &mut RunningNetwork) {
+        self.lines.remove(&number);
+        if let Some(attached) = self.attached.remove(&number) {
+            at.fabric.controller_closed(attached.node, number);
+            attached.reply.send(Ok(json!({"ended": why})));
+        }
     }
 
     /// Sends what the switches have to say.
@@ -133,23 +178,43 @@ impl Controllers {
         if self.attached.is_empty() {
             return;
         }
-        let goes_on = |number: &u64| match self.attached.get(number) {
-            Some(attached) => at.fabric.control_bytes_under_way(attached.node, *number) < MOST_UNDER_WAY_BYTES,
-            None => true,
-        };
-        let (going_on, full) = std::mem::take(&mut self.full).into_iter().partition(goes_on);
-        self.full = full;
-        let going_on: Vec<u64> = going_on;
+        self.let_go_on(at);
         for output in at.fabric.take_control_output() {
-            self.order(Order::Send(output.connection, output.bytes, output.ending.is_some()));
+            let number = output.connection;
+            let Some(line) = self.lines.get_mut(&number) else { continue };
+            let was_ready = line.is_ready();
+            let over = line.send(&output.bytes, output.ending.is_some());
+            if !was_ready && line.is_ready() {
+                self.ready.push_back(number);
+            }
             if let Some(why) = output.ending {
-                if let Some(attached) = self.attached.remove(&output.connection) {
+                if let Some(attached) = self.attached.remove(&number) {
                     attached.reply.send(Ok(json!({"ended": why})));
                 }
             }
+            match over {
+                Some(why) => self.end(number, why, at),
+                None => self.tell_backlog(number, at),
+            }
         }
+    }
+
+    /// Has those heard again whose bytes have come through their control channel.
+    fn let_go_on(&mut self, at: &RunningNetwork) {
+        let is_full = |number: &u64| match self.attached.get(number) {
+            Some(attached) => at.fabric.control_bytes_under_way(attached.node, *number) >= MOST_UNDER_WAY_BYTES,
+            None => false,
+        };
+        let (full, going_on): (Vec<u64>, Vec<u64>) = std::mem::take(&mut self.full).into_iter().partition(is_full);
+        self.full = full;
         for number in going_on {
-            self.order(Order::GoOn(number));
+            if let Some(line) = self.lines.get_mut(&number) {
+                let was_ready = line.is_ready();
+                line.held = false;
+                if !was_ready && line.is_ready() {
+                    self.ready.push_back(number);
+                }
+            }
         }
     }
 
@@ -201,9 +266,4 @@ impl Controllers {
             waiter.reply.send(Ok(json!({})));
         }
     }
-}
-
-/// A socket that reads and writes without waiting.
-fn non_blocking(socket: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::io::ioctl_fionbio(socket, true)?)
 }

@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 
 use crate::clock::LabClock;
 use crate::control::{Control, Incident, Next};
-use crate::fidelity::ThreadUsage;
+use crate::fidelity::{ThreadUsage, Timeliness};
 use crate::interface::{HostInterface, InterfaceKind};
 use crate::model_apps::{self, Share};
 use crate::namespace;
@@ -70,7 +70,7 @@ enum Stage {
 struct Lab {
     stage: Mutex<Stage>,
     /// What the agent had used when the record of fidelity began.
-    agent_before: Mutex<ThreadUsage>,
+    agent_before: Mutex<(ThreadUsage, Timeliness)>,
     /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
     zygote: Arc<OwnedFd>,
     /// Interfaces of the machine that were offered and are not yet taken.
@@ -203,20 +203,21 @@ impl Lab {
 
     /// Asks the fabric for its record and adds the agent's share to it.
     fn fidelity(&self, what: &str, request: Request, fabric: &dyn Service, agent: &dyn Service) {
-        let now = agent.usage().unwrap_or_default();
+        let (now, kept) = (agent.usage().unwrap_or_default(), agent.timeliness().unwrap_or_default());
         let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
         if what == "fidelity.reset" {
-            *before = now;
+            *before = (now, kept.clone());
         }
         let used = ThreadUsage {
-            cpu_s: now.cpu_s - before.cpu_s,
-            user_s: now.user_s - before.user_s,
-            involuntary_switches: now.involuntary_switches - before.involuntary_switches,
+            cpu_s: now.cpu_s - before.0.cpu_s,
+            user_s: now.user_s - before.0.user_s,
+            involuntary_switches: now.involuntary_switches - before.0.involuntary_switches,
         };
+        let kept = kept.since(&before.1);
         drop(before);
         let Request { body, descriptors, reply } = request;
         let answer = Reply::new(move |record: Result<Value, LabError>| {
-            reply.send(record.map(|record| with_agent(record, used)));
+            reply.send(record.map(|record| with_agent(record, used, &kept)));
         });
         fabric.submit(Request { body, descriptors, reply: answer });
     }
@@ -372,7 +373,7 @@ fn join_answers(both: &Mutex<(Option<Reply>, Option<Half>)>, is_agent: bool, ans
 }
 
 /// Adds what the agent used to the fabric's record; the times in user and kernel mode are of both.
-fn with_agent(mut record: Value, agent: ThreadUsage) -> Value {
+fn with_agent(mut record: Value, agent: ThreadUsage, kept: &Timeliness) -> Value {
     let mut add = |part: &str, key: &str, amount: f64| {
         if let Some(fields) = record.get_mut(part).and_then(Value::as_object_mut) {
             let sum = fields.get(key).and_then(Value::as_f64).unwrap_or(0.0) + amount;
@@ -384,6 +385,12 @@ fn with_agent(mut record: Value, agent: ThreadUsage) -> Value {
     add("cpu_s", "system", agent.cpu_s - agent.user_s);
     if let Some(switches) = record.get_mut("involuntary_switches").and_then(Value::as_object_mut) {
         switches.insert("agent".to_owned(), agent.involuntary_switches.into());
+    }
+    if let Some(fields) = record.as_object_mut() {
+        let timers = json!({
+            "timers": kept.lateness.count(), "lateness_ns": kept.lateness.to_json(), "waited_s": kept.waited_s,
+        });
+        fields.insert("agent".to_owned(), timers);
     }
     record
 }

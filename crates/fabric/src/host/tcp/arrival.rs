@@ -210,7 +210,8 @@ impl Connection {
         }
         self.signals.readable = true;
         self.measure_receiver_round_trip(segment, now);
-        self.acks.data_arrived(segment.payload_length(), self.window.offered(), self.round_trip.timeout(), now);
+        let push = segment.flags.has(Flags::PSH);
+        self.acks.data_arrived(segment.payload_length(), push, self.window.offered(), self.round_trip.timeout(), now);
         if segment.payload_length() >= LEAST_TO_GROW {
             if segment.payload_length() == self.acks.segment() {
                 self.window.measure(segment.payload_length());

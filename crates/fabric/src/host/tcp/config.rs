@@ -4,13 +4,24 @@ use twinnet_units::{Duration, Rate};
 
 use super::congestion::Algorithm;
 
+/// Whether a host agrees upon marks of congestion (RFC 3168; `net.ipv4.tcp_ecn`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not even when asked (0).
+    Never,
+    /// It asks, and agrees when asked (1).
+    Ask,
+    /// It agrees when asked (2).
+    WhenAsked,
+}
+
 /// How a host's TCP is set up; the defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     /// Congestion control of new connections.
     pub congestion_control: Algorithm,
-    /// Whether to ask for ECN (`net.ipv4.tcp_ecn` = 1), and to agree when asked.
-    pub ecn: bool,
+    /// Whether marks of congestion are agreed upon.
+    pub ecn: Ecn,
     /// SACK (RFC 2018).
     pub sack: bool,
     /// Timestamps and window scaling (RFC 7323).
@@ -29,7 +40,7 @@ impl Default for TcpConfig {
     fn default() -> Self {
         Self {
             congestion_control: Algorithm::Cubic,
-            ecn: false,
+            ecn: Ecn::WhenAsked,
             sack: true,
             timestamps: true,
             window_scaling: true,

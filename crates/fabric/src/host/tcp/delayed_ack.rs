@@ -72,8 +72,9 @@ pub(super) struct DelayedAck {
     now: bool,
     deadline: Option<Time>,
     compression: Compression,
-    /// Small segments since the last acknowledgement, at most 2.
-    small: u8,
+    /// Segments since the last acknowledgement that ended what the sender had at hand, at most 2: small ones, and full ones with the
+    /// push flag, of which there is counted one (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
     /// The size of the peer's full segments, as seen.
     segment: u32,
     longest_segment: u32,
@@ -91,7 +92,7 @@ impl DelayedAck {
             now: false,
             deadline: None,
             compression: Compression::default(),
-            small: 0,
+            pushed: 0,
             segment: FIRST_SEGMENT.min(longest_segment),
             longest_segment,
         }
@@ -132,13 +133,15 @@ impl DelayedAck {
         self.delay = LEAST_DELAY;
     }
 
-    /// Data of `length` bytes came (`tcp_event_data_recv`). `window` is what is offered, `timeout` our retransmission timeout.
-    pub fn data_arrived(&mut self, length: u32, window: u64, timeout: Duration, now: Time) {
+    /// Data of `length` bytes came, with the push flag or without (`tcp_event_data_recv`). `window` is what is offered, `timeout` our
+    /// retransmission timeout.
+    pub fn data_arrived(&mut self, length: u32, push: bool, window: u64, timeout: Duration, now: Time) {
         self.scheduled = true;
         if length >= self.segment {
             self.segment = length.min(self.longest_segment);
+            self.pushed = self.pushed.max(u8::from(push));
         } else {
-            self.small = (self.small + 1).min(2);
+            self.pushed = (self.pushed + 1).min(2);
         }
         if self.delay == Duration::ZERO {
             self.increase_quick(window);
@@ -214,7 +217,7 @@ impl DelayedAck {
         let mut delay = self.delay;
         if delay > LEAST_DELAY {
             let mut longest = Duration::from_ms(500);
-            if self.interactive || self.small > 0 {
+            if self.interactive || self.pushed > 0 {
                 longest = LONGEST_DELAY;
             }
             if let Some(smoothed) = smoothed {
@@ -257,11 +260,11 @@ impl DelayedAck {
         self.now = true;
     }
 
-    /// The owner has read. Whether an acknowledgement should go out because it has read all that came in small segments, or a full
-    /// segment waits for one.
+    /// The owner has read. Whether an acknowledgement should go out because it has read all that the sender had at hand, or a full
+    /// segment waits for one (`__tcp_cleanup_rbuf`).
     pub fn owner_read(&mut self, unacknowledged: u64, all: bool) -> bool {
-        let small = self.small > 1 || self.small > 0 && !self.interactive;
-        if self.scheduled && (unacknowledged > u64::from(self.segment) || small && all) {
+        let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
+        if self.scheduled && (unacknowledged > u64::from(self.segment) || pushed && all) {
             self.now = true;
         }
         self.now
@@ -289,7 +292,7 @@ impl DelayedAck {
         }
         self.scheduled = false;
         self.now = false;
-        self.small = 0;
+        self.pushed = 0;
         self.deadline = None;
         (self.compression.kept_back, self.compression.deadline) = (0, None);
     }

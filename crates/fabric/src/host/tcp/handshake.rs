@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use twinnet_packet::tcp::{Flags, Options, HEADER_LENGTH};
 use twinnet_units::Time;
 
-use super::config::Failure;
+use super::config::{Ecn, Failure};
 use super::connection::{Connection, State};
 use super::receive_buffer::ReceiveBuffer;
 use super::segment::Segment;
@@ -91,7 +91,7 @@ impl Connection {
         // may throw such segments away.
         if answer && self.agreed.ecn {
             flags = flags.with(Flags::ECE);
-        } else if !answer && self.config.ecn && self.handshake.syns == 0 {
+        } else if !answer && self.config.ecn == Ecn::Ask && self.handshake.syns == 0 {
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let offer = |wanted: bool, agreed: bool| if answer { agreed } else { wanted };
@@ -147,7 +147,8 @@ impl Connection {
         self.agreed.peer_shift = options.window_scale.filter(|_| self.agreed.scaling).unwrap_or(0);
         // RFC 3168, 6.1.1: an answer with both marks is a reflection by something that does not know them.
         let (echo, reduced) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
-        self.agreed.ecn = self.config.ecn && echo && (answer != reduced);
+        let willing = self.config.ecn == Ecn::Ask || self.config.ecn == Ecn::WhenAsked && !answer;
+        self.agreed.ecn = willing && echo && (answer != reduced);
         if let Some((value, _)) = options.timestamps {
             self.recent_timestamp = value;
             self.recent_timestamp_at = now;

@@ -32,6 +32,6 @@ mod undo;
 mod window;
 mod without_sack;
 
-pub use config::{Failure, Signals, TcpConfig, TcpInfo};
+pub use config::{Ecn, Failure, Signals, TcpConfig, TcpInfo};
 pub use connection::Connection;
 pub use segment::{Outgoing, Segment};

@@ -12,6 +12,8 @@ use super::segment::Outgoing;
 const SMALL_QUEUE_LIMIT: u64 = 1 << 20;
 /// Segments that leave before pacing begins, as in Linux.
 const UNPACED_SEGMENTS: u64 = 10;
+/// Segments of a super-segment that are sent together however low the rate (`tcp_min_tso_segs`).
+const LEAST_OF_SUPER: u32 = 2;
 /// Where a TCP header has its checksum.
 const CHECKSUM: std::ops::Range<usize> = 16..18;
 /// The longest header with its options.
@@ -28,9 +30,12 @@ pub(super) struct Departures {
     clock: Time,
     /// Payload that the interface has not begun to send.
     in_host: u64,
-    /// How much of it there may be.
+    /// How much of it there may be, and what the pacing rate (or the pace that the window makes) holds in about a millisecond.
     most_in_host: u64,
+    per_millisecond: u64,
     segments: u64,
+    /// Segments that are still to leave of the super-segment that has begun.
+    left_of_super: u32,
     /// The number after the last segment that was not full (Minshall's variant of Nagle's algorithm).
     small_end: u64,
     /// What the congestion window was used for since it was last full (`tcp_cwnd_validate`).
@@ -251,7 +256,7 @@ impl Connection {
             flags = flags.with(Flags::FIN);
         }
         let last = start + u64::from(length) == self.outgoing.end();
-        if last && length > 0 {
+        if self.ends_super_segment() || last && length > 0 {
             flags = flags.with(Flags::PSH);
         }
         if length > 0 && std::mem::take(&mut self.echo.reduced) {
@@ -280,6 +285,24 @@ impl Connection {
         self.note_usage();
         self.after_new_segment(idle, probe, now);
         Outgoing { elided, ecn_capable: self.agreed.ecn && length > 0, payload: length }
+    }
+
+    /// Whether the segment that is about to be sent is the last of a super-segment of two or more: Linux hands as many segments at once
+    /// to the interface as the windows let go and a millisecond of its rate holds, and sets the push flag in the last of them so that
+    /// the receiver does not wait for more (`tcp_tso_autosize`, `__tcp_transmit_skb`).
+    fn ends_super_segment(&mut self) -> bool {
+        if self.departures.left_of_super == 0 {
+            let segment = u64::from(self.segment_bytes.max(1));
+            let most = u32::try_from(self.departures.per_millisecond / segment).unwrap_or(u32::MAX);
+            let by_congestion = self.congestion_window().saturating_sub(self.sent.in_flight());
+            let open = self.outgoing.end().min(self.send.window_end()).saturating_sub(self.send.next);
+            let by_peer = u32::try_from(open.div_ceil(segment)).unwrap_or(u32::MAX);
+            let together = by_congestion.min(by_peer).min(most.max(LEAST_OF_SUPER));
+            self.departures.left_of_super = if together > 1 { together } else { 0 };
+        }
+        let left = self.departures.left_of_super;
+        self.departures.left_of_super = left.saturating_sub(1);
+        left == 1
     }
 
     fn resend(&mut self, index: usize, now: Time, bytes: &mut Vec<u8>) -> Option<Outgoing> {
@@ -397,6 +420,7 @@ impl Connection {
             }
             (None, None) => SMALL_QUEUE_LIMIT,
         };
+        self.departures.per_millisecond = per_millisecond;
         self.departures.most_in_host = per_millisecond.max(2 * segment).min(SMALL_QUEUE_LIMIT.max(2 * segment));
     }
 

@@ -1,10 +1,11 @@
-//! Nicira's `learn`, `multipath` and `bundle` with frames.
+//! Nicira's `learn`, `multipath`, `bundle` and `fin_timeout` with frames.
 
 use twinnet_openflow::nicira::{
     self, Bundle, HashFields, Learn, LearnSource, LearnSpec, LearnTarget, Multipath, Subfield,
 };
 use twinnet_openflow::oxm::{Field as Oxm, FieldId, FieldMatch};
 use twinnet_openflow::v13::{Action, BadAction, ErrorKind, Instruction, Message};
+use twinnet_packet::Frame;
 
 use super::super::tests::{at, frames, ports};
 use super::tests::{apply, flow, to, Bench};
@@ -105,7 +106,6 @@ fn learn_with_what_is_not_done_is_refused() {
     let refused = Some(ErrorKind::BadAction(BadAction::BadArgument));
     for change in [
         |learn: &mut Learn| learn.flags = 2,
-        |learn: &mut Learn| learn.fin_idle_timeout = 5,
         |learn: &mut Learn| learn.table_id = 255,
         |learn: &mut Learn| learn.specs[0].target = LearnTarget::Match(whole(Oxm::EthDst), 1),
         |learn: &mut Learn| learn.specs[0].target = LearnTarget::Load(whole(Oxm::InPort), 0),
@@ -115,6 +115,84 @@ fn learn_with_what_is_not_done_is_refused() {
         let actions = apply(vec![nicira(nicira::Action::Learn(Box::new(learn)))]);
         assert_eq!(Bench::new(4).refusal(&Message::FlowMod(flow(0, 1, vec![], actions))), refused);
     }
+}
+
+/// A TCP segment of which the flags are these.
+fn flagged(from: u8, to: u8, flags: u8) -> Frame {
+    let mut frame = frames::tcp(from, to, 80);
+    frame.bytes[47] = flags;
+    frame
+}
+
+const FIN_ACK: u8 = 0x11;
+const RST: u8 = 0x04;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+
+fn timeouts(bench: &Bench, priority: u16) -> Vec<String> {
+    let flows = bench.switch.dump_flows(bench.now);
+    let rule = format!("priority={priority}");
+    let line = flows.iter().find(|line| line.split(", ").any(|part| part.starts_with(&rule))).unwrap();
+    line.split(", ").filter(|part| part.contains("_timeout=") && !part.contains('(')).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_fin_or_rst_shortens_the_timeouts_of_its_flow_and_nothing_else_does() {
+    for ending in [FIN_ACK, RST] {
+        let mut bench = Bench::new(4);
+        let shorten = nicira(nicira::Action::FinTimeout { idle_timeout: 5, hard_timeout: 0 });
+        let of_tcp = vec![FieldMatch::exact(Oxm::EthType, 0x0800), FieldMatch::exact(Oxm::IpProto, 6)];
+        let mut kept = flow(0, 7, of_tcp.clone(), apply(vec![shorten, to(2)]));
+        (kept.idle_timeout, kept.hard_timeout) = (60, 600);
+        bench.say(&Message::FlowMod(kept));
+        for flags in [SYN, ACK] {
+            assert_eq!(ports(&bench.send(1, &flagged(1, 2, flags))), [2]);
+        }
+        assert_eq!(timeouts(&bench, 7), ["idle_timeout=60", "hard_timeout=600"]);
+        bench.now = at(1);
+        assert_eq!(ports(&bench.send(1, &flagged(1, 2, ending))), [2]);
+        assert_eq!(timeouts(&bench, 7), ["idle_timeout=5", "hard_timeout=600"]);
+        // A last acknowledgement still finds it.
+        bench.now = at(4);
+        assert_eq!(ports(&bench.send(1, &flagged(1, 2, ACK))), [2]);
+        assert_eq!(bench.switch.next_timeout(), Some(at(6)));
+        assert_eq!(bench.switch.expire(at(6)), 0);
+        assert_eq!(bench.switch.expire(at(9)), 1);
+        assert!(bench.switch.dump_flows(at(9)).is_empty());
+    }
+}
+
+#[test]
+fn a_fin_gives_timeouts_to_a_flow_without_any_and_lengthens_none() {
+    let mut bench = Bench::new(4);
+    let shorten = nicira(nicira::Action::FinTimeout { idle_timeout: 30, hard_timeout: 40 });
+    bench.say(&Message::FlowMod(flow(0, 7, vec![], apply(vec![shorten.clone(), to(2)]))));
+    let mut short = flow(0, 9, vec![FieldMatch::exact(Oxm::InPort, 3)], apply(vec![shorten, to(2)]));
+    (short.idle_timeout, short.hard_timeout) = (3, 4);
+    bench.say(&Message::FlowMod(short));
+    assert_eq!(ports(&bench.send(1, &frames::udp(1, 2, 80))), [2]);
+    assert!(timeouts(&bench, 7).is_empty());
+    for port in [1, 3] {
+        bench.send(port, &flagged(1, 2, FIN_ACK));
+    }
+    assert_eq!(timeouts(&bench, 7), ["idle_timeout=30", "hard_timeout=40"]);
+    assert_eq!(timeouts(&bench, 9), ["idle_timeout=3", "hard_timeout=4"]);
+    assert_eq!(bench.switch.expire(at(4)), 1);
+    assert_eq!(bench.switch.expire(at(30)), 1);
+}
+
+#[test]
+fn what_was_learnt_goes_soon_after_the_end_of_its_connection_where_learn_says_so() {
+    let mut learn = learning(100);
+    learn.fin_idle_timeout = 2;
+    let mut bench = learning_switch(learn);
+    bench.send(3, &frames::tcp(2, 1, 80));
+    assert_eq!(timeouts(&bench, 50), ["idle_timeout=100"]);
+    assert_eq!(ports(&bench.send(1, &flagged(1, 2, FIN_ACK))), [3]);
+    assert_eq!(timeouts(&bench, 50), ["idle_timeout=2"]);
+    bench.now = at(2);
+    assert!(bench.switch.expire(bench.now) >= 1);
+    assert_eq!(ports(&bench.send(1, &frames::udp(1, 2, 80))), [2, 3, 4]);
 }
 
 fn spread(algorithm: u16) -> Vec<usize> {

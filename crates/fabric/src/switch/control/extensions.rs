@@ -1,4 +1,4 @@
-//! Nicira's `multipath`, `bundle` and `learn` from the wire, checked.
+//! Nicira's `multipath`, `bundle`, `learn` and `fin_timeout` from the wire, checked.
 
 use twinnet_openflow::nicira::{self, LearnSource, LearnTarget, Subfield};
 use twinnet_openflow::oxm::FieldId;
@@ -45,6 +45,9 @@ pub(super) fn read(action: &nicira::Action) -> Result<Option<Action>, ErrorKind>
         nicira::Action::Multipath(multipath) => read_multipath(multipath)?,
         nicira::Action::Bundle(bundle) => read_bundle(bundle)?,
         nicira::Action::Learn(learn) => read_learn(learn)?,
+        nicira::Action::FinTimeout { idle_timeout, hard_timeout } => {
+            Kind::FinTimeout { idle_s: *idle_timeout, hard_s: *hard_timeout }
+        }
         _ => return Ok(None),
     };
     Ok(Some(Action::Extension(Box::new(Extension { kind, wire: action.clone() }))))
@@ -79,7 +82,7 @@ fn read_bundle(bundle: &nicira::Bundle) -> Result<Kind, ErrorKind> {
 
 fn read_learn(learn: &nicira::Learn) -> Result<Kind, ErrorKind> {
     // Deleting what was learnt with the flow, and timeouts of their own after the end of a connection, are not done.
-    let done = learn.flags & !SEND_FLOW_REMOVED == 0 && learn.fin_idle_timeout == 0 && learn.fin_hard_timeout == 0;
+    let done = learn.flags & !SEND_FLOW_REMOVED == 0;
     if !done || learn.table_id > LAST_TABLE {
         return Err(BAD_ARGUMENT);
     }

@@ -283,16 +283,17 @@ impl Context<'_> {
     fn table_stats(&self) -> Vec<TableStats> {
         (0..super::TABLES)
             .map(|table| {
-                let (lookups, matches) = self.switch.tables.get(usize::from(table)).copied().unwrap_or_default();
-                let flows = self.switch.pipeline.flows_in(usize::from(table));
-                TableStats {
-                    table_id: table,
-                    active_count: u32::try_from(flows).unwrap_or(u32::MAX),
-                    lookup_count: lookups,
-                    matched_count: matches,
-                }
+                let (active_count, lookup_count, matched_count) = self.table_counts(table);
+                TableStats { table_id: table, active_count, lookup_count, matched_count }
             })
             .collect()
+    }
+
+    /// Flows in `table`, look-ups in it, and those that found a flow.
+    pub(super) fn table_counts(&self, table: u8) -> (u32, u64, u64) {
+        let (lookups, matches) = self.switch.tables.get(usize::from(table)).copied().unwrap_or_default();
+        let flows = self.switch.pipeline.flows_in(usize::from(table));
+        (u32::try_from(flows).unwrap_or(u32::MAX), lookups, matches)
     }
 
     /// The ports that a question means, `any` all of them.

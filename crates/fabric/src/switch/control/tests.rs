@@ -319,6 +319,36 @@ fn a_fast_failover_group_takes_the_next_live_bucket_at_once() {
 }
 
 #[test]
+fn a_port_that_is_taken_away_is_deleted_and_comes_back_as_a_new_one() {
+    let mut bench = Bench::new(4);
+    let frame = frames::tcp(1, 2, 80);
+    bench.say(&Message::FlowMod(flow(0, 1, vec![], apply(vec![to(2), to(3)]))));
+    let buckets = vec![(0, 2, vec![to(2)]), (0, 4, vec![to(4)])];
+    bench.say(&group(ADD_GROUP, v13::GroupType::FastFailover, 1, buckets));
+    assert_eq!(ports(&bench.send(1, &frame)), [2, 3]);
+    bench.switch.set_port_there(2, false, false);
+    bench.switch.set_port_there(2, false, false);
+    bench.switch.set_port_up(2, false);
+    assert_eq!(ports(&bench.send(1, &frame)), [3]);
+    assert!(bench.send(2, &frame).is_empty());
+    assert_eq!(bench.switch.ports().map(|(number, ..)| number).collect::<Vec<_>>(), [1, 3, 4]);
+    bench.say(&Message::FlowMod(flow(0, 2, vec![], apply(vec![Action::Group(1)]))));
+    assert_eq!(ports(&bench.send(1, &frame)), [4]);
+    bench.switch.set_port_there(2, true, true);
+    bench.switch.set_port_there(2, true, true);
+    assert_eq!(ports(&bench.send(1, &frame)), [2]);
+    let told: Vec<_> = bench
+        .heard()
+        .iter()
+        .filter_map(|message| match message {
+            Message::PortStatus(status) => Some((status.reason, status.port.port_no)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(v13::PortReason::Delete, 2), (v13::PortReason::Add, 2)]);
+}
+
+#[test]
 fn groups_that_cannot_be_are_refused_with_the_code_that_says_why() {
     let mut bench = Bench::new(4);
     let failed = |code| Some(ErrorKind::GroupModFailed(code));

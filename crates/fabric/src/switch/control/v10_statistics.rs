@@ -118,16 +118,15 @@ impl Context<'_> {
     fn table_stats_v10(&self) -> Vec<TableStats> {
         (0..super::TABLES)
             .map(|table| {
-                let (lookups, matches) = self.switch.tables.get(usize::from(table)).copied().unwrap_or_default();
-                let flows = self.switch.pipeline.flows_in(usize::from(table));
+                let (active_count, lookup_count, matched_count) = self.table_counts(table);
                 TableStats {
                     table_id: table,
                     name: Text::new(&format!("table{table}")).unwrap_or_default(),
                     wildcards: Wildcards::ALL,
                     max_entries: TABLE_FLOWS,
-                    active_count: u32::try_from(flows).unwrap_or(u32::MAX),
-                    lookup_count: lookups,
-                    matched_count: matches,
+                    active_count,
+                    lookup_count,
+                    matched_count,
                 }
             })
             .collect()

@@ -5,11 +5,17 @@ use twinnet_packet::tcp::Flags;
 use twinnet_units::{Duration, Time};
 
 use super::path::{address, Pair};
-use crate::host::tcp::{Connection, Failure, TcpConfig};
+use crate::host::tcp::{Connection, Ecn, Failure, TcpConfig};
 
 fn config(bits: u32) -> TcpConfig {
     let on = |bit: u32| bits & 1 << bit != 0;
-    TcpConfig { sack: on(0), timestamps: on(1), window_scaling: on(2), ecn: on(3), ..TcpConfig::default() }
+    TcpConfig {
+        sack: on(0),
+        timestamps: on(1),
+        window_scaling: on(2),
+        ecn: if on(3) { Ecn::Ask } else { Ecn::Never },
+        ..TcpConfig::default()
+    }
 }
 
 #[test]

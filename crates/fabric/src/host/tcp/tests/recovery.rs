@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use twinnet_units::Duration;
 
 use super::path::Pair;
-use crate::host::tcp::{TcpConfig, TcpInfo};
+use crate::host::tcp::{Ecn, TcpConfig, TcpInfo};
 
 /// 3 MB over 100 Mbit/s and 20 ms, of which the segments `lost` are lost the first time.
 fn with_losses(config: &TcpConfig, lost: &[u64]) -> (TcpInfo, Duration) {
@@ -128,7 +128,7 @@ fn reordering_beyond_the_window_of_rack_is_learnt_from_duplicates() {
 
 #[test]
 fn a_mark_reduces_the_window_once_a_round_and_loses_nothing() {
-    let config = TcpConfig { ecn: true, ..TcpConfig::default() };
+    let config = TcpConfig { ecn: Ecn::Ask, ..TcpConfig::default() };
     let mut pair = Pair::new(&config, &config, 10, Duration::from_ms(20));
     pair.connect();
     pair.lines[0].mark_above = 30_000;
@@ -143,6 +143,24 @@ fn a_mark_reduces_the_window_once_a_round_and_loses_nothing() {
     let reduced = twinnet_packet::tcp::Flags::CWR;
     let told = record.iter().filter(|(_, from, flight)| *from == 0 && flight.header.flags.has(reduced)).count() as u64;
     assert!(told.abs_diff(info.reductions) <= 1, "{told} segments tell of {} reductions", info.reductions);
+}
+
+#[test]
+fn marks_are_agreed_upon_when_one_asks_and_the_other_is_willing() {
+    for (client, server, agreed) in [
+        (Ecn::Ask, Ecn::WhenAsked, true),
+        (Ecn::Ask, Ecn::Ask, true),
+        (Ecn::Ask, Ecn::Never, false),
+        (Ecn::WhenAsked, Ecn::Ask, false),
+        (Ecn::WhenAsked, Ecn::WhenAsked, false),
+    ] {
+        let of = |ecn| TcpConfig { ecn, ..TcpConfig::default() };
+        let mut pair = Pair::new(&of(client), &of(server), 10, Duration::from_ms(20));
+        pair.connect();
+        pair.lines[0].mark_above = 30_000;
+        pair.transfer(0, 1_000_000, false, Duration::from_secs(60)).unwrap();
+        assert_eq!(pair.end(0).info().reductions > 0, agreed, "{client:?} to {server:?}");
+    }
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! From flow key to decision: walks the flow tables, carrying every change of a header in the key instead of the frame.
 
-use twinnet_packet::{mac_of, Field, FlowKey, Rewrite};
+mod headers;
 
-use super::action::Action;
-use super::carry_out::remark;
-use super::decision::{Decision, Lookup, Outcome, Step, SwitchDrop};
-use super::event::PacketInReason;
-use super::extension::Effect;
-use super::field::MatchField;
-use super::mac_table::Station;
-use super::pipeline::Pipeline;
+use twinnet_packet::{Field, FlowKey, Rewrite};
+
+use crate::switch::action::Action;
+use crate::switch::carry_out::remark;
+use crate::switch::decision::{Decision, Lookup, Outcome, Step, SwitchDrop};
+use crate::switch::event::PacketInReason;
+use crate::switch::extension::Effect;
+use crate::switch::mac_table::Station;
+use crate::switch::pipeline::Pipeline;
 
 /// Resubmits within resubmits, and in all; as in Open vSwitch.
 const RESUBMIT_DEPTH: usize = 64;
@@ -30,7 +31,7 @@ enum Halt {
 
 /// What becomes of frames that no flow matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(in crate::switch) enum Miss {
     Drop,
     /// In the first table: as by a learning switch.
     Normal,
@@ -40,18 +41,18 @@ pub(super) enum Miss {
 
 /// What the walk is about beside the flows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    pub(super) miss: Miss,
-    pub(super) drop_fragments: bool,
+pub(in crate::switch) struct Settings {
+    pub(in crate::switch) miss: Miss,
+    pub(in crate::switch) drop_fragments: bool,
     /// Bytes of a frame that go to the controllers when no action says how many.
-    pub(super) miss_send_len: u16,
+    pub(in crate::switch) miss_send_len: u16,
     /// Whether some controller wants frames whose time to live ran out.
-    pub(super) tell_invalid_ttl: bool,
+    pub(in crate::switch) tell_invalid_ttl: bool,
 }
 
 /// Where a walk begins.
 #[derive(Clone, Copy)]
-pub(super) enum Start<'a> {
+pub(in crate::switch) enum Start<'a> {
     /// At the first table.
     Tables,
     /// With these actions.
@@ -83,12 +84,17 @@ struct Walk<'a> {
 }
 
 /// Decides what becomes of frames with `key`.
-pub(super) fn translate(pipeline: &Pipeline, key: &FlowKey) -> Decision {
+pub(in crate::switch) fn translate(pipeline: &Pipeline, key: &FlowKey) -> Decision {
     decide(pipeline, key, Start::Tables, &[])
 }
 
 /// Decides what becomes of frames with `key` for which stops had these `outcomes`.
-pub(super) fn decide(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outcomes: &[Outcome]) -> Decision {
+pub(in crate::switch) fn decide(
+    pipeline: &Pipeline,
+    key: &FlowKey,
+    start: Start<'_>,
+    outcomes: &[Outcome],
+) -> Decision {
     let (mut decision, _) = walk(pipeline, key, start, outcomes);
     // A change after the last output changes nothing that is sent.
     while matches!(decision.steps.last(), Some(Step::Rewrite(_))) && !decision.steps.iter().any(Step::is_involved) {
@@ -101,7 +107,12 @@ pub(super) fn decide(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outco
 }
 
 /// All steps in order, and the key that a frame has after them.
-pub(super) fn walk(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outcomes: &[Outcome]) -> (Decision, FlowKey) {
+pub(in crate::switch) fn walk(
+    pipeline: &Pipeline,
+    key: &FlowKey,
+    start: Start<'_>,
+    outcomes: &[Outcome],
+) -> (Decision, FlowKey) {
     let mut walk = Walk {
         pipeline,
         key: *key,
@@ -135,8 +146,7 @@ pub(super) fn walk(pipeline: &Pipeline, key: &FlowKey, start: Start<'_>, outcome
             walk.key = *key;
         }
     }
-    let does_nothing =
-        |step: &Step| matches!(step, Step::Rewrite(_) | Step::Lookup(_) | Step::Group { .. } | Step::Learn(_));
+    let does_nothing = |step: &Step| step.stays_inside() || matches!(step, Step::Rewrite(_));
     if walk.decision.steps.iter().all(does_nothing) {
         walk.push(Step::Drop(walk.reason));
     }
@@ -427,6 +437,10 @@ impl Walk<'_> {
                         self.decision.learnt.push(*flow);
                     }
                 }
+                Effect::Shorten(idle_s, hard_s) => {
+                    let lookup = u16::try_from(self.decision.lookups.len().saturating_sub(1)).unwrap_or(u16::MAX);
+                    self.push(Step::Shorten { lookup, idle_s, hard_s });
+                }
             },
             Action::Exit => return Err(Halt::Exit),
             Action::Table => {
@@ -444,146 +458,9 @@ impl Walk<'_> {
         }
         Ok(())
     }
-
-    /// The new entry has the fields of the one that it covers, or label 0 and IP's time to live (5.11.1).
-    fn push_mpls(&mut self, protocol: u16) {
-        let covered = self.key.get(Field::MPLS_LSE) as u32;
-        let entry = match self.key.eth_type() {
-            0x8847 | 0x8848 => covered & !0x100,
-            0x0800 | 0x86dd => 0x100 | self.key.get(Field::NW_TTL) as u32,
-            _ => 0x100 | 64,
-        };
-        self.push(Step::Rewrite(Rewrite::PushMpls { eth_type: protocol, entry }));
-        let mut key = FlowKey::ZERO;
-        let kept = [Field::IN_PORT, Field::ETH_SRC, Field::ETH_DST, Field::METADATA, Field::TUNNEL_ID];
-        let registers = (0..4).map(Field::widest_register);
-        for field in kept.into_iter().chain(registers) {
-            key.set(field, self.key.get(field));
-        }
-        key.set(Field::ETH_TYPE, u128::from(protocol));
-        key.set(Field::MPLS_LSE, u128::from(entry));
-        self.key = key;
-    }
-
-    fn set_mpls_ttl(&mut self, ttl: u128) {
-        if matches!(self.key.eth_type(), 0x8847 | 0x8848) {
-            self.key.set(Field::MPLS_TTL, ttl);
-            self.push(Step::Rewrite(Rewrite::MplsEntry(self.key.get(Field::MPLS_LSE) as u32)));
-        }
-    }
-
-    fn push_vlan(&mut self, protocol: u16) {
-        let outer = self.key.get(Field::VLAN_TCI);
-        if outer != 0 {
-            self.key.set(Field::INNER_VLAN_TCI, outer);
-        }
-        // "Existing fields that may be copied into new fields on a push action": identifier and priority (OpenFlow 1.3, 5.12.1). A frame
-        // without a tag gets zeros.
-        self.key.set(Field::VLAN_TCI, outer | 0x1000);
-        self.push(Step::Rewrite(Rewrite::PushVlan { protocol, tci: outer as u16 & 0xefff }));
-    }
-
-    fn pop_vlan(&mut self) {
-        if self.key.get(Field::VLAN_PRESENT) == 1 {
-            let inner = self.key.get(Field::INNER_VLAN_TCI);
-            self.key.set(Field::VLAN_TCI, inner);
-            self.key.set(Field::INNER_VLAN_TCI, 0);
-            self.push(Step::Rewrite(Rewrite::PopVlan));
-        }
-    }
-
-    /// RFC 1812, 5.3.1: a packet whose time to live would become zero is not forwarded.
-    fn decrement_ttl(&mut self) -> Result<(), Halt> {
-        if !matches!(self.key.eth_type(), 0x0800 | 0x86dd) {
-            return Ok(());
-        }
-        let ttl = self.key.get(Field::NW_TTL);
-        if ttl <= 1 {
-            return Err(Halt::TimeToLive);
-        }
-        self.key.set(Field::NW_TTL, ttl - 1);
-        self.push(Step::Rewrite(Rewrite::TimeToLive((ttl - 1) as u8)));
-        Ok(())
-    }
-
-    /// Sets those bits of a field that the mask has, where the frame has the field.
-    fn set(&mut self, field: &MatchField, value: u128, mask: u128) {
-        let at = field.field;
-        let vlan = matches!(at, Field::VLAN_VID_PRESENT | Field::VLAN_PCP);
-        if vlan && self.key.get(Field::VLAN_PRESENT) == 0 {
-            self.push_vlan(0x8100);
-        }
-        let before = self.key;
-        self.key.set(at, self.key.get(at) & !mask | value & mask);
-        if vlan {
-            self.key.set(Field::VLAN_PRESENT, 1);
-        }
-        if matches!(at, Field::METADATA | Field::TUNNEL_ID) || at.is_register() {
-            return;
-        }
-        match rewrite_of(&self.key, at) {
-            Some(rewrite) => {
-                self.push(Step::Rewrite(rewrite));
-                // What follows is another header now.
-                let ip = matches!(self.key.eth_type(), 0x0800 | 0x86dd);
-                self.stale |= at == Field::ETH_TYPE || at == Field::NW_PROTO && ip;
-            }
-            // A later fragment, or a header cut short: the frame has no such field.
-            None => self.key = before,
-        }
-    }
 }
 
 /// So many one bits.
 fn ones(bits: u16) -> u128 {
     u128::MAX.checked_shr(128 - u32::from(bits.clamp(1, 128))).unwrap_or(u128::MAX)
-}
-
-/// The change that gives a frame the field as `key` has it; `None` where frames with such a key have no such field.
-#[allow(clippy::cast_possible_truncation)]
-fn rewrite_of(key: &FlowKey, field: Field) -> Option<Rewrite> {
-    let value = key.get(field);
-    let (word, byte, mac) = (value as u16, value as u8, mac_of(value));
-    let v4_address = (value as u32).to_be_bytes();
-    let v6_address = value.to_be_bytes();
-    let eth_type = key.eth_type();
-    let (v4, v6, arp) = (eth_type == 0x0800, eth_type == 0x86dd, matches!(eth_type, 0x0806 | 0x8035));
-    let first = (v4 || v6) && key.get(Field::NW_FRAG) & 2 == 0;
-    let protocol = key.ip_proto();
-    let ports = first && matches!(protocol, 6 | 17 | 132);
-    let icmp = first && (v4 && protocol == 1 || v6 && protocol == 58);
-    let kind = if first && v6 && protocol == 58 { key.get(Field::TP_SRC) } else { 0 };
-    Some(match field {
-        Field::ETH_SRC => Rewrite::EthSrc(mac),
-        Field::ETH_DST => Rewrite::EthDst(mac),
-        Field::ETH_TYPE => Rewrite::EthType(word),
-        Field::VLAN_VID_PRESENT | Field::VLAN_PCP => Rewrite::VlanTci(key.vlan_tci()),
-        Field::MPLS_LABEL | Field::MPLS_TC | Field::MPLS_BOS | Field::MPLS_TTL
-            if matches!(eth_type, 0x8847 | 0x8848) =>
-        {
-            Rewrite::MplsEntry(key.get(Field::MPLS_LSE) as u32)
-        }
-        Field::PBB_ISID if eth_type == 0x88e7 => Rewrite::BackboneService(value as u32),
-        Field::NW_SRC if v4 => Rewrite::Ipv4Src(v4_address),
-        Field::NW_DST if v4 => Rewrite::Ipv4Dst(v4_address),
-        Field::NW_SRC if arp => Rewrite::ArpSpa(v4_address),
-        Field::NW_DST if arp => Rewrite::ArpTpa(v4_address),
-        Field::NW_PROTO if arp => Rewrite::ArpOperation(word),
-        Field::NW_PROTO if v4 || v6 => Rewrite::Protocol(byte),
-        Field::ARP_SHA if arp => Rewrite::ArpSha(mac),
-        Field::ARP_THA if arp => Rewrite::ArpTha(mac),
-        Field::ARP_SHA if kind == 135 => Rewrite::NdSourceLink(mac),
-        Field::ARP_THA if kind == 136 => Rewrite::NdTargetLink(mac),
-        Field::ND_TARGET if matches!(kind, 135 | 136) => Rewrite::NdTarget(v6_address),
-        Field::IPV6_SRC if v6 => Rewrite::Ipv6Src(v6_address),
-        Field::IPV6_DST if v6 => Rewrite::Ipv6Dst(v6_address),
-        Field::IPV6_LABEL if v6 => Rewrite::FlowLabel(value as u32),
-        Field::IP_DSCP | Field::IP_ECN if v4 || v6 => Rewrite::TrafficClass(key.get(Field::NW_TOS) as u8),
-        Field::NW_TTL if v4 || v6 => Rewrite::TimeToLive(byte),
-        Field::TP_SRC if ports => Rewrite::SourcePort(word),
-        Field::TP_DST if ports => Rewrite::DestinationPort(word),
-        Field::TP_SRC if icmp => Rewrite::IcmpType(byte),
-        Field::TP_DST if icmp => Rewrite::IcmpCode(byte),
-        _ => return None,
-    })
 }

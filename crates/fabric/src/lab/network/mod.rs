@@ -1,33 +1,25 @@
-//! The description of a network as a lab receives it (docs/reference/lab-protocol.md), and the checks that refuse one
-//! that contradicts itself before anything is built.
+//! The description of a network as a lab receives it (docs/reference/lab-protocol.md).
+
+mod addresses;
+mod check;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
-use super::error::LabError;
-use super::outside::{Datapath, InterfaceSpec};
-use super::tunnel_end::TunnelEndSpec;
 use crate::host::ProcessingConfig;
+use crate::lab::error::LabError;
+use crate::lab::outside::{Datapath, InterfaceSpec};
+use crate::lab::tunnel_end::TunnelEndSpec;
 use crate::link::wire_bytes;
 use crate::tunnel::TunnelConfig;
 
-/// Longest interface name that the kernel takes, in bytes.
-const INTERFACE_NAME_BYTES: usize = 15;
-/// Longest host name that the kernel takes, in bytes.
-const HOST_NAME_BYTES: usize = 63;
-/// MTUs that a link may have: the least that IPv4 allows, and the most that a TAP takes.
-const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
-/// The least MTU that IPv6 allows (RFC 8200 section 5).
-const IPV6_MTU: u32 = 1280;
-/// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
-const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
+pub use addresses::{MacAddress, Prefix};
+pub(super) use check::{check_interface_name, invalid};
 
 /// What a network's description can have.
 const KEYS: [&str; 5] = ["seed", "nodes", "links", "schedule", "static_neighbours"];
@@ -138,21 +130,37 @@ pub struct SwitchSpec {
     /// Flows in `ovs-ofctl` syntax.
     #[serde(default)]
     pub flows: Vec<String>,
-    /// Controllers that it is connected to, by the lab's owner: `tcp:ADDRESS:PORT`.
+    /// Controllers that it is connected to, by the lab's owner: `tcp:ADDRESS:PORT` or `ssl:ADDRESS:PORT`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controllers: Vec<String>,
     /// Time that the way between it and its controllers takes, each way.
     #[serde(default, rename = "control_delay_ps", skip_serializing_if = "takes_no_time")]
     pub control_delay: Duration,
-    /// Where the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS` or `punix:PATH`.
+    /// Where the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS`, `pssl:` likewise or `punix:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
+    /// What the lab's owner shows and trusts over TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSpec>,
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
     /// What moves its frames.
     #[serde(default, skip_serializing_if = "Datapath::is_own")]
     pub datapath: Datapath,
+}
+
+/// Paths of PEM files, seen by the lab's owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSpec {
+    /// The private key.
+    pub private_key: String,
+    /// Its certificate.
+    pub certificate: String,
+    /// What the other side's certificate must lead to. `None`: it is not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_cert: Option<String>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -310,125 +318,6 @@ const fn yes() -> bool {
     true
 }
 
-/// A hardware address, written `00:00:00:00:00:01`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MacAddress(pub [u8; 6]);
-
-impl MacAddress {
-    /// The IPv6 link-local address that this hardware address implies (RFC 4291 appendix A, modified EUI-64).
-    #[must_use]
-    pub fn link_local(self) -> std::net::Ipv6Addr {
-        let [a, b, c, d, e, f] = self.0;
-        let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
-        std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, pair(a ^ 2, b), pair(c, 0xff), pair(0xfe, d), pair(e, f))
-    }
-}
-
-impl fmt::Display for MacAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl fmt::Debug for MacAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for MacAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("{text:?} is not a hardware address; write for example \"00:00:00:00:00:01\"");
-        let mut bytes = [0; 6];
-        let mut parts = text.split(':');
-        for byte in &mut bytes {
-            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(refuse)?;
-            *byte = u8::from_str_radix(part, 16).map_err(|_| refuse())?;
-        }
-        if parts.next().is_some() {
-            return Err(refuse());
-        }
-        if bytes[0] & 1 == 1 || bytes == [0; 6] {
-            return Err(format!("{text:?} cannot be an interface's address: it is a multicast address or all zeros"));
-        }
-        Ok(Self(bytes))
-    }
-}
-
-/// An address and the length of its network's prefix, written `10.0.0.1/8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Prefix {
-    /// The address.
-    pub address: IpAddr,
-    /// Bits of the network.
-    pub length: u8,
-}
-
-impl Prefix {
-    /// The address with all bits behind the prefix cleared.
-    #[must_use]
-    pub fn network(self) -> IpAddr {
-        let length = u32::from(self.length);
-        match self.address {
-            IpAddr::V4(address) => {
-                IpAddr::V4((address.to_bits() & (!0_u32).checked_shl(32 - length).unwrap_or(0)).into())
-            }
-            IpAddr::V6(address) => {
-                IpAddr::V6((address.to_bits() & (!0_u128).checked_shl(128 - length).unwrap_or(0)).into())
-            }
-        }
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || {
-            format!(
-                "{text:?} is not an address with its prefix length; write for example \"10.0.0.1/8\" or \"fd00::1/64\""
-            )
-        };
-        let (address, length) = text.split_once('/').ok_or_else(refuse)?;
-        let address = address.parse::<IpAddr>().map_err(|_| refuse())?;
-        let length = length.parse::<u8>().map_err(|_| refuse())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        if length > most {
-            return Err(format!("{text:?} has a prefix of {length} bits; at most {most} are possible"));
-        }
-        Ok(Self { address, length })
-    }
-}
-
-macro_rules! serialise_as_text {
-    ($type:ty) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-
-serialise_as_text!(MacAddress);
-serialise_as_text!(Prefix);
-
 impl NodeSpec {
     /// The node's name.
     #[must_use]
@@ -527,103 +416,6 @@ impl NetworkSpec {
         self.nodes.iter().position(|node| node.name() == name)
     }
 
-    /// Checks that the network does not contradict itself.
-    ///
-    /// # Errors
-    /// `InvalidNetwork`, telling the element and what is wrong with it.
-    pub fn check(&self) -> Result<(), LabError> {
-        let mut node_names = HashMap::new();
-        let mut port_names = HashMap::new();
-        let mut dpids = HashMap::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            let name = node.name();
-            check_node_name(name).map_err(|why| invalid(format!("nodes[{index}]: {why}")))?;
-            if node_names.insert(name, node).is_some() {
-                return Err(invalid(format!("nodes[{index}]: the name {name:?} is taken by an earlier node")));
-            }
-            for port in 0..node.port_count() {
-                let port_name = node.port_name(port).unwrap_or_default();
-                check_interface_name(port_name)
-                    .map_err(|why| invalid(format!("node {name:?}, ports[{port}]: {why}")))?;
-                if let Some(other) = port_names.insert(port_name, name) {
-                    return Err(invalid(format!(
-                        "node {name:?}, ports[{port}]: the name {port_name:?} is taken by a port of {other:?}"
-                    )));
-                }
-            }
-            match node {
-                NodeSpec::Host(host) => host.check()?,
-                NodeSpec::Interface(interface) => interface.check()?,
-                NodeSpec::Tunnel(end) => end.check()?,
-                NodeSpec::Switch(switch) => {
-                    switch.check()?;
-                    switch.check_datapath()?;
-                    if let Some(other) = dpids.insert(switch.dpid, name) {
-                        return Err(invalid(format!("switches {other:?} and {name:?} both have dpid {}", switch.dpid)));
-                    }
-                }
-            }
-        }
-        self.check_links(&node_names)
-    }
-
-    fn check_links(&self, nodes: &HashMap<&str, &NodeSpec>) -> Result<(), LabError> {
-        let mut used = HashMap::new();
-        for (index, link) in self.links.iter().enumerate() {
-            let refuse = |why: String| invalid(format!("links[{index}] ({} to {}): {why}", link.a.node, link.b.node));
-            for end in [&link.a, &link.b] {
-                let Some(node) = nodes.get(end.node.as_str()) else {
-                    return Err(refuse(format!("there is no node {:?}", end.node)));
-                };
-                if end.port >= node.port_count() {
-                    return Err(refuse(format!(
-                        "{:?} has {} ports; there is no port {}",
-                        end.node,
-                        node.port_count(),
-                        end.port
-                    )));
-                }
-                if let Some(other) = used.insert((end.node.as_str(), end.port), index) {
-                    return Err(refuse(format!("port {} of {:?} is in use by links[{other}]", end.port, end.node)));
-                }
-                if let NodeSpec::Host(host) = node {
-                    let speaks_ipv6 = host
-                        .ports
-                        .get(end.port)
-                        .is_some_and(|port| port.addresses.iter().any(|prefix| prefix.address.is_ipv6()));
-                    if speaks_ipv6 && link.host_mtu() < IPV6_MTU {
-                        return Err(refuse(format!(
-                            "{:?} has an IPv6 address there, and IPv6 needs an MTU of {IPV6_MTU}; the MTU is {}",
-                            end.node,
-                            link.host_mtu()
-                        )));
-                    }
-                }
-            }
-            if let Some(tunnel) = &link.tunnel {
-                tunnel.check(link.mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
-            }
-            if !MTU_RANGE.contains(&link.mtu) {
-                return Err(refuse(format!(
-                    "the MTU is {}; it can be {} to {}",
-                    link.mtu,
-                    MTU_RANGE.start(),
-                    MTU_RANGE.end()
-                )));
-            }
-            for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
-                for (what, probability) in [("duplicate", direction.duplicate), ("corrupt", direction.corrupt)] {
-                    if !(0.0..=1.0).contains(&probability) {
-                        return Err(refuse(format!(
-                            "{name}.{what} is {probability}; a probability lies between 0 and 1"
-                        )));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// MTU and line rate of the link at each port of the node `name`, seen from it; a port without a link has neither.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
@@ -637,82 +429,6 @@ impl NetworkSpec {
         }
         attachments
     }
-}
-
-impl HostSpec {
-    fn check(&self) -> Result<(), LabError> {
-        let refuse = |why: String| invalid(format!("host {:?}: {why}", self.name));
-        for route in &self.routes {
-            if route.to.address.is_ipv4() != route.via.is_ipv4() {
-                return Err(refuse(format!(
-                    "the route to {} goes via {}: both must be of one family",
-                    route.to, route.via
-                )));
-            }
-            if route.to.network() != route.to.address {
-                return Err(refuse(format!(
-                    "the route to {} has bits behind its prefix; write {}/{}",
-                    route.to,
-                    route.to.network(),
-                    route.to.length
-                )));
-            }
-        }
-        for (key, value) in &self.sysctls {
-            let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
-            if !key.starts_with("net.") || key.contains("..") || !plain {
-                return Err(refuse(format!(
-                    "the kernel parameter {key:?} cannot be set for one host; only those below \"net.\" can"
-                )));
-            }
-            if !(value.is_string() || value.is_i64() || value.is_u64()) {
-                return Err(refuse(format!("the value of {key:?} is {value}; it can be text or a whole number")));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl SwitchSpec {
-    fn check(&self) -> Result<(), LabError> {
-        let mut numbers = HashMap::new();
-        for port in &self.ports {
-            let refuse = |why: String| invalid(format!("switch {:?}, port {:?}: {why}", self.name, port.name));
-            if !(1..=HIGHEST_PORT_NUMBER).contains(&port.number) {
-                return Err(refuse(format!("the number is {}; it can be 1 to {HIGHEST_PORT_NUMBER}", port.number)));
-            }
-            if let Some(other) = numbers.insert(port.number, &port.name) {
-                return Err(refuse(format!("the number {} is taken by {other:?}", port.number)));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn check_node_name(name: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if name.is_empty()
-        || name.len() > HOST_NAME_BYTES
-        || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        || !name.chars().all(allowed)
-    {
-        let shown: String = name.chars().take(80).collect();
-        return Err(format!("{shown:?} cannot be a name; 1 to {HOST_NAME_BYTES} letters, digits, \"_\", \".\" and \"-\" can, a letter or digit first"));
-    }
-    Ok(())
-}
-
-pub(super) fn check_interface_name(name: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%';
-    if name.is_empty()
-        || name.len() > INTERFACE_NAME_BYTES
-        || ["lo", ".", "..", "all", "default"].contains(&name)
-        || !name.chars().all(allowed)
-    {
-        let shown: String = name.chars().take(80).collect();
-        return Err(format!("{shown:?} cannot be an interface's name; 1 to {INTERFACE_NAME_BYTES} ASCII characters without space, \"/\", \":\" and \"%\" can, and not \"lo\""));
-    }
-    Ok(())
 }
 
 fn read<T: for<'de> Deserialize<'de>>(value: &Value, place: &str) -> Result<T, LabError> {
@@ -729,14 +445,9 @@ fn read_each<T: for<'de> Deserialize<'de>>(value: Option<&Value>, key: &str) -> 
     }
 }
 
-pub(super) fn invalid(message: String) -> LabError {
-    LabError::new("InvalidNetwork", message, "")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use serde_json::json;
 
     fn two_hosts() -> Value {
@@ -822,26 +533,5 @@ mod tests {
         );
         assert!(refusal(|n| n["nodes"][0]["ports"][0]["mac"] = json!("01:00:00:00:00:01")).contains("multicast"));
         assert!(refusal(|n| n["links"][0]["ab"]["rate_bps"] = json!(0)).contains("links[0]"));
-    }
-
-    #[test]
-    fn a_network_prefix_clears_the_host_bits() {
-        assert_eq!("10.1.2.3/8".parse::<Prefix>().unwrap().network().to_string(), "10.0.0.0");
-        assert_eq!("10.1.2.3/0".parse::<Prefix>().unwrap().network().to_string(), "0.0.0.0");
-        assert_eq!("fd00::1/64".parse::<Prefix>().unwrap().network().to_string(), "fd00::");
-        assert!("10.0.0.1/33".parse::<Prefix>().is_err());
-    }
-
-    #[test]
-    fn the_link_local_address_follows_from_the_hardware_address() {
-        let mac: MacAddress = "00:00:00:00:00:01".parse().unwrap();
-        assert_eq!(mac.link_local().to_string(), "fe80::200:ff:fe00:1");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_panics(text in ".{0,40}") {
-            let _ = (text.parse::<Prefix>(), text.parse::<MacAddress>());
-        }
     }
 }
