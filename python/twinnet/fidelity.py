@@ -167,6 +167,8 @@ class FidelityRecord:
         How late they were.
     slipped_ps, slips, longest_slip_ps
         By how much the fabric moved its schedule because it could not follow: in all, how often, at most.
+    regained_ps
+        How much of that it made good since, by a clock that goes faster by a thousandth.
     overload_drops, ingress_drops
         Frames lost because the machine was too slow: inside, and before they reached the fabric.
     cpu_s
@@ -202,6 +204,7 @@ class FidelityRecord:
     involuntary_switches: Mapping[str, int]
     realtime: bool
     cores: int
+    regained_ps: int = 0
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
@@ -231,6 +234,7 @@ class FidelityRecord:
             involuntary_switches=dict(spec.get("involuntary_switches") or {}),
             realtime=bool(spec.get("realtime", False)),
             cores=int(spec.get("cores", 1)),
+            regained_ps=int(spec.get("regained_ps", 0)),
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),

@@ -2,21 +2,37 @@
 //!
 //! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment at
 //! which the frame was due. When the loop finds itself further behind than [`slip_after`] it does not hurry to catch up,
-//! which would carry more than the links' rates allow: it moves the fabric's clock back by what it lost, and counts that as
-//! *slipped*. The lab then was slower than real time for that long.
+//! which would carry more than the links' rates allow: it moves the fabric's clock back by what it [`lost`], and counts that as
+//! *slipped*. The lab then was slower than real time for that long. Afterwards the clock goes faster by one part in a thousand, until
+//! what was lost is *regained*.
 
 use serde_json::{json, Value};
 use twinnet_units::{Duration, Time};
 
-/// How far behind the loop may be without moving the fabric's clock: half of the serialisation time of a full-size frame on
+/// How far behind the loop may be without moving the fabric's clock: a third of the serialisation time of a full-size frame on
 /// the fastest link (`shortest_frame`), so that catching up never adds a frame to what the rate allows. At least 40 us, because the
 /// kernel's timer tick alone takes the processor for 10 to 20 us a thousand times a second, and a clock that slipped each time would
-/// lose 2 % of a gigabit; there, catching up may add up to three frames (docs/explanation/fidelity.md). At most 500 us: nothing is
+/// lose 2 % of a gigabit; there, catching up may add up to four frames (docs/explanation/fidelity.md). At most 500 us: nothing is
 /// gained by more. Without line rates there is no rate to keep, and the upper bound holds.
 #[must_use]
 pub fn slip_after(shortest_frame: Option<Duration>) -> Duration {
-    let half = shortest_frame.map_or(Duration::MAX, |frame| Duration::from_ps(frame.as_ps() / 2));
-    half.clamp(Duration::from_us(40), Duration::from_us(500))
+    let third = shortest_frame.map_or(Duration::MAX, |frame| Duration::from_ps(frame.as_ps() / 3));
+    third.clamp(LEAST_SLIP_AFTER, Duration::from_us(500))
+}
+
+/// The least bound of [`slip_after`].
+const LEAST_SLIP_AFTER: Duration = Duration::from_us(40);
+
+/// What a loop that is `late` gives up when it may catch up with `slip_after`. Where that is a third of a frame's time, all of it: the frame before may
+/// itself have been held up on its way to the host, and both together would be a frame too many. Where it is the least bound, which is several
+/// frames anyway, only what is beyond it.
+#[must_use]
+pub fn lost(late: Duration, slip_after: Duration) -> Duration {
+    match late.saturating_sub(slip_after) {
+        Duration::ZERO => Duration::ZERO,
+        beyond if slip_after <= LEAST_SLIP_AFTER => beyond,
+        _ => late,
+    }
 }
 
 /// Buckets for each doubling: their bounds are at most 1/8 apart.
@@ -191,7 +207,9 @@ pub struct FidelityRecord {
     pub handed_over: u64,
     /// By how much the fabric's clock was moved back.
     pub slipped: Duration,
-    /// How often.
+    /// How much of that was made good since.
+    pub regained: Duration,
+    /// How often it was moved back.
     pub slips: u64,
     /// The longest of these.
     pub longest_slip: Duration,
@@ -243,6 +261,7 @@ impl TakenRecord {
             "handed_over": record.handed_over,
             "lateness_ns": record.lateness.to_json(),
             "slipped_ps": record.slipped.as_ps(),
+            "regained_ps": record.regained.as_ps(),
             "slips": record.slips,
             "longest_slip_ps": record.longest_slip.as_ps(),
             "overload_drops": record.overload_drops,
@@ -268,6 +287,15 @@ mod tests {
                 assert!(upper >= ns && upper - ns <= ns / 8 + 1, "{ns} in a bucket up to {upper}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_lost_is_all_of_it_on_slow_links_and_what_is_beyond_the_bound_on_fast_ones() {
+        let us = Duration::from_us;
+        let (slow, fast) = (slip_after(Some(us(123))), slip_after(Some(us(12))));
+        assert_eq!((slow, fast), (us(41), us(40)));
+        assert_eq!((lost(us(41), slow), lost(us(62), slow)), (Duration::ZERO, us(62)));
+        assert_eq!((lost(us(40), fast), lost(us(62), fast)), (Duration::ZERO, us(22)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod control;
 mod controllers;
 pub mod device;
 pub mod doctor;
+mod fabric_clock;
 pub mod fidelity;
 pub mod ingress;
 pub mod interface;

@@ -21,6 +21,7 @@ use crate::capture::Capture;
 use crate::clock::LabClock;
 use crate::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::device::{Device, Pool};
+use crate::fabric_clock::FabricClock;
 use crate::fidelity::{self, steal_s, FidelityRecord};
 use crate::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::interface::{HostInterface, InterfaceKind};
@@ -67,8 +68,8 @@ pub(crate) struct Hosts {
     interfaces: Vec<Option<Held>>,
     pool: Pool,
     clock: LabClock,
-    /// The wall clock less the fabric's clock.
-    pub(crate) behind: Duration,
+    /// How far the fabric's clock is behind.
+    pub(crate) schedule: FabricClock,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: HashMap<u32, (PortId, Capture)>,
     pub(crate) tunnels: Tunnels,
@@ -77,7 +78,13 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// The fabric's time, were it on time.
     fn fabric_time(&self) -> Time {
-        Time::ZERO + (self.clock.now() - (Time::ZERO + self.behind))
+        self.schedule.at(self.clock.now())
+    }
+
+    /// The fabric's time, after a part of what it is behind was made good.
+    fn regain(&mut self) -> Time {
+        self.record.regained += self.schedule.regain(self.clock.now());
+        self.fabric_time()
     }
 }
 
@@ -109,7 +116,7 @@ impl World for Hosts {
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
-        let stamped = at + self.behind;
+        let stamped = at + self.schedule.behind();
         for (captured, capture) in self.captures.values_mut() {
             if *captured == port {
                 capture.record(way, frame, stamped);
@@ -334,7 +341,7 @@ impl FabricLoop {
                 interfaces: held,
                 pool: Pool::default(),
                 clock,
-                behind: Duration::ZERO,
+                schedule: FabricClock::level(clock.now()),
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
                 tunnels: Tunnels::default(),
@@ -452,12 +459,13 @@ impl FabricLoop {
 
     /// Lets the fabric catch up with the clock and takes what the hosts have sent; returns whether due events are left.
     fn turn(&mut self) -> bool {
-        let now = self.hosts.fabric_time();
+        let now = self.hosts.regain();
         let late = self.network.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
-        let now = if late > self.slip_after {
-            self.hosts.record.slip(late);
-            self.hosts.behind += late;
-            Time::from_ps(now.as_ps() - late.as_ps())
+        let lost = fidelity::lost(late, self.slip_after);
+        let now = if lost > Duration::ZERO {
+            self.hosts.record.slip(lost);
+            self.hosts.schedule.slip(lost);
+            Time::from_ps(now.as_ps() - lost.as_ps())
         } else {
             now
         };

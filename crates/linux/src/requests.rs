@@ -27,7 +27,7 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             Err(error) => Err(error),
         },
         "app.start" | "app.stop" | "app.report" => {
-            let behind = at.hosts.behind;
+            let behind = at.hosts.schedule.behind();
             at.apps.answer(&mut at.network, &body, behind, &mut at.hosts)
         }
         "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
@@ -45,9 +45,11 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
             return forget_counts(at, request.reply);
         }
-        other => requests::answer(&mut at.network, &body, at.hosts.behind, &mut at.hosts).unwrap_or_else(|| {
-            Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
-        }),
+        other => {
+            requests::answer(&mut at.network, &body, at.hosts.schedule.behind(), &mut at.hosts).unwrap_or_else(|| {
+                Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
+            })
+        }
     };
     request.reply.send(result);
 }

@@ -122,11 +122,8 @@ impl EventLoop {
             self.turn();
             let Next::Wait(timeout) = self.next() else { continue };
             let clock = self.clock;
-            let until = timeout.filter(|timeout| *timeout > Duration::ZERO).map(|timeout| clock.now() + timeout);
             self.sockets.poller.wait(timeout, &mut found, || clock.now())?;
-            let now = clock.now();
-            let quiet = found.ready.is_empty() && !found.woken;
-            self.waiting.waited(now, until.filter(|until| quiet && now >= *until).map(|until| now.since(until)));
+            self.waiting.waited(clock.now());
             for &(socket, events) in &found.ready {
                 self.sockets.schedule(socket, what_is_ready(events));
             }
@@ -252,6 +249,9 @@ impl EventLoop {
                 entry.deadline = deadline;
             }
             if finished {
+                self.tell_overflows(app);
+                let entry = &mut self.apps[app as usize - 1];
+                let State::Running(running) = &entry.state else { continue };
                 entry.state = State::Finished(running.report(self.clock.now()));
                 self.sockets.remove_all_of(app);
             }
@@ -334,9 +334,18 @@ impl EventLoop {
             }
         }
         let Some((dropped, entry)) = dropped.zip(self.sockets.get(socket)) else { return };
-        let datagrams = u64::from(dropped.wrapping_sub(std::mem::replace(&mut entry.dropped, dropped)));
-        if datagrams > 0 {
-            self.tell(app, now, Event::Overflowed { socket: SocketId(socket), datagrams });
+        // A datagram tells of what was dropped before it; a look at the socket may have told of more since.
+        let datagrams = dropped.wrapping_sub(entry.dropped);
+        if (1..=u32::MAX / 2).contains(&datagrams) {
+            entry.dropped = dropped;
+            self.tell(app, now, Event::Overflowed { socket: SocketId(socket), datagrams: u64::from(datagrams) });
+        }
+    }
+
+    /// Tells an app of what its sockets had no room for, where no later datagram did.
+    fn tell_overflows(&mut self, app: u32) {
+        for (socket, datagrams) in self.sockets.take_overflows(app) {
+            self.tell(app, self.clock.now(), Event::Overflowed { socket: SocketId(socket), datagrams });
         }
     }
 
@@ -477,12 +486,16 @@ impl EventLoop {
         }
     }
 
-    fn report(&self, apps: Option<Vec<u32>>) -> Result<Value, LabError> {
+    fn report(&mut self, apps: Option<Vec<u32>>) -> Result<Value, LabError> {
         let apps = match apps {
             Some(apps) => apps,
             None => (1..=u32::try_from(self.apps.len()).unwrap_or(u32::MAX)).collect(),
         };
         self.check_known(&apps)?;
+        for &app in &apps {
+            self.tell_overflows(app);
+        }
+        self.settle();
         let now = self.clock.now();
         let reports = apps.into_iter().map(|app| {
             let entry = &self.apps[app as usize - 1];

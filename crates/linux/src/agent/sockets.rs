@@ -207,6 +207,19 @@ impl Sockets {
         self.table.retain(|_, socket| socket.app != app);
     }
 
+    /// The UDP sockets of an app that had no room for datagrams which no later one told of, and how many.
+    pub fn take_overflows(&mut self, app: u32) -> Vec<(u32, u64)> {
+        let of = |(number, socket): (&u32, &mut Socket)| {
+            if socket.app != app || !matches!(socket.kind, Kind::Udp(_)) {
+                return None;
+            }
+            let dropped = system::overflowed(socket.fd.as_fd())?;
+            let datagrams = dropped.wrapping_sub(std::mem::replace(&mut socket.dropped, dropped));
+            (datagrams > 0).then_some((*number, u64::from(datagrams)))
+        };
+        self.table.iter_mut().filter_map(of).collect()
+    }
+
     /// Whether datagrams of an app wait for the kernel.
     pub fn has_unsent(&self, app: u32) -> bool {
         self.table

@@ -106,6 +106,20 @@ pub fn set_text_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &st
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), length) }).map(drop)
 }
 
+/// Datagrams that a socket had no room for so far, modulo 2^32; `None` where the kernel does not tell (before Linux 4.12).
+pub fn overflowed(fd: BorrowedFd<'_>) -> Option<u32> {
+    /// `SO_MEMINFO` (asm-generic/socket.h), and the place of `SK_MEMINFO_DROPS` in what it gives (linux/sock_diag.h).
+    const SO_MEMINFO: c_int = 55;
+    const DROPS: usize = 8;
+    let mut told = [0_u32; DROPS + 1];
+    let mut length = socklen_t::try_from(size_of_val(&told)).ok()?;
+    // SAFETY: the kernel writes at most `length` bytes, which `told` has.
+    let done = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, told.as_mut_ptr().cast(), &raw mut length)
+    };
+    (done == 0 && length as usize == size_of_val(&told)).then_some(told[DROPS])
+}
+
 /// The socket's pending error, which is cleared; `None` when there is none.
 pub fn pending_error(fd: BorrowedFd<'_>) -> Option<io::Error> {
     let mut error: c_int = 0;
