@@ -23,6 +23,9 @@ from bench.echo_controller import EchoController
 from bench.figure import Figure
 from bench.machine import missing
 from bench.quiet import Quiet
+from bench.rounds import SiteFactory, rounds
+from bench.sites import lab_site
+from bench.tcp_flow import tcp_flow
 
 TITLE = "Switches under control"
 
@@ -47,6 +50,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     yield _look_ups(repetitions, quiet)
     yield _joining(repetitions, quiet)
     yield _round_trip(repetitions, quiet, other)
+    yield _throughput(quick, quiet)
 
 
 def flow_bytes(first: int, count: int) -> bytes:
@@ -235,6 +239,25 @@ def _their_round_trip() -> float:
             arena.run(["ovs-vsctl", "set", "controller", "s1", "connection_mode=out-of-band"])
             controller.wait_for(1, PATIENCE_S)
             return _mean_us(arena.run(["ping", "-q", "-c", str(PINGS), "-i", "0.01", "10.99.0.2"], "h1"))
+
+
+def _throughput(quick: bool, quiet: Quiet) -> Figure:
+    """One TCP flow through a switch whose controller has installed its flows, and through a stand-alone one."""
+    name = "throughput under control / stand-alone"
+    if absent := missing("iperf3"):
+        return Figure(name, "", [], note=absent)
+    controlled = _pair(fail_mode="secure")
+    controlled.controller(tn.control.LearningSwitch())
+    sites: dict[str, SiteFactory] = {
+        "controlled": lambda: lab_site("controlled", controlled),
+        "stand-alone": lambda: lab_site("stand-alone", _pair()),
+    }
+    seconds, repetitions = (1, 3) if quick else (3, 5)
+    found = rounds(sites, repetitions, quiet, lambda site: tcp_flow(site, seconds).received_bps / 1e9)
+    alone = median(found["stand-alone"])
+    ratio = median(found["controlled"]) / alone
+    note = f"one TCP flow, medians of {repetitions} turns; stand-alone {alone:.3g} Gbit/s"
+    return Figure(name, "", [ratio], target="at least 0.9", met=ratio >= 0.9, note=note)
 
 
 def _pair(**settings: object) -> tn.Network:
