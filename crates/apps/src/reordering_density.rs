@@ -157,10 +157,12 @@ mod tests {
 
     #[test]
     fn the_worked_examples_have_their_densities() {
-        // RFC 5236, 4: nothing lost; displacements 0 -2 1 -1 2 0 0 0.
-        let report = density(3, &[1, 4, 2, 5, 3, 6, 7, 8]);
+        // RFC 5236, 8: nothing lost; displacements 0 -2 1 -1 2 0 0 0. Then 3 is lost, then 3 comes twice.
+        let report = density(4, &[1, 4, 2, 5, 3, 6, 7, 8]);
         assert_eq!(report.histogram, [(-2, 1), (-1, 1), (0, 4), (1, 1), (2, 1)]);
-        // As there: 2 is lost, 3 comes twice; 0 -1 1 0 - -2 0 2.
+        assert_eq!(density(3, &[1, 2, 4, 5, 6, 7]).histogram, [(0, 6)]);
+        assert_eq!(density(2, &[1, 3, 2, 3, 4, 5]).histogram, [(-1, 1), (0, 3), (1, 1)]);
+        // As there, 3.3: 2 is lost, 3 comes twice; 0 -1 1 0 - -2 0 2.
         let report = density(3, &[1, 4, 3, 5, 3, 8, 7, 6]);
         assert_eq!(report.histogram, [(-2, 1), (-1, 1), (0, 3), (1, 1), (2, 1)]);
         // Packet Reordering Metrics to Enable Performance Comparison in IP-Networks (JCNC 2020), table 1: 0 -4 -4 2 2 2 2 0.
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!((report.histogram, report.beyond), (vec![(-1, 5), (0, 2), (5, 1)], 0));
     }
 
-    /// The authors' algorithm as they wrote it, with a window that is always full.
+    /// The authors' algorithm as they wrote it (RFC 5236, 7.1), with a window that is always full.
     fn by_the_letter(threshold: u64, arrivals: &[u64]) -> (BTreeMap<i64, u64>, u64) {
         let mut stream = arrivals.iter().copied();
         let (mut window, mut early): (VecDeque<u64>, HashSet<u64>) = Default::default();

@@ -73,7 +73,7 @@ impl SequenceAccount {
             self.duplicates += 1;
             return Arrival::Duplicate;
         }
-        // RFC 4737, 4.2.2: the extent of packet i is i - j, with j the first arrival that has a higher number.
+        // RFC 4737, 4.2.3: the extent of packet i is i - j, with j the first arrival that has a higher number.
         let after = self.gaps.partition_point(|(first, _, _)| *first <= number);
         if let Some((_, last, passed_by)) = after.checked_sub(1).and_then(|place| self.gaps.get(place)) {
             if number <= *last {
@@ -111,7 +111,7 @@ impl SequenceAccount {
         bursts.report()
     }
 
-    /// Extents of reordering (RFC 4737, 4.2.2), of those arrivals whose gap is among the latest that are remembered.
+    /// Extents of reordering (RFC 4737, 4.2.3), of those arrivals whose gap is among the latest that are remembered.
     #[must_use]
     pub fn reordering_extents(&self) -> LengthsReport {
         self.extents.report()
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_late_packet_has_the_extent_of_rfc_4737() {
-        // RFC 4737, 7: the example of packets arriving as 1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11, numbers from 1.
+        // RFC 4737, 7.3: the example of packets arriving as 1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11, numbers from 1.
         let mut account = SequenceAccount::default();
         for number in [1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11] {
             account.enter(number - 1);

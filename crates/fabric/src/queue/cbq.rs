@@ -3,7 +3,7 @@
 //!
 //! Classes form a tree under the link; each has an allotment and an [`Estimator`] of what it uses, leaves have queues. The *general
 //! scheduler* serves leaves by priority, and those of one priority by weighted round robin, weights being allotments. The
-//! *link-sharing scheduler* is the formal guideline of section 3: a leaf may send while it is not over its limit, or else
+//! *link-sharing scheduler* is the formal guideline of the paper: a leaf may send while it is not over its limit, or else
 //! while it has an ancestor that is not, and no class at a lower level than that ancestor's is unsatisfied. Otherwise it is
 //! regulated: it waits until its estimator lets it go on. A class is unsatisfied when it is under its limit and a leaf below it, or it
 //! itself, has frames waiting. Levels count from 1 at the leaves.
@@ -35,7 +35,7 @@ const FRAME_BYTES: u64 = 1514;
 /// Quanta of one priority have this mean; none is so short that a frame needs many turns.
 const MEAN_QUANTUM_BYTES: u64 = 1514;
 const QUANTA: std::ops::RangeInclusive<u64> = 100..=200_000;
-/// The weight of the newest frame in the estimator is 1/32, as in the paper's simulations and the kernel.
+/// The weight of the newest frame in the estimator is 1/32, as in the kernel (`TC_CBQ_DEF_EWMA`).
 const DEFAULT_GAIN: u32 = 5;
 const DEFAULT_BURST_FRAMES: u32 = 16;
 

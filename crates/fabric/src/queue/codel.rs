@@ -86,7 +86,7 @@ impl ControlLaw {
     }
 }
 
-/// What CoDel remembers of one queue (RFC 8289, 5.1).
+/// What CoDel remembers of one queue (RFC 8289, 5.2).
 #[derive(Debug, Default)]
 pub(super) struct CodelState {
     /// When the delay will have lain above the target for an interval.
@@ -136,7 +136,7 @@ impl CodelState {
         Some(frame)
     }
 
-    /// RFC 8289, 5.5: "If min went above target close to when we last went below it, assume that the drop rate that
+    /// RFC 8289, 5.5: "If min went above TARGET close to when it last went below, assume that the drop rate that
     /// controlled the queue on the last cycle is a good starting point to control it now."
     fn begin_dropping(&mut self, law: &ControlLaw, now: Time) {
         self.dropping = true;
@@ -147,7 +147,7 @@ impl CodelState {
         self.last_count = self.count;
     }
 
-    /// The frame at the head, and whether it may be dropped (`dodequeue` of RFC 8289, 5.3).
+    /// The frame at the head, and whether it may be dropped (`dodequeue` of RFC 8289, 5.6).
     fn next(&mut self, queue: &mut StampedQueue, law: &ControlLaw, now: Time) -> Option<(Box<Frame>, bool)> {
         let Some((came, frame)) = queue.pop() else {
             self.first_above = None;

@@ -1,5 +1,5 @@
-//! The estimator of class-based queueing: how much less or more than its allotment a class has used (Floyd and Jacobson 1995,
-//! section 4 and appendix A).
+//! The estimator of class-based queueing: how much less or more than its allotment a class has used (Floyd and Jacobson
+//! 1995).
 
 use twinnet_units::{Rate, Time};
 

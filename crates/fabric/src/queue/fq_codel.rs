@@ -22,7 +22,7 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 const DROP_BATCH: u32 = 64;
 const UNUSED: u32 = u32::MAX;
 
-/// `{"kind": "fq_codel", ...}`; the defaults are those of RFC 8290, 5.2.
+/// `{"kind": "fq_codel", ...}`; the defaults are those of RFC 8290, 5.2, and the limit of bytes the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {

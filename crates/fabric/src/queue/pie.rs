@@ -3,7 +3,7 @@
 //!
 //! Arriving frames are dropped with a probability that is set every `update_ps` from how far the delay lies from its target and
 //! where it goes. The delay is that of the frame at the head, by its time stamp (RFC 8033, 4.3, allows stamps in place of an
-//! estimated rate). Left out: the derandomisation and the switching on and off of sections 5.3 and 5.4, which are optional.
+//! estimated rate). Left out: the switching on and off and the derandomisation of sections 5.3 and 5.4, which are optional.
 //! Probabilities are fixed-point numbers with 56 binary places. There is no timer: updates that are due are made before
 //! the next frame comes or goes, each with the delay of its own moment.
 
@@ -24,7 +24,7 @@ use crate::impair::Rng;
 
 /// 1 in fixed-point numbers.
 const ONE: i128 = 1 << 56;
-/// `alpha` is 1/8 and `beta` 10/8 for each second of delay (RFC 8033, 4.2).
+/// `alpha` is 1/8 and `beta` 10/8 for each second of delay (RFC 8033, 6).
 const EIGHTHS_OF_SECOND_PS: i128 = 8_000_000_000_000;
 const BETA_OVER_ALPHA: i128 = 10;
 /// A millisecond: bounds the updates that are to be made up for after a stall.
@@ -32,7 +32,7 @@ const SHORTEST_UPDATE_PS: u64 = 1_000_000_000;
 /// RFC 8033, 4.1: two packets of a usual length are always let in.
 const SMALL_BACKLOG_BYTES: u64 = 2 * 1514;
 
-/// `{"kind": "pie", ...}`; the defaults are those of RFC 8033, 4 and 5.
+/// `{"kind": "pie", ...}`; the defaults are those of RFC 8033, 4, and the limit the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {

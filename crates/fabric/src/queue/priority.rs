@@ -1,4 +1,4 @@
-//! Strict priority: a band is served only while all bands before it are empty (the kernel's `prio`; RFC 2475's simplest scheduler).
+//! Strict priority: a band is served only while all bands before it are empty (the kernel's `prio`).
 
 use std::collections::VecDeque;
 
