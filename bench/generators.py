@@ -115,13 +115,13 @@ def _accuracy(
         raise ValueError(f"the observer cannot take note of {rate} datagrams a second")
     ours: list[Seen] = []
     theirs: dict[str, list[Seen]] = {name: [] for name in peers}
-    shared: set[bool] = set()
+    shared: list[bool] = []
     peers_shared = dict.fromkeys(peers, False)
     for _ in range(repetitions):
         quiet.wait()
         seen, was_shared = _ours(arena, rate, size, seconds)
         ours.append(seen)
-        shared.add(was_shared)
+        shared.append(was_shared)
         for name, peer in peers.items():
             quiet.wait()
             watched: list[bool] = []
@@ -136,8 +136,9 @@ def _accuracy(
     absent = [name for name, found in theirs.items() if not found]
     processors = {name: "shared" if peers_shared[name] else "own" for name in peers}
     known = {f"{name} ({processors[name]})": found for name, found in theirs.items() if found}
-    processor = "shared" if True in shared else "own"
     name = f"{rate:,}/s of {size} B"
+    own_or_shared = ["shared" if one else "own" for one in shared]
+    whose = f"our sender's processor: {', '.join(own_or_shared)}"
     rate_errors = [one.rate_error_percent for one in ours]
     yield Figure(
         f"{name}: distance from the rate",
@@ -146,18 +147,21 @@ def _accuracy(
         {name: [one.rate_error_percent for one in found] for name, found in known.items()},
         f"within {TARGET_RATE_PERCENT}",
         median(rate_errors) <= TARGET_RATE_PERCENT,
-        note="; ".join([f"our sender's processor: {processor}", *(f"not measured: {name}" for name in absent)]),
+        note="; ".join([whose, *(f"not measured: {name}" for name in absent)]),
     )
     gaps = [one.gap_p99_us for one in ours]
     judged = rate <= TARGET_GAP_UP_TO
+    # Each repetition by the limit of the processor that it had.
+    limits = [TARGET_GAP_US[one] for one in own_or_shared]
+    of_limit = median(gap / limit for gap, limit in zip(gaps, limits, strict=True))
     yield Figure(
         f"{name}: p99 error of gaps",
         "us",
         gaps,
         {name: [one.gap_p99_us for one in found] for name, found in known.items()},
-        f"within {TARGET_GAP_US[processor]:.0f}" if judged else "",
-        median(gaps) <= TARGET_GAP_US[processor] if judged else None,
-        note=f"our sender's processor: {processor}",
+        " or ".join(f"within {limit:.0f}" for limit in sorted(set(limits))) if judged else "",
+        of_limit <= 1 if judged else None,
+        note=whose,
     )
 
 
@@ -310,9 +314,11 @@ def _unpaced(arena: Arena, peers: Mapping[str, Generator], repetitions: int, qui
     seconds = 1
     ours_command = [str(_TWINNET), "send", TARGET, "--unpaced", "--payload", "64 B", "--duration", f"{seconds} s"]
     blast = [str(BARE), "blast", str(seconds), TARGET, "64"]
+    hearing = [str(_TWINNET), "recv", "--udp", "5003", "--no-clock"]
     commands: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        "ours": ([*ours_command, "--no-clock", "--json"], [str(_TWINNET), "recv", "--udp", "5003", "--no-clock"]),
-        "bare sendmmsg": (blast, [str(_TWINNET), "recv", "--udp", "5003", "--no-clock"]),
+        "ours": ([*ours_command, "--no-clock", "--json"], hearing),
+        "bare sendmmsg": (blast, hearing),
+        "bare UDP_SEGMENT": ([str(BARE), "train", str(seconds), TARGET, "64"], hearing),
         **{
             name: (peer.unpaced(TARGET, 64, seconds), peer.receiver)
             for name, peer in peers.items()
@@ -334,15 +340,16 @@ def _unpaced(arena: Arena, peers: Mapping[str, Generator], repetitions: int, qui
             _end(arena, heard, Path(receiver[0]).name)
     ours = found.pop("ours")
     bare = median(found["bare sendmmsg"])
-    best = max(median(values) for values in found.values())
+    others = [median(found[name]) for name in peers if name in found]
     return Figure(
         "64-byte datagrams, unpaced",
         "/s",
         ours,
         found,
         "at least 0.9 of bare, above all others",
-        median(ours) >= TARGET_UNPACED * bare and median(ours) >= min(best, bare),
-        note="ours lets the kernel cut runs of datagrams (UDP_SEGMENT); bare is sendmmsg of 64 without that",
+        median(ours) >= TARGET_UNPACED * bare and median(ours) > max(others, default=0),
+        note="both bare ones send 64 datagrams a call; the kernel cuts those of bare UDP_SEGMENT from one "
+        "message, as it does ours",
     )
 
 

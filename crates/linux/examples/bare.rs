@@ -14,7 +14,8 @@
 //! has arrived for a second. `bare watch SECONDS PORT` writes the moment and the payload's length of each datagram to PORT
 //! likewise, in the same way. Receivers say `READY` on stderr.
 //! `bare blast SECONDS ADDRESS PAYLOAD` sends datagrams to port 5003 by `sendmmsg` of 64, as fast as that goes, and prints how
-//! many; each begins with its number and flow 1, as twinnet's do.
+//! many; each begins with its number and flow 1, as twinnet's do. `bare train` sends the same as messages of 64 datagrams that the
+//! kernel cuts (`UDP_SEGMENT`).
 
 use std::ffi::CString;
 use std::io::{self, Write};
@@ -221,6 +222,35 @@ fn blast(seconds: u64, to: &str, payload_bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// As [`blast`], but the kernel cuts each batch from one message.
+fn train(seconds: u64, to: &str, payload_bytes: usize) -> io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect((to, 5003))?;
+    let length = payload_bytes.max(16);
+    let segment = libc::c_int::try_from(length).map_err(io::Error::other)?;
+    // SAFETY: the pointer and the length describe `segment`, which outlives the call.
+    let set = unsafe {
+        let value = (&raw const segment).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, value, size_of_val(&segment) as u32)
+    };
+    if set != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut message = vec![0_u8; length * BLAST];
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut sent = 0_u64;
+    while Instant::now() < end {
+        for (payload, number) in message.chunks_exact_mut(length).zip(sent..) {
+            payload[..4].copy_from_slice(&(number as u32).to_be_bytes());
+            payload[4..8].copy_from_slice(&1_u32.to_be_bytes());
+        }
+        // A refusal is of an earlier datagram, to which nobody listened.
+        sent += socket.send(&message).map_or(0, |taken| (taken / length) as u64);
+    }
+    println!("{sent}");
+    Ok(())
+}
+
 /// The wall clock, which is what `SO_TIMESTAMPNS` reads.
 fn wall_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
@@ -410,6 +440,7 @@ fn main() -> io::Result<()> {
         (Some("record"), Some(seconds), ..) => record(seconds),
         (Some("watch"), Some(seconds), ..) => watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT)),
         (Some("blast"), Some(seconds), Some(payload_bytes), _) => blast(seconds, to, payload_bytes),
+        (Some("train"), Some(seconds), Some(payload_bytes), _) => train(seconds, to, payload_bytes),
         (Some("offer"), Some(seconds), Some(payload_bytes), Some(rate_bps)) => {
             offer(seconds, to, payload_bytes, rate_bps)
         }
@@ -418,7 +449,7 @@ fn main() -> io::Result<()> {
         }
         _ => Err(io::Error::other(
             "usage: bare hosts N | loop SECONDS | send SECONDS ADDRESS | receive SECONDS | record SECONDS \
-             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
+             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | train SECONDS ADDRESS PAYLOAD | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
         )),
     }
 }

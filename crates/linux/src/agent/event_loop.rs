@@ -168,7 +168,10 @@ impl EventLoop {
         match left {
             _ if self.sockets.turns() > 0 => Next::Wait(Some(Duration::ZERO)),
             Some(_) if precise => self.waiting.until(wake, self.clock),
-            left => Next::Wait(left),
+            left => {
+                self.waiting.rest();
+                Next::Wait(left)
+            }
         }
     }
 

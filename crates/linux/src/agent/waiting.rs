@@ -11,6 +11,7 @@ use twinnet_units::{Duration, Time};
 use super::processor_wait::ProcessorWait;
 use crate::clock::LabClock;
 use crate::scheduling::{go_first, is_realtime, Turns};
+use crate::wakefulness::Wakefulness;
 
 /// The longest spin in a lab.
 const SPIN_IN_LAB: Duration = Duration::from_us(50);
@@ -20,6 +21,9 @@ const SPIN_ON_MACHINE: Duration = Duration::from_us(500);
 const LOOK: Duration = Duration::from_us(50);
 /// A moment that is nearer than this is not disturbed by a look at the sockets.
 const NEAR: Duration = Duration::from_us(10);
+/// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back late, and a hypervisor
+/// lends it to others meanwhile.
+const KEPT_AWAKE: Duration = Duration::from_ms(20);
 /// How often the thread asks for how long it had to wait for its processor.
 const PERIOD: Duration = Duration::from_ms(50);
 /// A spin that lost this much at once was interrupted: the thread asks then, too.
@@ -64,6 +68,7 @@ struct OnMachine {
     waited_before_ns: u64,
     shared: bool,
     standing: Standing,
+    wakefulness: Wakefulness,
 }
 
 impl Waiting {
@@ -80,6 +85,7 @@ impl Waiting {
             waited_before_ns: 0,
             shared: false,
             standing: Standing::Ordinary,
+            wakefulness: Wakefulness::new(true),
         };
         Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO }
     }
@@ -113,6 +119,13 @@ impl Waiting {
         (self.processor.look(), shared, realtime)
     }
 
+    /// Nothing is to be served exactly for a while.
+    pub fn rest(&mut self) {
+        if let Some(machine) = &mut self.machine {
+            machine.wakefulness.keep(false);
+        }
+    }
+
     /// A wait for sockets has ended.
     pub fn waited(&mut self, now: Time) {
         self.looked = now;
@@ -123,6 +136,9 @@ impl Waiting {
         let mut now = clock.now();
         let left = wake.since(now);
         let spin = self.machine.as_ref().map_or(SPIN_IN_LAB, |machine| machine.spin(now));
+        if let Some(machine) = &mut self.machine {
+            machine.wakefulness.keep(spin < left && left < KEPT_AWAKE);
+        }
         if left > spin {
             return Next::Wait(Some(left.saturating_sub(spin)));
         }
