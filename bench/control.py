@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import socket
 import struct
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -40,6 +44,7 @@ PATIENCE_S = 60.0
 PINGS = 200
 BARRIERS = 2000
 _OVS = "Open vSwitch, user space"
+_OS_KEN = Path(__file__).parent / "os_ken_learning.py"
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
@@ -51,6 +56,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     yield _look_ups(repetitions, quiet)
     yield _joining(repetitions, quiet)
     yield _round_trip(repetitions, quiet, other)
+    yield _os_ken_round_trip(repetitions, quiet, other)
     yield _throughput(quick, quiet)
 
 
@@ -113,7 +119,6 @@ def _installation(repetitions: int, quiet: Quiet, other: bool) -> Iterator[Figur
             quiet.wait()
             switch = OpenVSwitch()
             try:
-                switch.tell("time/stop")
                 switch.reset()
                 theirs.append(_install(switch.connect(of.VERSION)))
             finally:
@@ -152,7 +157,7 @@ def _weight(quick: bool, quiet: Quiet) -> Figure:
 
 
 def _look_ups(repetitions: int, quiet: Quiet) -> Figure:
-    """Frames that no cache knows, among many rules of four prefix lengths and among few."""
+    """Frames that no cache knows, among many rules of 16 masks and among few of two."""
     ratios: list[float] = []
     for _ in range(repetitions):
         quiet.wait()
@@ -166,11 +171,17 @@ def _look_up_seconds(rules: int) -> float:
     switch = BareSwitch(4)
     switch.open(1)
     data = bytes([4, 0, 0, 8, 0, 0, 0, 1])
+    kinds = 16 if rules > 100 else 2
     for number in range(rules):
-        length = 16 + number % 4 * 4
+        kind, place = number % kinds, number // kinds
+        length = 16 + kind % 4 * 4
         mask = 0xFFFFFFFF << 32 - length & 0xFFFFFFFF
-        address = (0x0A000000 + number // 4 * 0x10000 % 0x40000000 + number // 4 % 256 * 0x100) & mask
-        conditions = {"eth_type": 0x0800, "ipv4_dst": (address, mask)}
+        address = (0x0A000000 + place * 0x10000 % 0x40000000 + place % 256 * 0x100) & mask
+        conditions: dict[str, int | tuple[int, int]] = {"eth_type": 0x0800, "ipv4_dst": (address, mask)}
+        if kind & 4:
+            conditions["ipv4_src"] = (place << 8 & 0xFF00, 0xFF00)
+        if kind & 8:
+            conditions |= {"ip_proto": 17, "udp_dst": 1000 + place % 1000}
         message = of.flow_mod(conditions, of.apply_actions(of.output(2)), priority=100 + number % 7)
         data += bytes([4, of.FLOW_MOD]) + (8 + len(message.body)).to_bytes(2) + number.to_bytes(4) + message.body
     switch.say(1, data)
@@ -240,6 +251,62 @@ def _their_round_trip() -> float:
             arena.run(["ovs-vsctl", "set", "controller", "s1", "connection_mode=out-of-band"])
             controller.wait_for(1, PATIENCE_S)
             return _mean_us(arena.run(["ping", "-q", "-c", str(PINGS), "-i", "0.01", "10.99.0.2"], "h1"))
+
+
+def _os_ken_round_trip(repetitions: int, quiet: Quiet, other: bool) -> Figure:
+    """The same through a learning switch on os-ken that installs nothing; to both by TCP."""
+    name = "ping through os-ken"
+    if importlib.util.find_spec("os_ken") is None:
+        return Figure(name, "us", [], note="os-ken is not installed")
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        port = _free_port()
+        with _os_ken([sys.executable, str(_OS_KEN), str(port)]):
+            net = _pair(controllers=[f"tcp:127.0.0.1:{port}"], fail_mode="secure")
+            with net.emulate() as lab:
+                ours.append(_asked_mean_us(lambda command, lab=lab: lab["h1"].run([*command, "h2"]).stdout))
+        if other:
+            quiet.wait()
+            with Arena() as arena:
+                arena.start_open_vswitch()
+                arena.host_pair_on_switch()
+                with _os_ken(arena.inside([sys.executable, str(_OS_KEN), str(port)])):
+                    arena.run(["ovs-vsctl", "set-fail-mode", "s1", "secure"])
+                    arena.run(["ovs-vsctl", "set-controller", "s1", f"tcp:127.0.0.1:{port}"])
+                    arena.run(["ovs-vsctl", "set", "controller", "s1", "connection_mode=out-of-band"])
+                    theirs.append(
+                        _asked_mean_us(
+                            lambda command, arena=arena: arena.run(
+                                ["sh", "-c", f"{' '.join(command)} 10.99.0.2 || true"], "h1"
+                            )
+                        )
+                    )
+    peers = {_OVS: theirs} if theirs else {}
+    met = median(ours) <= median(theirs) if theirs else None
+    note = f"mean of {PINGS} pings; a learning switch that installs nothing, so that each frame asks it"
+    return Figure(name, "us", ours, peers, "not above Open vSwitch's", met, note)
+
+
+@contextmanager
+def _os_ken(command: Sequence[str]) -> Iterator[None]:
+    """Run the controller; in an arena it is the child of what entered it, and ends with that."""
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        running.kill()
+        running.wait()
+
+
+def _asked_mean_us(run: Callable[[Sequence[str]], str]) -> float:
+    """Return the mean of pings, once the first has come through; raises `TimeoutError`."""
+    end = time.monotonic() + PATIENCE_S
+    while " 0% packet loss" not in run(["ping", "-c", "1", "-W", "1"]):
+        if time.monotonic() > end:
+            raise TimeoutError(f"no ping came through os-ken within {PATIENCE_S:.0f} s")
+    return _mean_us(run(["ping", "-q", "-c", str(PINGS), "-i", "0.01"]))
 
 
 def _throughput(quick: bool, quiet: Quiet) -> Figure:
