@@ -2,7 +2,8 @@
 //!
 //! The histogram is log-linear: values below 64 have a bucket each; above, every power of two is cut into 64 buckets of
 //! equal width. A quantile is told as the middle of its bucket, so its relative error is at most 1/128 (0.8 %). Only the
-//! powers of two that occur have buckets: half a KiB each, for most flows one or two of them, and never more than 59.
+//! powers of two that occur have buckets, for most flows one or two of them, and never more than 59: 128 bytes each, and half a
+//! KiB from the moment on when one bucket holds 65,536 values.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,48 @@ pub struct Summary {
 #[derive(Clone, Debug)]
 struct Octave {
     number: usize,
-    buckets: Box<[u64; PER_OCTAVE as usize]>,
+    buckets: Buckets,
+}
+
+/// Counts of the values in each bucket, in 16 bits each until one of them needs more: memory for each flow of a large network is
+/// mostly this.
+#[derive(Clone, Debug)]
+enum Buckets {
+    Narrow(Box<[u16; PER_OCTAVE as usize]>),
+    Wide(Box<[u64; PER_OCTAVE as usize]>),
+}
+
+impl Buckets {
+    fn new() -> Self {
+        Self::Narrow(Box::new([0; PER_OCTAVE as usize]))
+    }
+
+    fn add(&mut self, place: usize) {
+        match self {
+            Self::Wide(counts) => counts[place] += 1,
+            Self::Narrow(counts) => match counts[place].checked_add(1) {
+                Some(more) => counts[place] = more,
+                None => self.widen_and_add(place),
+            },
+        }
+    }
+
+    #[cold]
+    fn widen_and_add(&mut self, place: usize) {
+        let mut counts = Box::new([0; PER_OCTAVE as usize]);
+        for (wide, at) in counts.iter_mut().zip(0..) {
+            *wide = self.at(at);
+        }
+        counts[place] += 1;
+        *self = Self::Wide(counts);
+    }
+
+    fn at(&self, place: usize) -> u64 {
+        match self {
+            Self::Narrow(counts) => u64::from(counts[place]),
+            Self::Wide(counts) => counts[place],
+        }
+    }
 }
 
 /// A [`Summary`] as reports show it; all but the count in picoseconds.
@@ -65,9 +107,9 @@ impl Summary {
         let (number, place) = (bucket / PER_OCTAVE as usize, bucket % PER_OCTAVE as usize);
         let at = self.octaves.partition_point(|octave| octave.number < number);
         if self.octaves.get(at).is_none_or(|octave| octave.number != number) {
-            self.octaves.insert(at, Octave { number, buckets: Box::new([0; PER_OCTAVE as usize]) });
+            self.octaves.insert(at, Octave { number, buckets: Buckets::new() });
         }
-        self.octaves[at].buckets[place] += 1;
+        self.octaves[at].buckets.add(place);
     }
 
     /// Number of values so far.
@@ -86,8 +128,8 @@ impl Summary {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut below = 0;
         for octave in &self.octaves {
-            for (place, &values) in octave.buckets.iter().enumerate() {
-                below += values;
+            for place in 0..PER_OCTAVE as usize {
+                below += octave.buckets.at(place);
                 if below >= rank {
                     let bucket = octave.number * PER_OCTAVE as usize + place;
                     return Some(middle_of(bucket).clamp(self.least, self.most));
@@ -138,6 +180,22 @@ fn middle_of(bucket: usize) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_bucket_counts_beyond_16_bits() {
+        let mut summary = Summary::default();
+        for _ in 0..70_000 {
+            summary.add(1000);
+        }
+        for _ in 0..140_001 {
+            summary.add(1999);
+        }
+        assert_eq!(summary.count(), 210_001);
+        let near = |share, value: u64| summary.quantile(share).is_some_and(|found| found.abs_diff(value) <= value / 100);
+        assert!(near(0.333, 1000) && near(0.334, 1999) && near(1.0, 1999));
+        let counts: u64 = summary.octaves.iter().flat_map(|octave| (0..64).map(|place| octave.buckets.at(place))).sum();
+        assert_eq!(counts, 210_001);
+    }
 
     #[test]
     fn moments_are_exact_for_a_known_sample() {
