@@ -399,7 +399,13 @@ class FlowReport:
     packets, bytes
         Sent or received; bytes of payload.
     lost, reordered, duplicates
-        Counted by receivers; ``None`` where that has no meaning.
+        Counted by receivers, of what was sent up to the last that arrived; ``None`` where that has no meaning.
+    first_number
+        The least sequence number that arrived; what was sent before it counts as lost.
+    sequence_jumps
+        How often the sequence number leapt further than a loss or a late packet explains.
+    delays_below_zero
+        One-way delays that came out negative, as they can only between two clocks; `delay` has them as zero.
     errors
         What went wrong.
     rtt, delay
@@ -444,6 +450,9 @@ class FlowReport:
     lost: int | None = None
     reordered: int | None = None
     duplicates: int | None = None
+    first_number: int | None = None
+    sequence_jumps: int | None = None
+    delays_below_zero: int | None = None
     errors: tuple[str, ...] = ()
     rtt: Summary | None = None
     delay: Summary | None = None
@@ -466,7 +475,8 @@ class FlowReport:
     def from_spec(cls, spec: Mapping[str, Any]) -> FlowReport:
         """Return the report in the form of the lab protocol."""
         plain = (
-            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "jitter_rfc3550_ps"
+            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "first_number",
+            "sequence_jumps", "delays_below_zero", "jitter_rfc3550_ps",
         )  # fmt: skip
         return cls(
             flow=spec.get("flow"),
