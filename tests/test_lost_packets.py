@@ -36,6 +36,7 @@ traffic:
 measurements:
   lost: {of: loss, only: [load]}
   lost_video: {of: loss, only: [video]}
+  lost_frames: {of: frame_loss, only: [video]}
 repetitions: 1
 settle: 100 ms
 drain: 500 ms
@@ -53,7 +54,9 @@ def made(tmp_path: Path, link: str = "delay: 1 ms", schedule: str = "") -> tuple
     (run,) = ResultStore(tmp_path / "out" / "outage").all_runs()
     study = load_study(path)
     tables = RunTables(run, study.specification.measurements, 4.0)
-    values = {name: tables.value(Aggregate("mean", name, (), None, ())) for name in ("lost", "lost_video")}
+    values = {
+        name: tables.value(Aggregate("mean", name, (), None, ())) for name in ("lost", "lost_video", "lost_frames")
+    }
     return tables.flows, values
 
 
@@ -70,11 +73,13 @@ def test_what_is_sent_into_a_link_that_died_is_lost(tmp_path: Path) -> None:
     # Traffic begins at 250 ms, the next bound of its intervals after the settling, and the line goes a second later.
     assert lost["lost"] == pytest.approx(0.75, abs=0.01)
     assert lost["lost_video"] == pytest.approx(0.75, abs=0.02)
+    # One frame may be cut in two by the end of the line.
+    assert lost["lost_frames"] == pytest.approx(0.75, abs=0.02)
 
 
 def test_a_flow_of_which_nothing_arrives_is_lost_as_a_whole(tmp_path: Path) -> None:
     flows, lost = made(tmp_path, link="loss: 100 %")
-    assert lost == {"lost": 1.0, "lost_video": 1.0}
+    assert lost == {"lost": 1.0, "lost_video": 1.0, "lost_frames": 1.0}
     arrived = row(flows, "load", "sink")
     assert (arrived["packets"], arrived["lost_packets"]) == (0, row(flows, "load", "source")["packets"])
     assert arrived["errors"] == "nothing of this flow arrived"
@@ -84,7 +89,7 @@ def test_duplicates_make_no_loss_and_hide_none(tmp_path: Path) -> None:
     flows, lost = made(tmp_path, link="duplicate: 100 %")
     arrived = row(flows, "load", "sink")
     assert (arrived["lost_packets"], arrived["duplicate_packets"]) == (0, row(flows, "load", "source")["packets"])
-    assert lost == {"lost": 0.0, "lost_video": 0.0}
+    assert lost == {"lost": 0.0, "lost_video": 0.0, "lost_frames": 0.0}
 
 
 def seen(sink_packets: int) -> list[tuple[PlannedFlow, FlowReport]]:

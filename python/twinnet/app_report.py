@@ -426,6 +426,8 @@ class FlowReport:
         Every packet, where they were asked for.
     pacing
         How well a source kept its schedule.
+    frames_sent
+        Video frames of which an RTP source sent a part.
     rtp
         What RTP tells.
     video
@@ -465,6 +467,7 @@ class FlowReport:
     reordering_density: ReorderDensity | None = None
     samples: Samples | None = None
     pacing: Pacing | None = None
+    frames_sent: int | None = None
     rtp: Rtp | None = None
     video: Video | None = None
     intervals: Intervals | None = None
@@ -476,7 +479,7 @@ class FlowReport:
         """Return the report in the form of the lab protocol."""
         plain = (
             "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "first_number",
-            "sequence_jumps", "delays_below_zero", "jitter_rfc3550_ps",
+            "sequence_jumps", "delays_below_zero", "frames_sent", "jitter_rfc3550_ps",
         )  # fmt: skip
         return cls(
             flow=spec.get("flow"),

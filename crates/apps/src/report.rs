@@ -120,6 +120,9 @@ pub struct FlowReport {
     /// Every packet, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+    /// Video frames of which a source sent a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_sent: Option<u64>,
     /// What RTP tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpReport>,
@@ -168,6 +171,7 @@ impl FlowReport {
             reordering_extents: None,
             reordering_density: None,
             samples: None,
+            frames_sent: None,
             rtp: None,
             intervals: None,
             pacing: None,

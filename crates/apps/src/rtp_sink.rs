@@ -452,6 +452,19 @@ mod tests {
     }
 
     #[test]
+    fn the_source_tells_of_the_frames_that_no_sink_can_know_of() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        network.datagram_fate(|number| if number < 20 { vec![Duration::ZERO] } else { vec![] });
+        let sink = network.start(1, &app(json!({"kind": "rtp_sink", "port": 5004, "interval_ps": 1_000_000_000_u64})));
+        let source = json!({"kind": "rtp_source", "to": "10.0.0.2", "port": 5004, "flow": 9, "frames_per_second": 60,
+            "frame_bytes": [7 * 184], "frames": 70});
+        let source = network.start(0, &app(source));
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        assert_eq!(network.report(source)["flows"][0]["frames_sent"], 70);
+        assert_eq!(network.report(sink)["flows"][0]["rtp"]["frames"]["complete"], 20);
+    }
+
+    #[test]
     fn a_step_that_is_no_ordinary_loss_is_told() {
         let mut sink =
             RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from twinnet.app_report import FlowReport
+from twinnet.app_report import FlowReport, Rtp
 
 if TYPE_CHECKING:
     from twinnet.study.collect import PlannedFlow
@@ -48,8 +48,16 @@ def with_all_losses(seen: Sequence[_Seen], planned: Sequence[PlannedFlow]) -> li
         # Of several the one that names the sender as it names itself: another may be of a forged or damaged header.
         place, sink = next((one for one in sinks if one[1].source == source.source), sinks[0])
         # More than were sent arrived where a duplicate came too late to be known as one.
-        found[place] = (flow, replace(sink, lost=max(0, source.packets - (sink.packets or 0))))
+        lost = max(0, source.packets - (sink.packets or 0))
+        found[place] = (flow, replace(sink, lost=lost, rtp=_with_all_frames(sink.rtp, source.frames_sent)))
     return found
+
+
+def _with_all_frames(rtp: Rtp | None, sent: int | None) -> Rtp | None:
+    """Count as lost the video frames of which no part arrived, those after the last arrival too."""
+    if rtp is None or sent is None or rtp.frames_complete is None:
+        return rtp
+    return replace(rtp, frames_lost=max(0, sent - rtp.frames_complete - (rtp.frames_damaged or 0)))
 
 
 def _nothing_arrived(source: FlowReport, sent: int) -> FlowReport:
@@ -64,5 +72,13 @@ def _nothing_arrived(source: FlowReport, sent: int) -> FlowReport:
         lost=sent,
         reordered=0,
         duplicates=0,
+        rtp=_no_frame_of(source.frames_sent),
         errors=("nothing of this flow arrived",),
     )
+
+
+def _no_frame_of(sent: int | None) -> Rtp | None:
+    """What a receiver of no packet would tell of a video; its stream it does not know."""
+    if sent is None:
+        return None
+    return Rtp(0, 0, 0, None, None, frames_complete=0, frames_damaged=0, frames_lost=sent)
