@@ -21,8 +21,8 @@ def needs_labs():
 
 
 def test_a_lab_that_is_overloaded_on_purpose_is_caught(needs_labs):
-    """Eight sources of small datagrams at 800,000 frames a second in all: more than one core can carry over five hops,
-    however fast it is, with room to spare against the few hundred thousand that the fastest machine does."""
+    """Eight sources of small datagrams at 4,000,000 frames a second in all: one thread cannot hand over so many,
+    however fast its core is. 800,000 were seen to pass without a loss, and 2,100,000 of these."""
     network = tn.Network()
     left, *rest = [network.switch(f"s{number}") for number in range(1, 5)]
     previous = left
@@ -34,7 +34,7 @@ def test_a_lab_that_is_overloaded_on_purpose_is_caught(needs_labs):
         network.link(network.host(f"b{number}"), previous, rate="10 Gbit")
     with network.emulate() as lab:
         flows = [
-            lab.start(tn.apps.udp(f"a{number}", f"b{number}", rate="14.4 Mbit", payload="18 B", duration="2 s"))
+            lab.start(tn.apps.udp(f"a{number}", f"b{number}", rate="72 Mbit", payload="18 B", duration="2 s"))
             for number in range(1, 9)
         ]
         lab.wait(flows, until="10 s")
@@ -42,7 +42,9 @@ def test_a_lab_that_is_overloaded_on_purpose_is_caught(needs_labs):
         senders = [report for report in lab.reports() if report.kind == "udp_source"]
     complaints = [error for sender in senders for flow in sender.flows for error in flow.errors]
     assert len(senders) == 8
-    assert verdict.state != "valid" or any("could not keep up" in error for error in complaints), verdict
+    assert verdict.state != "valid", (verdict, complaints)
+    if any("could not keep up" in error for error in complaints):
+        assert any("could not keep up" in reason for reason in verdict.reasons), verdict
 
 
 def test_a_lab_that_stood_still_is_invalid_and_says_for_how_long(needs_labs):

@@ -5,8 +5,11 @@ How exactly they keep their schedule is measured by ``make bench``: a busy machi
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,7 +20,10 @@ import polars as pl
 import pytest
 from twinnet.errors import BadFile, BadValue
 from twinnet.processes import Distribution
+from twinnet.sockets.clocks import ToldFlow, compare_clocks, tell_flows
 from twinnet.sockets.flow_plan import planned_flow, read_flows
+from twinnet.sockets.machine import Machine
+from twinnet.sockets.receiving import receive
 from twinnet.sockets.trace_file import read_trace
 
 PAIR = Path(__file__).parent / "socket_pair.py"
@@ -152,6 +158,61 @@ def test_delays_between_two_clocks_rest_on_their_comparison_or_are_refused() -> 
     assert not unknown["delay_known"] and "delay_ps" not in unknown
     assert "jitter_rfc4689_ps" in unknown
     assert not any(name.startswith("delay") for name in unknown["intervals"]["times_ps"])
+
+
+def test_a_comparison_of_clocks_holds_for_the_flows_that_it_was_made_for() -> None:
+    flow = ["127.0.0.1", "--pps", "200", "--packets", "40"]
+    first, second = heard(pair(flow, [*flow, "--no-clock"]))
+    assert first["delay_known"] and first["sent_packets"] == 40
+    # The same number from the same address, but nobody said by which clock its datagrams were stamped.
+    assert first["flow"] == second["flow"]
+    assert not second["delay_known"] and "delay_ps" not in second and second["clock"] is None
+    assert second["sent_packets"] is None
+
+
+def test_a_comparison_holds_while_the_flow_lasts() -> None:
+    flow = ["127.0.0.1", "--pps", "200", "--duration", "1500 ms"]
+    (found,) = heard(pair(flow, recv=["--duration", "1 s"]))
+    assert found["delay_known"] and found["sent_packets"] is None
+
+
+def test_what_is_lost_after_the_last_arrival_is_known_where_the_sender_tells() -> None:
+    def send_what_partly_arrives() -> None:
+        with Machine() as machine, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            assert compare_clocks(machine, "127.0.0.1", clock_port) is not None
+            for sequence in range(5):
+                sender.sendto(struct.pack(">IIQ", sequence, 1, machine.now_ps() // 1000), ("127.0.0.1", port))
+            from_port = sender.getsockname()[1]
+            told = [
+                ToldFlow(1, from_port, port, 12),
+                ToldFlow(2, from_port, port, 3),
+                ToldFlow(3, from_port, port, None),
+            ]
+            tell_flows(machine, "127.0.0.1", told, clock_port)
+
+    port, clock_port = free_ports(2)
+    settings: dict[str, Any] = {"udp": [port], "tcp": (), "rtp": (), "clock_port": clock_port, "duration": "300 ms"}
+    received = receive(**settings, ready=send_what_partly_arrives)
+    told = [(flow.report.packets, flow.report.lost, flow.sent) for flow in received.flows]
+    assert told == [(5, 7, 12), (0, 3, 3)]
+    assert received.flows[1].report.errors == ("nothing of this flow arrived",)
+    assert all(flow.delay_known for flow in received.flows)
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        found = [held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
+        for one in found:
+            one.bind(("0.0.0.0", 0))
+        return [one.getsockname()[1] for one in found]
+
+
+def test_a_receiver_that_starts_late_says_how_much_it_missed() -> None:
+    found = pair(["127.0.0.1", "--pps", "100", "--packets", "600"], late=30)
+    (flow,) = heard(found)
+    missed = flow["first_number"]
+    assert missed >= 30 and flow["lost"] == missed == 600 - flow["packets"]
+    assert f"the first {missed} datagrams were lost or sent before this receiver listened" in flow["errors"][0]
 
 
 def test_what_the_receiving_machine_had_no_room_for_is_counted() -> None:

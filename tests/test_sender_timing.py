@@ -7,7 +7,9 @@ import twinnet as tn
 from twinnet.app_report import AppReport, ReorderDensity
 from twinnet.fidelity import FidelityRecord
 from twinnet.study.collect import PlannedFlow, collect
+from twinnet.study.judgement import judged_record
 from twinnet.study.resolution import load_study
+from twinnet.study.specification import FidelityThresholds
 
 SECOND_PS = 10**12
 
@@ -41,6 +43,21 @@ def test_an_agent_that_waits_for_more_than_a_hundredth_shares_its_processor(wait
     record = FidelityRecord.from_spec({"elapsed_ps": 2 * SECOND_PS, "agent": agent})
     assert record.agent_processor == processor
     assert record.verdict().state == "valid"
+
+
+def test_a_run_in_which_senders_could_not_keep_up_is_doubtful_and_says_so():
+    agent = {"timers": 1, "lateness_ns": {"p99": 7}, "waited_s": 0.0, "overloaded_senders": 2}
+    told = {"elapsed_ps": 2 * SECOND_PS, "agent": agent}
+    verdict = FidelityRecord.from_spec(told).verdict()
+    assert verdict.state == "doubtful"
+    assert verdict.reasons == (
+        "2 built-in senders could not keep up: the machine, and no model, decided what was sent",
+    )
+    # What makes a run invalid still does.
+    assert FidelityRecord.from_spec(told | {"slipped_ps": SECOND_PS}).verdict().state == "invalid"
+    # As a study stores it, and judges it again by thresholds that were changed since.
+    stored = judged_record(told, FidelityThresholds())
+    assert (stored.verdict, stored.reasons) == ("doubtful", verdict.reasons)
 
 
 def test_the_table_of_flows_tells_a_sources_timing_and_whose_its_processor_was():

@@ -399,7 +399,13 @@ class FlowReport:
     packets, bytes
         Sent or received; bytes of payload.
     lost, reordered, duplicates
-        Counted by receivers; ``None`` where that has no meaning.
+        Counted by receivers, of what was sent up to the last that arrived; ``None`` where that has no meaning.
+    first_number
+        The least sequence number that arrived; what was sent before it counts as lost.
+    sequence_jumps
+        How often the sequence number leapt further than a loss or a late packet explains.
+    delays_below_zero
+        One-way delays that came out negative, as they can only between two clocks; `delay` has them as zero.
     errors
         What went wrong.
     rtt, delay
@@ -420,6 +426,8 @@ class FlowReport:
         Every packet, where they were asked for.
     pacing
         How well a source kept its schedule.
+    frames_sent
+        Video frames of which an RTP source sent a part.
     rtp
         What RTP tells.
     video
@@ -444,6 +452,9 @@ class FlowReport:
     lost: int | None = None
     reordered: int | None = None
     duplicates: int | None = None
+    first_number: int | None = None
+    sequence_jumps: int | None = None
+    delays_below_zero: int | None = None
     errors: tuple[str, ...] = ()
     rtt: Summary | None = None
     delay: Summary | None = None
@@ -456,6 +467,7 @@ class FlowReport:
     reordering_density: ReorderDensity | None = None
     samples: Samples | None = None
     pacing: Pacing | None = None
+    frames_sent: int | None = None
     rtp: Rtp | None = None
     video: Video | None = None
     intervals: Intervals | None = None
@@ -466,7 +478,8 @@ class FlowReport:
     def from_spec(cls, spec: Mapping[str, Any]) -> FlowReport:
         """Return the report in the form of the lab protocol."""
         plain = (
-            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "jitter_rfc3550_ps"
+            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "first_number",
+            "sequence_jumps", "delays_below_zero", "frames_sent", "jitter_rfc3550_ps",
         )  # fmt: skip
         return cls(
             flow=spec.get("flow"),

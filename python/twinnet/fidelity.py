@@ -14,6 +14,8 @@ pause may
 - *Overload drops* (frames lost because the machine was too slow, ingress included, over frames handed over): one is
 doubtful, since a
   single loss halves a TCP window; above 1 in 10000 they bound TCP as a lossy line would (Mathis et al. 1997).
+- *Overloaded senders* (built-in sources that were behind when their time was over): one is doubtful, since less was
+  sent than was asked for; never invalid, for what was sent was measured right.
 - *Steal* (CPU time that the hypervisor took, over elapsed time of all cores): 1 % and 10 %.
 """
 
@@ -123,6 +125,7 @@ class Lateness:
         return cls(**{name: late[name] for name in names if late.get(name) is not None}, histogram=bins)
 
 
+_OVERLOADED = "built-in senders could not keep up: the machine, and no model, decided what was sent"
 SHARED_SHARE = 0.01
 """A thread that waits for a processor for a larger share of the time than this shares it: as `twinnet send` has it."""
 
@@ -139,11 +142,24 @@ class AgentTiming:
         How long after its time each was served, beyond the slack that its app allows.
     waited_s
         Time in seconds for which the thread could have run and another had its processor.
+    overloaded_senders
+        How many built-in senders gave up because the machine could not follow what they were asked to send.
     """
 
     timers: int
     lateness_ns: Lateness
     waited_s: float
+    overloaded_senders: int = 0
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> AgentTiming:
+        """Return it in the form of the lab protocol."""
+        return cls(
+            int(spec["timers"]),
+            Lateness.from_spec(spec["lateness_ns"]),
+            float(spec["waited_s"]),
+            int(spec.get("overloaded_senders", 0)),
+        )
 
 
 def _cpu_by_kind(given: Any) -> dict[str, float]:
@@ -215,11 +231,7 @@ class FidelityRecord:
     def from_spec(cls, spec: Mapping[str, Any]) -> FidelityRecord:
         """Return the record that the lab protocol gives as `spec`."""
         told = spec.get("agent")
-        agent = (
-            AgentTiming(int(told["timers"]), Lateness.from_spec(told["lateness_ns"]), float(told["waited_s"]))
-            if told
-            else None
-        )
+        agent = AgentTiming.from_spec(told) if told else None
         return cls(
             elapsed_ps=int(spec.get("elapsed_ps", 0)),
             handed_over=int(spec.get("handed_over", 0)),
@@ -285,6 +297,9 @@ class FidelityRecord:
             )
             for limit, value, words, scale in checks
         ]
+        overloaded = self.agent.overloaded_senders if self.agent is not None else 0
+        if overloaded:
+            states.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
         reasons = tuple(words for state, words in states if state != "valid")
         worst: State = "valid"
         for candidate in ("doubtful", "invalid"):

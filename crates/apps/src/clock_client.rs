@@ -1,4 +1,4 @@
-//! Compares this machine's clock with that of a [`crate::clock_server`], and tells the server what it found.
+//! Compares this machine's clock with that of a [`crate::clock_server`], and tells the server what it found, or of flows.
 //!
 //! Of each exchange four times are known: the request's sending (1) and arrival (2), the reply's sending (3) and arrival (4).
 //! The other clock less this one is ((2 - 1) + (3 - 4)) / 2, wrong by at most half of the time that both ways took,
@@ -23,6 +23,8 @@ const INTERVAL: Duration = Duration::from_ms(10);
 const PATIENCE: Duration = Duration::from_ms(500);
 /// What was found is told so often, since it may be lost.
 const TOLD: u32 = 3;
+/// Flows that are told of at once: so many have room in any socket's buffer.
+const FLOWS_AT_ONCE: usize = 64;
 
 /// What a client is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +36,25 @@ pub struct ClockClientConfig {
     pub port: u16,
     /// Whose clock this is: machines of one number have one clock.
     pub machine: u64,
-    /// Exchanges, 1 to 1000.
+    /// Exchanges, 1 to 1000; 0 to 1000 where there are flows to tell of.
     pub exchanges: u32,
+    /// Flows that this machine sends by the clock that was compared, to tell the server of; none when nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<ToldFlow>,
+}
+
+/// A flow that the server is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToldFlow {
+    /// Its number.
+    pub flow: u32,
+    /// The port that it comes from.
+    pub from_port: u16,
+    /// The port that it goes to.
+    pub port: u16,
+    /// Datagrams sent; null while it lasts.
+    pub packets: Option<u64>,
 }
 
 impl ClockClientConfig {
@@ -43,7 +62,7 @@ impl ClockClientConfig {
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_port(Self::KIND, self.port)?;
-        check_range(Self::KIND, "exchanges", self.exchanges, 1, 1000)
+        check_range(Self::KIND, "exchanges", self.exchanges, u32::from(self.flows.is_empty()), 1000)
     }
 }
 
@@ -68,6 +87,8 @@ pub struct ClockClient {
     requests: u32,
     answered: u32,
     told: u32,
+    /// Flows told of, each counted as often as it was told.
+    flows_told: usize,
     /// The best exchange: its bound in nanoseconds, the offset, and whether the clock is the same.
     best: Option<(u64, i64, bool)>,
     due: Option<Time>,
@@ -86,6 +107,7 @@ impl ClockClient {
             requests: 0,
             answered: 0,
             told: 0,
+            flows_told: 0,
             best: None,
             due: None,
             finished: false,
@@ -93,9 +115,9 @@ impl ClockClient {
         }
     }
 
-    fn send(&mut self, host: &mut dyn Host, kind: Kind, times: [u64; 3]) {
+    fn send(&mut self, host: &mut dyn Host, kind: Kind, sequence: u32, times: [u64; 3]) {
         let Some(socket) = self.socket else { return };
-        let message = Message { kind, sequence: self.requests, machine: self.config.machine, times };
+        let message = Message { kind, sequence, machine: self.config.machine, times };
         let to = SocketAddr::new(self.config.to, self.config.port);
         if let Err(error) = host.udp_send(socket, to, Chunk::Bytes(&message.emit())) {
             self.errors.add(error);
@@ -105,7 +127,7 @@ impl ClockClient {
     fn proceed(&mut self, now: Time, host: &mut dyn Host) {
         if self.requests < self.config.exchanges {
             self.requests += 1;
-            self.send(host, Kind::Request, [now.as_ns(), 0, 0]);
+            self.send(host, Kind::Request, self.requests, [now.as_ns(), 0, 0]);
             let last = self.requests == self.config.exchanges;
             self.due = Some(now + if last { PATIENCE } else { INTERVAL });
             return;
@@ -113,15 +135,31 @@ impl ClockClient {
         match self.best {
             Some((bound, offset, _)) if self.told < TOLD => {
                 self.told += 1;
-                self.send(host, Kind::Found, [u64::from_be_bytes(offset.to_be_bytes()), bound, 0]);
+                self.send(host, Kind::Found, self.requests, [u64::from_be_bytes(offset.to_be_bytes()), bound, 0]);
+                self.due = Some(now + INTERVAL);
+            }
+            _ if self.flows_told < self.config.flows.len() * TOLD as usize => {
+                self.tell_of_flows(host);
                 self.due = Some(now + INTERVAL);
             }
             _ => self.end(host),
         }
     }
 
+    /// Tells of the next flows.
+    fn tell_of_flows(&mut self, host: &mut dyn Host) {
+        let count = self.config.flows.len();
+        let end = (self.flows_told + FLOWS_AT_ONCE).min(count * TOLD as usize);
+        for place in self.flows_told..end {
+            let told = self.config.flows[place % count];
+            let ports = u64::from(told.from_port) << 16 | u64::from(told.port);
+            self.send(host, Kind::Sent, told.flow, [ports, told.packets.unwrap_or(u64::MAX), 0]);
+        }
+        self.flows_told = end;
+    }
+
     fn end(&mut self, host: &mut dyn Host) {
-        if self.best.is_none() {
+        if self.best.is_none() && self.config.exchanges > 0 {
             let to = SocketAddr::new(self.config.to, self.config.port);
             self.errors.add(format!("no clock answered at {to}"));
         }
@@ -242,6 +280,29 @@ mod tests {
     }
 
     #[test]
+    fn the_server_is_told_of_flows_and_how_much_was_sent_of_them() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let server = network.start(1, &app(json!({"kind": "clock_server", "port": 5009, "machine": 8})));
+        let told =
+            |flow, packets: Option<u64>| json!({"flow": flow, "from_port": 4000, "port": 5003, "packets": packets});
+        let mut client = json!({"kind": "clock_client", "to": "10.0.0.2", "port": 5009, "machine": 7, "exchanges": 2});
+        client["flows"] = json!([told(1, None), told(2, Some(9))]);
+        network.start(0, &app(client.clone()));
+        network.run_until(Time::ZERO + Duration::from_secs(1));
+        // Later without another comparison: the flow has ended.
+        client["exchanges"] = json!(0);
+        client["flows"] = json!([told(1, Some(12))]);
+        let client = network.start(0, &app(client));
+        network.run_until(Time::ZERO + Duration::from_secs(2));
+        assert_eq!((network.finished(client), &network.report(client)["flows"][0]["errors"]), (true, &json!([])));
+        let rows = network.report(server)["flows"].clone();
+        let sent: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["flow"], &row["packets"])).collect();
+        assert_eq!(sent, [(&json!(null), &json!(null)), (&json!(1), &json!(12)), (&json!(2), &json!(9))]);
+        assert_eq!((&rows[1]["from"], &rows[1]["to"]), (&json!("10.0.0.1:4000"), &json!("0.0.0.0:5003")));
+        assert_eq!(rows[1]["clock"], rows[0]["clock"]);
+    }
+
+    #[test]
     fn silence_is_told_and_has_an_end() {
         let mut network = LoopNetwork::new(Duration::from_ms(5));
         let client = app(json!({"kind": "clock_client", "to": "10.0.0.2", "port": 5009, "machine": 7, "exchanges": 3}));
@@ -253,7 +314,8 @@ mod tests {
 
     #[test]
     fn two_clocks_that_differ_are_told_apart_by_their_difference() {
-        let config = ClockClientConfig { to: "10.0.0.2".parse().unwrap(), port: 1, machine: 7, exchanges: 2 };
+        let config =
+            ClockClientConfig { to: "10.0.0.2".parse().unwrap(), port: 1, machine: 7, exchanges: 2, flows: vec![] };
         let mut client = ClockClient::new(config);
         let mut host = crate::loop_network::RecordingHost::new(1);
         client.handle(Time::from_ns(1_000), Event::Start, &mut host);

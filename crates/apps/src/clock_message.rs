@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A request carries when it was sent; a reply repeats that and tells when the request arrived and when the reply was sent
-//! (as RFC 5905, section 8). Who asked tells in the end what was found: the asker's offset against the other and its bound.
+//! (as RFC 5905, section 8). Who asked tells in the end what was found: the asker's offset against the other and its bound;
+//! and which flows of datagrams it sent by that clock, how many of each: what a receiver cannot know by itself.
 
 use std::ops::Range;
 
@@ -37,6 +38,9 @@ pub enum Kind {
     Reply,
     /// The receiver's clock less the asker's (two's complement), and the bound of the error.
     Found,
+    /// A flow (`sequence` is its number): the port that it comes from times 2^16 and the port that it goes to; the datagrams
+    /// sent, or all ones while it lasts.
+    Sent,
 }
 
 /// A message.
@@ -44,7 +48,7 @@ pub enum Kind {
 pub struct Message {
     /// What it is.
     pub kind: Kind,
-    /// Number of the request.
+    /// Number of the request, or of the flow.
     pub sequence: u32,
     /// Whose clock the sender has: equal numbers are one clock.
     pub machine: u64,
@@ -65,6 +69,7 @@ impl Message {
             1 => Kind::Request,
             2 => Kind::Reply,
             3 => Kind::Found,
+            4 => Kind::Sent,
             _ => return None,
         };
         let sequence = u32::try_from(number(field::SEQUENCE)).ok()?;
@@ -81,6 +86,7 @@ impl Message {
             Kind::Request => 1,
             Kind::Reply => 2,
             Kind::Found => 3,
+            Kind::Sent => 4,
         };
         bytes[field::KIND].copy_from_slice(&kind.to_be_bytes());
         bytes[field::SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
@@ -105,7 +111,7 @@ mod tests {
         assert_eq!(Message::parse(&bytes[..47]), None);
         assert_eq!(Message::parse(&[0; 48]), None);
         let mut unknown = bytes;
-        unknown[11] = 4;
+        unknown[11] = 5;
         assert_eq!(Message::parse(&unknown), None);
     }
 

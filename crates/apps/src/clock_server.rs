@@ -1,7 +1,8 @@
-//! Answers [`crate::clock_client`], and keeps what clients found for those who judge one-way delays.
+//! Answers [`crate::clock_client`], and keeps what clients found, and of which flows they tell, for those who judge one-way
+//! delays and losses.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,8 @@ use crate::{listen, App, Chunk, Event, Host, SocketId};
 
 /// Clients that are kept; those beyond are answered, but their findings are not kept.
 const MOST_CLIENTS: usize = 4096;
+/// Flows that are kept; those beyond are told as an error.
+const MOST_FLOWS: usize = 4096;
 
 /// What a server is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,12 +38,27 @@ impl ClockServerConfig {
     }
 }
 
+/// A flow that a client told of.
+#[derive(Clone, Copy)]
+struct Told {
+    from: SocketAddr,
+    flow: u32,
+    port: u16,
+    /// Datagrams sent; `None` while it lasts.
+    packets: Option<u64>,
+    /// How the client's clock compared when it told.
+    clock: Option<ClockReport>,
+}
+
 /// The app.
 pub struct ClockServer {
     config: ClockServerConfig,
     /// What each client found, in the order in which they came.
     found: Vec<(IpAddr, ClockReport)>,
     places: HashMap<IpAddr, usize>,
+    /// In the order in which they were told of, and their places by sender and number.
+    told: Vec<Told>,
+    told_places: HashMap<(SocketAddr, u32), usize>,
     finished: bool,
     errors: ErrorTally,
 }
@@ -49,7 +67,15 @@ impl ClockServer {
     /// A server that does what `config` says.
     #[must_use]
     pub fn new(config: ClockServerConfig) -> Self {
-        Self { config, found: Vec::new(), places: HashMap::new(), finished: false, errors: ErrorTally::default() }
+        Self {
+            config,
+            found: Vec::new(),
+            places: HashMap::new(),
+            told: Vec::new(),
+            told_places: HashMap::new(),
+            finished: false,
+            errors: ErrorTally::default(),
+        }
     }
 
     fn hear(
@@ -70,7 +96,30 @@ impl ClockServer {
                 }
             }
             Kind::Found => self.keep(from.ip(), message),
+            Kind::Sent => self.keep_flow(from.ip(), message),
             Kind::Reply => {}
+        }
+    }
+
+    /// Keeps what a client tells of a flow, with the comparison of clocks as it stands then.
+    fn keep_flow(&mut self, from: IpAddr, message: Message) {
+        let [ports, packets, _] = message.times;
+        let (Ok(from_port), Ok(port)) = (u16::try_from(ports >> 16), u16::try_from(ports & 0xffff)) else { return };
+        let told = Told {
+            from: SocketAddr::new(from, from_port),
+            flow: message.sequence,
+            port,
+            packets: (packets != u64::MAX).then_some(packets),
+            clock: self.places.get(&from).map(|&place| self.found[place].1),
+        };
+        let key = (told.from, told.flow);
+        match self.told_places.get(&key) {
+            Some(&place) => self.told[place] = told,
+            None if self.told.len() < MOST_FLOWS => {
+                self.told_places.insert(key, self.told.len());
+                self.told.push(told);
+            }
+            None => self.errors.add(format!("what was told of a flow beyond the first {MOST_FLOWS} was not kept")),
         }
     }
 
@@ -130,16 +179,23 @@ impl App for ClockServer {
     }
 
     fn report(&self, _now: Time) -> Value {
-        let flows: Vec<FlowReport> = self
-            .found
-            .iter()
-            .map(|(from, found)| {
-                let mut row = FlowReport::new(None, Protocol::Clock, Role::Server);
-                row.from = Some(from.to_string());
-                row.clock = Some(*found);
-                row
-            })
-            .collect();
+        let found = self.found.iter().map(|(from, found)| {
+            let mut row = FlowReport::new(None, Protocol::Clock, Role::Server);
+            row.from = Some(from.to_string());
+            row.clock = Some(*found);
+            row
+        });
+        let told = self.told.iter().map(|told| {
+            let mut row = FlowReport::new(Some(told.flow), Protocol::Clock, Role::Server);
+            let any: IpAddr =
+                if told.from.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            row.from = Some(told.from.to_string());
+            row.to = Some(SocketAddr::new(any, told.port).to_string());
+            row.packets = told.packets;
+            row.clock = told.clock;
+            row
+        });
+        let flows: Vec<FlowReport> = found.chain(told).collect();
         AppReport::with_errors_apart(flows, Protocol::Clock, Role::Server, &self.errors).into_json()
     }
 }

@@ -260,6 +260,12 @@ pub trait App: Send {
         Duration::ZERO
     }
 
+    /// Whether the app gave up because its host could not follow what it was asked to send: what was measured then is the
+    /// host's doing, and not the network's.
+    fn fell_behind(&self) -> bool {
+        false
+    }
+
     /// Whether the app has nothing more to do. A server never has, until it is stopped.
     fn finished(&self) -> bool;
 

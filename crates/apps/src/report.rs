@@ -70,7 +70,7 @@ pub struct FlowReport {
     pub packets: Option<u64>,
     /// Bytes of payload: of UDP, of the stream, of HTTP bodies, of echo requests sent.
     pub bytes: u64,
-    /// Sequence numbers that did not arrive up to the highest that did; echo requests without a reply in time.
+    /// Sequence numbers that did not arrive up to the highest that did, whatever was sent after that; echo requests without a reply in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Arrivals below the highest sequence number so far (RFC 4737, Type-P-Reordered).
@@ -79,6 +79,12 @@ pub struct FlowReport {
     /// Arrivals of a sequence number that had arrived before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// The least sequence number that arrived; what was sent before it counts as lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_number: Option<u64>,
+    /// How often the sequence number leapt further than a loss or a late packet explains: `lost` is not to be trusted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_jumps: Option<u64>,
     /// What went wrong, each text once with its number.
     pub errors: Vec<String>,
     /// Round trips: of an echo; of an HTTP request, from its first byte sent to the last byte of its response.
@@ -87,6 +93,9 @@ pub struct FlowReport {
     /// One-way delay (RFC 7679), from the app that sends to the arrival at the receiving host's interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ps: Option<Option<SummaryReport>>,
+    /// One-way delays that came out below zero, as they can only between two clocks; `delay_ps` has them as zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays_below_zero: Option<u64>,
     /// Interarrival jitter as RFC 3550 smooths it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_rfc3550_ps: Option<f64>,
@@ -111,6 +120,9 @@ pub struct FlowReport {
     /// Every packet, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+    /// Video frames of which a source sent a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_sent: Option<u64>,
     /// What RTP tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpReport>,
@@ -145,9 +157,12 @@ impl FlowReport {
             lost: None,
             reordered: None,
             duplicates: None,
+            first_number: None,
+            sequence_jumps: None,
             errors: Vec::new(),
             rtt_ps: None,
             delay_ps: None,
+            delays_below_zero: None,
             jitter_rfc3550_ps: None,
             jitter_rfc4689_ps: None,
             delay_variation_rfc3393_ps: None,
@@ -156,6 +171,7 @@ impl FlowReport {
             reordering_extents: None,
             reordering_density: None,
             samples: None,
+            frames_sent: None,
             rtp: None,
             intervals: None,
             pacing: None,

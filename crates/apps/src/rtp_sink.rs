@@ -28,6 +28,8 @@ const MOST_STREAMS: usize = 1024;
 const MOST_FRAMES: usize = 1024;
 /// Packets of the last second that are held for the bandwidth.
 const MOST_HELD: usize = 1 << 16;
+/// A step of the sequence number beyond this is no ordinary loss (RFC 3550, A.1: `MAX_DROPOUT`).
+const JUMP: i64 = 3000;
 /// The clock when nothing is said: that of all video payloads (RFC 3551).
 const VIDEO_CLOCK_HZ: u32 = 90_000;
 
@@ -96,11 +98,14 @@ struct Frames {
     judged: FramesReport,
     /// One past the highest number that was judged.
     next: u32,
+    /// The least number of which a part arrived.
+    first: Option<u32>,
 }
 
 impl Frames {
     fn add(&mut self, mark: &Mark) {
         for part in mark.content.iter().take(usize::from(mark.parts)).filter(|part| part.frame >= self.next) {
+            self.first = Some(self.first.map_or(part.frame, |first| first.min(part.frame)));
             let frame = self.open.entry(part.frame).or_insert((0, part.whole));
             frame.0 = frame.0.saturating_add(u32::from(part.here));
         }
@@ -144,6 +149,7 @@ struct Stream {
     highest: u64,
     sequences: SequenceAccount,
     early: u64,
+    jumps: u64,
     arrivals: Arrivals,
     samples: Samples,
     intervals: IntervalCounter,
@@ -171,6 +177,7 @@ impl Stream {
             highest: 0,
             sequences: SequenceAccount::default(),
             early: 0,
+            jumps: 0,
             arrivals: Arrivals::default(),
             samples: Samples::default(),
             intervals: IntervalCounter::of_packets(interval),
@@ -189,6 +196,7 @@ impl Stream {
     fn number(&mut self, sequence: u16) -> Option<u64> {
         let here = (self.highest as u16).wrapping_add(self.base);
         let step = i64::from(sequence.wrapping_sub(here) as i16);
+        self.jumps += u64::from(step.abs() > JUMP);
         let number = u64::try_from(self.highest as i64 + step).ok()?;
         self.highest = self.highest.max(number);
         Some(number)
@@ -266,12 +274,26 @@ impl Stream {
         self.arrivals.fill(&mut row);
         if self.flow.is_none() {
             row.delay_ps = None;
+            row.delays_below_zero = None;
             row.jitter_rfc4689_ps = None;
             row.delay_variation_rfc3393_ps = None;
         }
         row.jitter_rfc3550_ps = Some(self.jitter.now);
         if self.early > 0 {
             row.errors.push(format!("{} packets from before the first sequence number were not counted", self.early));
+        }
+        row.sequence_jumps = Some(self.jumps);
+        if self.jumps > 0 {
+            row.errors.push(format!(
+                "the sequence number stepped by more than {JUMP}, {} times: what it passed over is counted as lost, but a \
+                 restarted sender, a damaged or a forged header may have caused it",
+                self.jumps
+            ));
+        }
+        if let Some(first) = self.frames.as_ref().and_then(|frames| frames.first).filter(|first| *first > 0) {
+            row.errors.push(format!(
+                "the first {first} video frames were lost or sent before this receiver listened; they are counted as lost"
+            ));
         }
         row.rtp = Some(RtpReport {
             ssrc: self.source,
@@ -340,6 +362,7 @@ impl App for RtpSink {
                 self.errors
                     .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", datagrams);
             }
+            Event::ClockStepped { by_ns } => self.errors.add(listen::stepped(by_ns)),
             Event::Stop => self.finished = true,
             Event::Failed { error, .. } => self.errors.add(error),
             _ => {}
@@ -411,6 +434,58 @@ mod tests {
         assert_eq!(row["loss_bursts"]["histogram"], json!([[1, 1], [3, 1]]));
         assert_eq!(row["rtp"]["frames"], json!({"complete": 69_996, "damaged": 0, "lost": 4}));
         assert_eq!(row["rtp"]["expected"], 70_000);
+    }
+
+    #[test]
+    fn a_stream_that_began_before_the_sink_says_how_many_frames_it_missed() {
+        let row = run(json!({"frame_bytes": [7 * 184], "frames": 70}), |number| {
+            if number < 10 {
+                vec![]
+            } else {
+                vec![Duration::ZERO]
+            }
+        });
+        assert_eq!(row["rtp"]["frames"], json!({"complete": 60, "damaged": 0, "lost": 10}));
+        let told =
+            "the first 10 video frames were lost or sent before this receiver listened; they are counted as lost";
+        assert_eq!(row["errors"], json!([told]));
+    }
+
+    #[test]
+    fn the_source_tells_of_the_frames_that_no_sink_can_know_of() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        network.datagram_fate(|number| if number < 20 { vec![Duration::ZERO] } else { vec![] });
+        let sink = network.start(1, &app(json!({"kind": "rtp_sink", "port": 5004, "interval_ps": 1_000_000_000_u64})));
+        let source = json!({"kind": "rtp_source", "to": "10.0.0.2", "port": 5004, "flow": 9, "frames_per_second": 60,
+            "frame_bytes": [7 * 184], "frames": 70});
+        let source = network.start(0, &app(source));
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        assert_eq!(network.report(source)["flows"][0]["frames_sent"], 70);
+        assert_eq!(network.report(sink)["flows"][0]["rtp"]["frames"]["complete"], 20);
+    }
+
+    #[test]
+    fn a_step_that_is_no_ordinary_loss_is_told() {
+        let mut sink =
+            RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });
+        for sequence in [0_u16, 1, 20_000] {
+            let [high, low] = sequence.to_be_bytes();
+            let packet = [0x80, 33, high, low, 0, 0, 0, 0, 0, 0, 0, 1];
+            sink.receive("10.0.0.1:9".parse().unwrap(), &packet, 12, Time::ZERO);
+        }
+        let row = &sink.report(Time::ZERO)["flows"][0];
+        assert_eq!((&row["lost"], &row["sequence_jumps"]), (&json!(19_998), &json!(1)));
+        assert!(row["errors"][0].as_str().unwrap().contains("stepped by more than 3000, 1 times"), "{row}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told() {
+        let mut sink =
+            RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });
+        let mut host = crate::loop_network::RecordingHost::new(1);
+        sink.handle(Time::ZERO, Event::ClockStepped { by_ns: 2_000_000 }, &mut host);
+        let told = sink.report(Time::ZERO)["flows"][0]["errors"][0].to_string();
+        assert!(told.contains("the machine's clock was set by 2.000 ms"), "{told}");
     }
 
     #[test]

@@ -139,6 +139,8 @@ pub struct RtpSource {
     timestamp: u32,
     source: u32,
     sent: u64,
+    /// One past the highest frame of which a part was sent.
+    frames_sent: u64,
     last_sent: Option<Time>,
     finished: bool,
     pacing: Pacing,
@@ -166,6 +168,7 @@ impl RtpSource {
             timestamp: 0,
             source: 0,
             sent: 0,
+            frames_sent: 0,
             last_sent: None,
             finished: false,
             pacing: Pacing::default(),
@@ -346,6 +349,9 @@ impl RtpSource {
             Ok(()) => {
                 self.sequence = self.sequence.wrapping_add(1);
                 self.sent += 1;
+                for part in packet.content.iter().take(usize::from(packet.parts)) {
+                    self.frames_sent = self.frames_sent.max(u64::from(part.frame) + 1);
+                }
                 self.last_sent = Some(now);
             }
             Err(HostError::Full) => self.errors.add("a packet was not sent: the host's send buffer was full"),
@@ -400,6 +406,7 @@ impl App for RtpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
         row.packets = Some(self.sent);
+        row.frames_sent = Some(self.frames_sent);
         row.bytes = self.sent * u64::from(PAYLOAD);
         row.pacing = Some(self.pacing.report());
         AppReport { flows: vec![row] }.into_json()

@@ -2,7 +2,9 @@
 //!
 //! Numbers begin at 0 and wrap at 2^32; an arrival is taken for the number nearest to the highest so far. Which of the
 //! latest [`WINDOW`] numbers have arrived is remembered. An arrival from before the window is taken for a first one, so
-//! it counts as reordered and no longer as lost: a duplicate that is more than a window late is told as that.
+//! it counts as reordered and no longer as lost: a duplicate that is more than a window late is told as that. Numbers before
+//! the first arrival count as lost. What a damaged header, or a receiver that began late, would make of the count is told by
+//! [`SequenceAccount::notes`].
 
 use std::collections::VecDeque;
 
@@ -44,6 +46,12 @@ pub struct SequenceAccount {
     gaps: VecDeque<(u64, u64, u64)>,
     extents: LengthHistogram,
     density: ReorderDensity,
+    /// The number that arrived first, and the least so far.
+    first: u64,
+    least: u64,
+    /// Arrivals that passed over a window of numbers, and those from before the window.
+    leaps: u64,
+    stale: u64,
 }
 
 impl SequenceAccount {
@@ -51,6 +59,11 @@ impl SequenceAccount {
     pub fn enter(&mut self, sequence: u32) -> Arrival {
         let number = self.unwrap(sequence);
         if number >= self.next {
+            if self.received == 0 {
+                (self.first, self.least) = (number, number);
+            } else if number - self.next >= WINDOW {
+                self.leaps += 1;
+            }
             if number > self.next {
                 if self.seen.is_empty() {
                     self.seen = vec![u64::MAX; WORDS];
@@ -80,6 +93,8 @@ impl SequenceAccount {
                 self.extents.add(self.received - passed_by);
             }
         }
+        self.least = self.least.min(number);
+        self.stale += u64::from(self.next - number > WINDOW);
         self.received += 1;
         self.reordered += 1;
         self.density.enter(number);
@@ -127,6 +142,50 @@ impl SequenceAccount {
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.next.saturating_sub(self.received)
+    }
+
+    /// The least number that arrived; all below it count as lost. Zero before the first arrival.
+    #[must_use]
+    pub const fn least(&self) -> u64 {
+        self.least
+    }
+
+    /// How often an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came from before the window.
+    #[must_use]
+    pub const fn jumps(&self) -> u64 {
+        self.leaps() + self.stale
+    }
+
+    /// The first arrival is one when earlier numbers showed that nothing began there.
+    const fn leaps(&self) -> u64 {
+        self.leaps + (self.first >= self.least + WINDOW) as u64
+    }
+
+    /// What hinders the count of losses from being taken for what the network did.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.least > 0 {
+            notes.push(format!(
+                "the first {} datagrams were lost or sent before this receiver listened; they are counted as lost",
+                self.least
+            ));
+        }
+        if self.leaps() > 0 {
+            notes.push(format!(
+                "the sequence number leapt ahead by {WINDOW} or more, {} times: what it passed over is counted as lost, \
+                 but a damaged or forged header may have caused it",
+                self.leaps()
+            ));
+        }
+        if self.stale > 0 {
+            notes.push(format!(
+                "{} datagrams came from more than {WINDOW} numbers back: whether they had arrived before is not known, so \
+                 they are counted as reordered and no longer as lost",
+                self.stale
+            ));
+        }
+        notes
     }
 
     /// Arrivals below the highest so far, duplicates excepted.
@@ -233,6 +292,46 @@ mod tests {
         account.enter(5 + u32::try_from(WINDOW).unwrap() * 3);
         assert_eq!(account.enter(5), Arrival::Reordered);
         assert_eq!(account.lost(), 5 + WINDOW * 3 + 1 - 3);
+    }
+
+    #[test]
+    fn what_was_sent_before_the_first_arrival_is_lost_and_told() {
+        let mut account = SequenceAccount::default();
+        for number in [5, 6, 8] {
+            account.enter(number);
+        }
+        assert_eq!((account.lost(), account.least(), account.jumps()), (6, 5, 0));
+        assert_eq!(
+            account.notes(),
+            ["the first 5 datagrams were lost or sent before this receiver listened; they are counted as lost"]
+        );
+        // The first ones were only late.
+        for number in 0..5 {
+            account.enter(number);
+        }
+        assert_eq!((account.lost(), account.least(), account.notes()), (1, 0, vec![]));
+    }
+
+    #[test]
+    fn a_forged_number_is_told_beside_the_loss_that_it_makes() {
+        let mut account = SequenceAccount::default();
+        for number in [0, 1, 2, 2_000_000_000, 3, 4] {
+            account.enter(number);
+        }
+        assert_eq!((account.lost(), account.jumps()), (2_000_000_001 - 6, 3));
+        let notes = account.notes().join("\n");
+        assert!(notes.contains("leapt ahead by 65536 or more, 1 times"), "{notes}");
+        assert!(notes.contains("2 datagrams came from more than 65536 numbers back"), "{notes}");
+    }
+
+    #[test]
+    fn a_forged_number_at_the_very_beginning_is_told_too() {
+        let mut account = SequenceAccount::default();
+        for number in [70_000, 0, 1] {
+            account.enter(number);
+        }
+        assert_eq!((account.least(), account.jumps()), (0, 3));
+        assert!(account.notes()[0].contains("leapt ahead"), "{:?}", account.notes());
     }
 
     #[test]

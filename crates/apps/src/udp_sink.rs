@@ -104,6 +104,9 @@ impl Flow {
             row.lost = Some(self.sequences.lost());
             row.reordered = Some(self.sequences.reordered());
             row.duplicates = Some(self.sequences.duplicates());
+            row.first_number = Some(self.sequences.least());
+            row.sequence_jumps = Some(self.sequences.jumps());
+            row.errors.extend(self.sequences.notes());
             row.samples = record.then(|| self.samples.clone());
             row.loss_bursts = Some(self.sequences.loss_bursts());
             row.reordering_extents = Some(self.sequences.reordering_extents());
@@ -270,6 +273,32 @@ mod tests {
         let count = |key: &str| flow[key].as_u64().unwrap();
         assert_eq!((count("packets"), count("lost"), count("duplicates"), count("reordered")), (99, 1, 1, 1));
         assert_eq!(flow["delay_ps"]["max"], 7_500_000_000_u64);
+    }
+
+    #[test]
+    fn a_sink_that_starts_late_says_how_much_it_missed() {
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        // The first 100 never arrive, and so are for the sink as if it had not listened.
+        network.datagram_fate(|number| if number < 100 { vec![] } else { vec![Duration::ZERO] });
+        let sink = network.start(1, &sink());
+        network.start(0, &source(7, 500));
+        network.run_until(Time::ZERO + Duration::from_secs(1));
+        let flow = &network.report(sink)["flows"][0];
+        assert_eq!((&flow["packets"], &flow["lost"], &flow["first_number"]), (&json!(400), &json!(100), &json!(100)));
+        let told = "the first 100 datagrams were lost or sent before this receiver listened; they are counted as lost";
+        assert_eq!(flow["errors"], json!([told]));
+    }
+
+    #[test]
+    fn a_forged_sequence_number_is_told_as_a_jump() {
+        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
+        for sequence in [0, 1, 2_000_000_000] {
+            let header = Header { sequence, flow: 7, sent: None };
+            sink.receive("10.0.0.1:9".parse().unwrap(), &header.emit(), header.length(), Time::ZERO);
+        }
+        let row = &sink.report(Time::ZERO)["flows"][0];
+        assert_eq!((&row["lost"], &row["sequence_jumps"]), (&json!(1_999_999_998), &json!(1)));
+        assert!(row["errors"][0].as_str().unwrap().contains("damaged or forged header"), "{row}");
     }
 
     #[test]

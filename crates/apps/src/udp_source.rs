@@ -302,6 +302,10 @@ impl App for UdpSource {
         }
     }
 
+    fn fell_behind(&self) -> bool {
+        self.pacing.gave_up()
+    }
+
     fn finished(&self) -> bool {
         self.finished
     }

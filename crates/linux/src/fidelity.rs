@@ -143,13 +143,19 @@ pub struct Timeliness {
     pub waited_s: f64,
     /// How long after its moment each timer was served.
     pub lateness: Histogram,
+    /// Senders that gave up because the machine could not follow them.
+    pub overloaded_senders: u64,
 }
 
 impl Timeliness {
     /// What came to pass since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        Self { waited_s: self.waited_s - before.waited_s, lateness: self.lateness.since(&before.lateness) }
+        Self {
+            waited_s: self.waited_s - before.waited_s,
+            lateness: self.lateness.since(&before.lateness),
+            overloaded_senders: self.overloaded_senders - before.overloaded_senders,
+        }
     }
 }
 

@@ -172,10 +172,12 @@ class RunTables:
 
     def _loss(self, rows: pl.DataFrame) -> float:
         counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
-        lost, arrived = (int(counted["lost_packets"].sum()), int(counted["packets"].sum()))
-        if lost + arrived == 0:
+        # Who sends and hears the answer counts what it sent; who receives, what arrived.
+        sent_there = pl.col("packets") + pl.when(pl.col("role") == "source").then(0).otherwise(pl.col("lost_packets"))
+        lost, sent = int(counted["lost_packets"].sum()), int(counted.select(sent_there.sum()).item())
+        if sent == 0:
             raise LookupError("no datagram was counted")
-        return lost / (lost + arrived)
+        return lost / sent
 
 
 def _frame_loss(rows: pl.DataFrame) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from twinnet.app_report import FlowReport
 from twinnet.apps import App
 from twinnet.sockets.machine import HERE, Machine
 
-__all__ = ["CLOCK_PORT", "ClockComparison", "clock_server", "compare_clocks", "this_clock"]
+__all__ = ["CLOCK_PORT", "ClockComparison", "ToldFlow", "clock_server", "compare_clocks", "tell_flows", "this_clock"]
 
 CLOCK_PORT = 5009
 """Where ``twinnet recv`` answers about its clock."""
@@ -57,6 +58,37 @@ class ClockComparison:
         }
 
 
+@dataclass(frozen=True)
+class ToldFlow:
+    """What a sender tells its receiver of a flow of datagrams.
+
+    Parameters
+    ----------
+    flow
+        Its number.
+    from_port, port
+        The ports that it comes from and goes to.
+    packets
+        Datagrams sent; ``None`` while it lasts.
+    """
+
+    flow: int
+    from_port: int
+    port: int
+    packets: int | None
+
+    @classmethod
+    def from_report(cls, source: FlowReport, port: int, ended: bool) -> ToldFlow | None:
+        """Return what a source's report tells, ``None`` before it has begun."""
+        if source.flow is None or source.source is None:
+            return None
+        return cls(source.flow, int(source.source.rpartition(":")[2]), port, source.packets if ended else None)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"flow": self.flow, "from_port": self.from_port, "port": self.port, "packets": self.packets}
+
+
 def this_clock() -> int:
     """Return a number of 64 bits that programs have in common when they read one monotonic clock: of one boot, and of
     one time namespace."""
@@ -78,3 +110,10 @@ def compare_clocks(machine: Machine, address: str, port: int = CLOCK_PORT) -> Cl
     number = machine.start(App(HERE, "clock_client", fields))
     machine.wait([number])
     return ClockComparison.from_report(machine.reports([number])[0].flows[0])
+
+
+def tell_flows(machine: Machine, address: str, flows: Sequence[ToldFlow], port: int = CLOCK_PORT) -> None:
+    """Tell ``twinnet recv`` at `address` of flows that are sent by the clock that was compared with its own."""
+    fields = {"to": address, "port": port, "machine": this_clock(), "exchanges": 0}
+    number = machine.start(App(HERE, "clock_client", {**fields, "flows": [one.to_spec() for one in flows]}))
+    machine.wait([number])

@@ -58,6 +58,8 @@ def _notes(flow: ReceivedFlow) -> list[str]:
         )
     elif stamped and not flow.delay_known:
         notes.append("no one-way delay: the sender's clock was not compared with this one (twinnet send does so)")
+    if stamped and flow.sent is None:
+        notes.append("what was lost after the last arrival is not known: the sender did not tell how much it sent")
     return notes
 
 
@@ -70,6 +72,7 @@ def received_record(received: Received) -> dict[str, Any]:
                 **dict(flow.report.raw),
                 "port": flow.port,
                 "delay_known": flow.delay_known,
+                "sent_packets": flow.sent,
                 "clock": None if flow.clock is None else flow.clock.to_spec(),
             }
             for flow in received.flows

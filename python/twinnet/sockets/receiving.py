@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from twinnet.units import duration_ps
 __all__ = ["Received", "ReceivedFlow", "receive"]
 
 _TURN_PS = 200_000_000_000
+_BELOW_ZERO = "one-way delays were below zero"
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,16 @@ class ReceivedFlow:
     report
         What the sink measured; without one-way delay where the sender's clock is not known.
     clock
-        How the sender's clock compares, where it told.
+        How the sender's clock compares, where it told for this flow.
+    sent
+        How many packets the sender says that it sent; ``None`` where it does not, or before the flow's end: what was
+        lost after the last arrival is not known then.
     """
 
     port: int
     report: FlowReport
     clock: ClockComparison | None
+    sent: int | None = None
 
     @property
     def delay_known(self) -> bool:
@@ -110,7 +115,7 @@ def receive(
             machine.stop(number)
         machine.wait(numbers)
         reports = machine.reports(numbers)
-    clocks = _clocks(reports[-1].flows) if clock_port is not None else {}
+    told = _told(reports[-1].flows) if clock_port is not None else {}
     found: list[ReceivedFlow] = []
     errors: list[str] = []
     for (port, _), report in zip(sinks, reports, strict=True):
@@ -120,16 +125,25 @@ def receive(
             if flow.source is None:
                 errors += [f"port {port}: {error}" for error in flow.errors]
                 continue
-            found.append(_judged(port, flow, clocks.get(_address(flow.source))))
+            found.append(_judged(port, flow, told.pop((flow.source, flow.flow), None)))
+    protocols = {port: app.kind.partition("_")[0] for port, app in sinks if app.kind in ("udp_sink", "rtp_sink")}
+    found += [flow for row in told.values() if (flow := _nothing_arrived(row, protocols)) is not None]
     return Received(found, errors)
 
 
-def _judged(port: int, flow: FlowReport, clock: ClockComparison | None) -> ReceivedFlow:
-    """Leave out one-way delays that rest on two clocks which were not compared."""
-    judged = ReceivedFlow(port, flow, clock)
+def _judged(port: int, flow: FlowReport, told: FlowReport | None) -> ReceivedFlow:
+    """Count as lost all that the sender says that it sent and that did not arrive, and leave out one-way delays that
+    rest on two clocks which were not compared for this flow."""
+    sent = told.packets if told is not None and flow.lost is not None else None
+    if sent is not None:
+        flow = FlowReport.from_spec({**flow.raw, "lost": max(0, sent - (flow.packets or 0))})
+    judged = ReceivedFlow(port, flow, ClockComparison.from_report(told) if told is not None else None, sent)
     if judged.delay_known or flow.delay is None:
         return judged
-    raw: dict[str, Any] = {name: value for name, value in flow.raw.items() if name != "delay_ps"}
+    raw: dict[str, Any] = {
+        name: value for name, value in flow.raw.items() if name not in ("delay_ps", "delays_below_zero")
+    }
+    raw["errors"] = [error for error in flow.errors if _BELOW_ZERO not in error]
     intervals: dict[str, Any] = raw.get("intervals") or {}
     times: dict[str, Any] = intervals.get("times_ps") or {}
     if times:
@@ -166,11 +180,17 @@ def _wait(machine: Machine, numbers: Sequence[int], duration: str | None, idle: 
             return
 
 
-def _clocks(rows: Sequence[FlowReport]) -> dict[str, ClockComparison]:
-    found = {row.source: ClockComparison.from_report(row) for row in rows if row.source is not None}
-    return {source: clock for source, clock in found.items() if clock is not None}
+def _told(rows: Sequence[FlowReport]) -> dict[tuple[str, int | None], FlowReport]:
+    """What senders told of their flows, by the flow's sender and number. What they found of their clocks stands in it:
+    a comparison holds for the flows that it was made for, and not for whatever else comes from that address."""
+    return {(row.source, row.flow): row for row in rows if row.source is not None and row.flow is not None}
 
 
-def _address(text: str) -> str:
-    """The address of ``address:port``."""
-    return text.rpartition(":")[0].strip("[]")
+def _nothing_arrived(told: FlowReport, protocols: Mapping[int, str]) -> ReceivedFlow | None:
+    """A flow that was sent to one of our ports and of which nothing came."""
+    port = int((told.target or ":0").rpartition(":")[2])
+    if not told.packets or port not in protocols:
+        return None
+    spec = {"flow": told.flow, "from": told.source, "protocol": protocols[port], "role": "sink", "bytes": 0}
+    spec |= {"packets": 0, "lost": told.packets, "errors": ["nothing of this flow arrived"]}
+    return ReceivedFlow(port, FlowReport.from_spec(spec), ClockComparison.from_report(told), told.packets)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twinnet.app_report import AppReport, FlowReport
-from twinnet.sockets.clocks import ClockComparison, compare_clocks
+from twinnet.sockets.clocks import ClockComparison, ToldFlow, compare_clocks, tell_flows
 from twinnet.sockets.flow_plan import PlannedFlow
 from twinnet.sockets.machine import Machine, Processor
 
@@ -17,6 +17,8 @@ _LEAD_PS = 60_000_000_000
 """The first flow starts this long after all are known: in that time the thread learns whether it has its processor to
 itself."""
 _SETTLE_PS = 40_000_000_000
+_STAMPED = ("udp", "rtp")
+"""Protocols of which a receiver judges delay and loss."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
         ]
         interrupted = False
         try:
+            if clocks and not machine.wait(numbers, begin_ps + _SETTLE_PS):
+                # Now, for a receiver that ends before the flows do; those that begin later are told of at the end.
+                _tell(machine, plan, numbers, clocks, clock_port, ended=False)
             machine.wait(numbers)
         except KeyboardInterrupt:
             interrupted = True
@@ -103,6 +108,7 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
         if clocks and not interrupted:
             # Again, so that the receiver knows what drifted meanwhile.
             clocks = _again(clocks, _compare(machine, plan, clock_port))
+        _tell(machine, plan, numbers, clocks, clock_port, ended=True)
     flows = [
         SentFlow(flow.protocol, _only_row(report), clocks.get(_receiver(flow)))
         for flow, report in zip(plan, reports, strict=True)
@@ -113,8 +119,32 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
 def _compare(machine: Machine, plan: Sequence[PlannedFlow], port: int | None) -> dict[str, ClockComparison | None]:
     if port is None:
         return {}
-    stamped = [flow for flow in plan if flow.protocol in ("udp", "rtp")]
+    stamped = [flow for flow in plan if flow.protocol in _STAMPED]
     return {to: compare_clocks(machine, to, port) for to in dict.fromkeys(_receiver(flow) for flow in stamped)}
+
+
+def _tell(
+    machine: Machine,
+    plan: Sequence[PlannedFlow],
+    numbers: Sequence[int],
+    clocks: dict[str, ClockComparison | None],
+    port: int | None,
+    *,
+    ended: bool,
+) -> None:
+    """Tell each receiver that answered about its clock of the flows that it gets, and how much was sent of those that
+    have ended."""
+    flows: dict[str, list[ToldFlow]] = {to: [] for to, found in clocks.items() if found is not None}
+    for flow, report in zip(plan, machine.reports(numbers) if flows else (), strict=False):
+        to = _receiver(flow)
+        if flow.protocol not in _STAMPED or to not in flows:
+            continue
+        told = ToldFlow.from_report(_only_row(report), int(flow.app.fields["port"]), ended)
+        if told is not None:
+            flows[to].append(told)
+    for to, found in flows.items():
+        if found and port is not None:
+            tell_flows(machine, to, found, port)
 
 
 def _again(

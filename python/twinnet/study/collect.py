@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
+from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
 from twinnet.study.tables import SENDER_QUANTILES, table
@@ -72,7 +73,8 @@ def collect(
     end_ps: int,
     processors: Mapping[str, str] | None = None,
 ) -> Tables:
-    """Put reports into tables, with times from the start of traffic.
+    """Put reports into tables, with times from the start of traffic, and with all that was sent and did not arrive as
+    lost.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ def collect(
     """
     seen = [(flow, report) for app in reports for report in app.flows if (flow := _owner(report, planned)) is not None]
     seen += [(flow, report) for flow in planned for report in flow.reports]
+    seen = with_all_losses(seen, planned)
     flows = [_flow_row(flow, report, zero_ps, processors or {}) for flow, report in seen]
     intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
     received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}

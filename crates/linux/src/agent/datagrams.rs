@@ -402,12 +402,15 @@ pub struct ArrivalClock {
     now: Time,
     /// Whether the kernel's stamps cannot be used: the clock was set since the last reading.
     stepped: bool,
+    /// Stamps from before this are of a clock that was set since, and cannot be used either.
+    from: Time,
 }
 
 impl ArrivalClock {
     /// Reads both clocks. `before` is the offset at the last reading; where the new one is another by more than [`STEP_NS`]
-    /// the clock was set in between, and datagrams that arrived meanwhile have no stamp that could be trusted.
-    pub fn read(clock: LabClock, before: Option<i128>) -> Self {
+    /// the clock was set in between, and datagrams that arrived meanwhile have no stamp that could be trusted. `from` is when
+    /// the clock was last found set: other sockets may still hold datagrams from before.
+    pub fn read(clock: LabClock, before: Option<i128>, from: Time) -> Self {
         // Between the two readings of one clock that lie nearest to each other, of a few.
         let (_, offset_ns) = (0..3)
             .map(|_| {
@@ -419,7 +422,7 @@ impl ArrivalClock {
             .min()
             .unwrap_or((0, 0));
         let stepped = before.is_some_and(|before| (offset_ns - before).abs() > STEP_NS);
-        Self { clock, offset_ns, now: clock.now(), stepped }
+        Self { clock, offset_ns, now: clock.now(), stepped, from }
     }
 
     /// The offset between both clocks, for the next reading.
@@ -438,6 +441,9 @@ impl ArrivalClock {
         }
         let monotonic = i128::from(stamp.tv_sec) * 1_000_000_000 + i128::from(stamp.tv_nsec) - self.offset_ns;
         let arrived = self.clock.at_monotonic_ns(u64::try_from(monotonic).unwrap_or(0));
+        if arrived < self.from {
+            return self.now;
+        }
         arrived.min(self.now)
     }
 }
@@ -503,11 +509,15 @@ mod tests {
     #[test]
     fn stamps_of_a_clock_that_was_set_are_not_used() {
         let clock = LabClock::of_machine();
-        let before = ArrivalClock::read(clock, None);
-        assert!(!before.stepped() && !ArrivalClock::read(clock, Some(before.offset_ns())).stepped());
-        let set = ArrivalClock::read(clock, Some(before.offset_ns() + 2 * STEP_NS));
+        let before = ArrivalClock::read(clock, None, Time::ZERO);
+        assert!(!before.stepped() && !ArrivalClock::read(clock, Some(before.offset_ns()), Time::ZERO).stepped());
+        let set = ArrivalClock::read(clock, Some(before.offset_ns() + 2 * STEP_NS), Time::ZERO);
         assert!(set.stepped());
         let long_ago = timespec { tv_sec: 1, tv_nsec: 0 };
         assert_eq!(set.at(long_ago), set.now);
+        // Nor is one that waited in another socket when the clock was found set.
+        let later = ArrivalClock::read(clock, Some(set.offset_ns()), set.now);
+        assert!(!later.stepped());
+        assert_eq!(later.at(long_ago), later.now);
     }
 }

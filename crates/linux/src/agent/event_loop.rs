@@ -81,6 +81,8 @@ pub struct EventLoop {
     lateness: Histogram,
     /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC` when datagrams were last received.
     clock_offset_ns: Option<i128>,
+    /// Stamps from before this are of a clock that was set since.
+    stamps_from: Time,
     ended: bool,
 }
 
@@ -109,6 +111,7 @@ impl EventLoop {
             waiting,
             lateness: Histogram::default(),
             clock_offset_ns: None,
+            stamps_from: Time::ZERO,
             ended: false,
         }
     }
@@ -255,6 +258,9 @@ impl EventLoop {
                 self.tell_overflows(app);
                 let entry = &mut self.apps[app as usize - 1];
                 let State::Running(running) = &entry.state else { continue };
+                if running.fell_behind() {
+                    self.usage.count_overloaded_sender();
+                }
                 entry.state = State::Finished(running.report(self.clock.now()));
                 self.sockets.remove_all_of(app);
             }
@@ -309,12 +315,12 @@ impl EventLoop {
             return;
         }
         let before = self.clock_offset_ns;
-        let times = ArrivalClock::read(self.clock, before);
+        let times = ArrivalClock::read(self.clock, before, self.stamps_from);
         self.clock_offset_ns = Some(times.offset_ns());
         let now = self.clock.now();
         if times.stepped() {
             let by_ns = i64::try_from(times.offset_ns() - before.unwrap_or_default()).unwrap_or(i64::MAX);
-            self.tell(app, now, Event::ClockStepped { by_ns });
+            self.tell_clock_stepped(now, by_ns);
         }
         let mut dropped = None;
         for place in 0..number {
@@ -342,6 +348,14 @@ impl EventLoop {
         if (1..=u32::MAX / 2).contains(&datagrams) {
             entry.dropped = dropped;
             self.tell(app, now, Event::Overflowed { socket: SocketId(socket), datagrams: u64::from(datagrams) });
+        }
+    }
+
+    /// Tells every app: what waits in any socket has stamps of the clock as it was.
+    fn tell_clock_stepped(&mut self, now: Time, by_ns: i64) {
+        self.stamps_from = now;
+        for app in 1..=u32::try_from(self.apps.len()).unwrap_or(u32::MAX) {
+            self.tell(app, now, Event::ClockStepped { by_ns });
         }
     }
 
@@ -536,4 +550,59 @@ fn what_is_ready(events: u32) -> u8 {
         what |= ready::ERROR;
     }
     what
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::mpsc::channel;
+
+    use super::super::namespaces::Namespaces;
+    use super::super::poller::Poller;
+    use super::*;
+
+    const OPEN_SOCKETS: u32 = 8;
+
+    fn event_loop() -> EventLoop {
+        let clock = LabClock::of_machine();
+        let (poller, _) = Poller::new().unwrap();
+        let waiting = Waiting::on_machine();
+        let sockets = Sockets::new(Namespaces::of_machine(), poller, clock, true);
+        let hosts = Arc::new(vec!["machine".to_owned()]);
+        EventLoop::new(clock, sockets, hosts, channel().1, Arc::default(), waiting)
+    }
+
+    fn start(event_loop: &mut EventLoop, app: Value) {
+        let config: AppConfig = serde_json::from_value(app).unwrap();
+        event_loop.start(0, &config, None, None, Reply::new(|answer| drop(answer.unwrap())));
+    }
+
+    /// A port that nobody has.
+    fn free_port() -> u16 {
+        UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port()
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told_to_every_sink_and_not_only_to_the_one_that_reads_first() {
+        let mut event_loop = event_loop();
+        let ports = [free_port(), free_port()];
+        start(&mut event_loop, json!({"kind": "udp_sink", "port": ports[0], "interval_ps": 1_000_000_000_000_u64}));
+        start(&mut event_loop, json!({"kind": "rtp_sink", "port": ports[1], "interval_ps": 1_000_000_000_000_u64}));
+        let here = ArrivalClock::read(event_loop.clock, None, Time::ZERO).offset_ns();
+        event_loop.clock_offset_ns = Some(here - 2_000_000);
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.send_to(&[0; 16], ("127.0.0.1", ports[0])).unwrap();
+        for socket in 0..OPEN_SOCKETS {
+            event_loop.sockets.schedule(socket, ready::READ);
+        }
+        event_loop.turn();
+        let told = event_loop.report(None).unwrap();
+        for app in told.as_array().unwrap() {
+            let rows = app["report"]["flows"].as_array().unwrap();
+            let errors: Vec<_> = rows.iter().flat_map(|row| row["errors"].as_array().unwrap()).collect();
+            assert_eq!(errors.len(), 1, "{told:#}");
+            assert!(errors[0].as_str().unwrap().contains("clock was set by 2.0"), "{told:#}");
+        }
+        assert!(event_loop.stamps_from > Time::ZERO);
+    }
 }

@@ -138,7 +138,11 @@ impl Service for Agent {
     }
 
     fn timeliness(&self) -> Option<Timeliness> {
-        Some(Timeliness { waited_s: self.cpu().waited.as_secs_f64(), lateness: self.usage.lateness() })
+        Some(Timeliness {
+            waited_s: self.cpu().waited.as_secs_f64(),
+            lateness: self.usage.lateness(),
+            overloaded_senders: self.usage.overloaded_senders(),
+        })
     }
 }
 

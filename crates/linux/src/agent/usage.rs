@@ -34,6 +34,7 @@ pub struct PublishedUsage {
     involuntary: AtomicU64,
     voluntary: AtomicU64,
     waited_ns: AtomicU64,
+    overloaded_senders: AtomicU64,
     shared: AtomicBool,
     realtime: AtomicBool,
     lateness: Mutex<Histogram>,
@@ -60,6 +61,16 @@ impl PublishedUsage {
         self.waited_ns.store(waited_ns, Ordering::Relaxed);
         self.shared.store(shared, Ordering::Relaxed);
         self.realtime.store(realtime, Ordering::Relaxed);
+    }
+
+    /// Counts a sender that gave up because the machine could not follow it.
+    pub fn count_overloaded_sender(&self) {
+        self.overloaded_senders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Senders that gave up so far.
+    pub fn overloaded_senders(&self) -> u64 {
+        self.overloaded_senders.load(Ordering::Relaxed)
     }
 
     /// Publishes how late timers were served.
