@@ -138,6 +138,13 @@ def _measured(name: str, measurement: Measurement) -> str:
         "jitter_rfc4689": "absolute difference of the delays of packets received one after the other (RFC 4689)",
         "jitter_rfc3550": "smoothed jitter after each packet of RTP (RFC 3550, as Wireshark shows it)",
         "rtp_bandwidth": "bits of IP in the second that ends with each packet of RTP (as Wireshark shows it)",
+        "packet_rate": "packets a second at the receiver, from the first arrival to the last",
+        "reordering": "arrivals out of order, over all that arrived (RFC 4737)",
+        "duplicates": "arrivals of packets that had arrived, over all arrivals",
+        "delay_variation": "difference of the delays of packets sent one after the other, with its sign (RFC 3393)",
+        "loss_burst": "losses in a row, in packets",
+        "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
+        "ssim": "structural similarity of the video that arrived to the one that was sent",
         "frame_loss": "video frames of which not all packets arrived, over all frames",
         "transfer_time": "time from the beginning of a transfer to its end",
     }[measurement.of]

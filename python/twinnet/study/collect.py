@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
+from twinnet.app_report import AppReport, FlowReport, Intervals, Lengths, Spread, Summary
 from twinnet.port_samples import PortSamples
 from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
@@ -158,10 +158,15 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
         "delay": report.delay,
         "gap": report.gap,
         "jitter_rfc4689": report.jitter_rfc4689,
+        "delay_variation": report.delay_variation_rfc3393,
         "rtp_jitter": report.rtp.jitter if report.rtp else None,
     }
     for name, summary in distributions.items():
         row |= _distribution(name, summary)
+    for name, lengths in {"loss_burst": report.loss_bursts, "reordering_extent": report.reordering_extents}.items():
+        row |= _lengths(name, lengths)
+    if report.reordered is not None and report.packets:
+        row["reordered_share"] = report.reordered / report.packets
     if report.rtp is not None:
         bandwidth = report.rtp.bandwidth
         if bandwidth is not None:
@@ -194,6 +199,14 @@ def _distribution(name: str, summary: Summary | Spread | None) -> dict[str, Any]
     values = {part: getattr(summary, part, None) for part in ("mean", "min", "max", "std", "p50", "p90", "p99")}
     known = {f"{name}_{part}_ms": value / _PS_PER_MS for part, value in values.items() if value is not None}
     return {f"{name}_count": summary.count, **known}
+
+
+def _lengths(name: str, lengths: Lengths | None) -> dict[str, Any]:
+    """Losses in a row or extents of reordering; without any there is no mean and no greatest one."""
+    if lengths is None:
+        return {}
+    told = {f"{name}_mean": lengths.mean, f"{name}_max": lengths.max} if lengths.count else {}
+    return {f"{name}_count": lengths.count, **told}
 
 
 def _since(moment_ps: int | None, zero_ps: int) -> float | None:

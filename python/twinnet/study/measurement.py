@@ -29,7 +29,10 @@ class Measurement(_Strict):
         `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
         `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
         `rtp_bandwidth`: bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.
-        `frame_loss`: the share of video frames that did not arrive whole.
+        `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
+        receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
+        or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
+        row, in packets. `psnr`, `ssim`: of a video that a program received.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
@@ -56,6 +59,13 @@ class Measurement(_Strict):
         "jitter_rfc3550",
         "rtp_bandwidth",
         "frame_loss",
+        "packet_rate",
+        "reordering",
+        "duplicates",
+        "delay_variation",
+        "loss_burst",
+        "psnr",
+        "ssim",
     ]
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
