@@ -165,6 +165,7 @@ def test_well_formed_requests_with_nonsense_in_every_field_are_refused(lab: RawL
         "link.set": ["link", "a", "b", "direction", "set"],
         "samples.start": ["interval_ps", "ports"],
         "samples.read": ["sampler"],
+        "samples.stop": ["sampler"],
         "schedule": ["at_ps", "set"],
         "capture.start": ["port", "limit_bytes", "snap"],
         "capture.stop": ["capture"],

@@ -32,6 +32,42 @@ def test_a_small_datagram_is_padded_to_the_smallest_frame():
 def test_a_datagram_larger_than_the_mtu_travels_as_fragments():
     # 8 + 4000 bytes in three fragments of at most 1480, each with IP and Ethernet headers.
     assert carried_bytes(np.array([4000.0]), np.array([1.0]), "udp", "link") == pytest.approx([4008 + 3 * 34])
+    # One byte over the edge: the last fragment is 21 bytes of IP, padded on the wire.
+    assert carried_bytes(np.array([1473.0]), np.array([1.0]), "udp", "wire") == pytest.approx([1538 + 84])
+
+
+def test_a_jumbo_path_carries_a_long_datagram_whole():
+    one, payload = np.array([1.0]), np.array([7999.0])
+    assert carried_bytes(payload, one, "udp", "network", 9000) == pytest.approx([8027])
+    assert carried_bytes(payload, one, "udp", "wire", 9000) == pytest.approx([8065])
+    assert carried_bytes(np.array([8948.0]), None, "tcp", "link", 9000) == pytest.approx([9014])
+
+
+def test_the_headers_of_ipv6_are_twice_as_long_and_fragments_have_their_own():
+    one = np.array([1.0])
+    assert carried_bytes(np.array([1452.0]), one, "udp", "network", 1500, 6) == pytest.approx([1500])
+    # 1461 bytes after the header in fragments of 1448, each with 48 bytes of headers.
+    assert carried_bytes(np.array([1453.0]), one, "udp", "network", 1500, 6) == pytest.approx([1461 + 96])
+    assert payload_limit_bytes("tcp", 1500, 6) == 1428
+
+
+def test_what_the_receiver_counted_packet_by_packet_goes_before_an_estimate():
+    row = {"flow": 1, "name": "udp", "protocol": "udp", "role": "sink", "from_host": "h1", "start_s": 0.0}
+    # One datagram of 10 bytes and one of 1473: their mean size is under both edges, they are not.
+    row |= {"length_s": 1.0, "payload_bytes": 1483, "packets": 2, "frames": 3}
+    row |= {"network_bytes": 38 + 1521, "wire_bytes": 84 + 1538 + 84}
+    frame = table("intervals", [row])
+    assert flow_bytes(frame, {}, "network").bytes[-1] == pytest.approx(1559)
+    assert flow_bytes(frame, {}, "link").bytes[-1] == pytest.approx(1559 + 3 * 14)
+    assert flow_bytes(frame, {}, "wire").bytes[-1] == pytest.approx(1706)
+
+
+def test_what_was_not_counted_is_estimated_for_its_own_path():
+    row = {"flow": 1, "name": "t", "protocol": "tcp", "role": "sink", "from_host": "h1", "start_s": 0.0}
+    row |= {"length_s": 1.0, "payload_bytes": 8928, "path_mtu": 9000, "ip_version": 6}
+    frame = table("intervals", [row])
+    assert flow_bytes(frame, {}, "network").bytes[-1] == pytest.approx(9000)
+    assert flow_bytes(frame.drop("frames"), {}, "network").bytes[-1] == pytest.approx(8928 * 1500 / 1448)
 
 
 def test_flows_of_a_protocol_are_added_and_senders_are_not_counted():

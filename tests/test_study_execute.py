@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 from twinnet.app_report import AppReport
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, NotAvailable
 from twinnet.fidelity import FidelityRecord
 from twinnet.network import Network
+from twinnet.port_samples import DROP_REASONS, PortSamples, PortSeries
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.execute import LabExecutor, app_traffic, sample_interval_ps
 from twinnet.study.network_of import network_of
@@ -22,12 +23,14 @@ S = 10**12
 class WrittenLab:
     """Answers as a lab does; its clock goes on a tenth of a second whenever it is asked."""
 
+    full = False
+
     def __init__(self, network):
         self.network = network
         self.clock_ps = 0
         self.started = {"interface": "tap"}
         self.calls = []
-        self.layout = SimpleNamespace(address=lambda name: network[name].ip)
+        self.layout = SimpleNamespace(address=lambda name: network[name].ip, links=network.to_spec()["links"])
 
     def __enter__(self):
         return self
@@ -47,11 +50,11 @@ class WrittenLab:
 
     def sample(self, ports, interval):
         self.calls.append(("sample", tuple(ports), interval))
-        return 1
-
-    def samples(self, sampler):
-        counts = {name: [1, 2] for name in ("frames", "link_bytes", "wire_bytes", "drops", "backlog_bytes")}
-        return {"interval_ps": 250 * MS, "start_ps": 0, "ports": {"s1-eth4": counts}}
+        columns = [name for name in PortSeries.__dataclass_fields__ if name != "dropped"]
+        columns += [f"dropped_{reason}" for reason in DROP_REASONS] + ["lost"]
+        counts = {name: [1, 2] for name in columns}
+        spec = {"interval_ps": 250 * MS, "start_ps": 0, "full": self.full, "ports": {"s1-eth4": counts}}
+        return SimpleNamespace(stop=lambda: PortSamples.from_spec(spec))
 
     def start(self, traffic, at, name):
         number = 1 + sum(call[0] == "start" for call in self.calls)
@@ -154,6 +157,13 @@ def test_traffic_that_goes_on_is_ended_at_the_time_limit(made):
     run = plan_study(load_study("tcp-udp-queues", {"drain": "1 ns", "time_limit": "1 s"}, preset="tiny"))[0]
     LabExecutor()(run, progress)
     assert [call[1] for call in labs[0].calls if call[0] == "stop"] == [1, 2, 3, 4, 5]
+
+
+def test_a_run_whose_port_samples_are_not_all_there_fails(made, monkeypatch):
+    run, progress, _ = made
+    monkeypatch.setattr(WrittenLab, "full", True)
+    with pytest.raises(NotAvailable, match=r"kept for the first 0\.5 s only"):
+        LabExecutor()(run, progress)
 
 
 def test_a_stop_ends_the_lab_and_gives_no_result(made):

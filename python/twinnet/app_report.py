@@ -71,6 +71,16 @@ class Intervals:
         The mean of RFC 4689's jitter in each, and RFC 3550's at its end.
     last_ps
         When the last packet of each arrived, 0 where there was none; empty where packets are not counted.
+    frames, network_bytes, wire_bytes
+        IP packets that carried the datagrams of each, their bytes with IP's headers, and those on an Ethernet wire;
+        empty where the receiver was not told the path's MTU.
+    lost, reordered, duplicates
+        Numbers that arrivals of each passed over, less those that came late in it; arrivals out of order; arrivals of a
+        number that had arrived. Empty where packets have no numbers.
+    delay_variations_ps, delay_variations_min_ps, delay_variations_max_ps
+        Mean, least and greatest delay variation (RFC 3393) in each, with its sign.
+    rtts_ps, rtts_min_ps, rtts_max_ps
+        Mean, shortest and longest round trip whose reply came in each.
     """
 
     interval_ps: int
@@ -83,6 +93,18 @@ class Intervals:
     jitters_rfc4689_ps: tuple[float | None, ...] = ()
     jitters_rfc3550_ps: tuple[float | None, ...] = ()
     last_ps: tuple[int, ...] = ()
+    frames: tuple[int, ...] = ()
+    network_bytes: tuple[int, ...] = ()
+    wire_bytes: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    reordered: tuple[int, ...] = ()
+    duplicates: tuple[int, ...] = ()
+    delay_variations_ps: tuple[float | None, ...] = ()
+    delay_variations_min_ps: tuple[float | None, ...] = ()
+    delay_variations_max_ps: tuple[float | None, ...] = ()
+    rtts_ps: tuple[float | None, ...] = ()
+    rtts_min_ps: tuple[int | None, ...] = ()
+    rtts_max_ps: tuple[int | None, ...] = ()
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> Intervals | None:
@@ -90,6 +112,10 @@ class Intervals:
         if not spec:
             return None
         times: Mapping[str, Any] = spec.get("times_ps") or {}
+        carried: Mapping[str, Any] = spec.get("carried") or {}
+        orders: Mapping[str, Any] = spec.get("orders") or {}
+        trips: Mapping[str, Any] = spec.get("round_trips_ps") or {}
+        parts = {"": "mean", "_min": "min", "_max": "max"}
         names = ("delay_mean", "delay_min", "delay_max", "jitter_rfc4689_mean", "jitter_rfc3550")
         return cls(
             int(spec["interval_ps"]),
@@ -98,6 +124,13 @@ class Intervals:
             tuple(spec.get("packets") or ()),
             *(tuple(times.get(name) or ()) for name in names),
             last_ps=tuple(spec.get("last_ps") or ()),
+            **{name: tuple(carried.get(name) or ()) for name in ("frames", "network_bytes", "wire_bytes")},
+            **{name: tuple(orders.get(name) or ()) for name in ("lost", "reordered", "duplicates")},
+            **{
+                f"delay_variations{end}_ps": tuple(times.get(f"delay_variation_{part}") or ())
+                for end, part in parts.items()
+            },
+            **{f"rtts{end}_ps": tuple(trips.get(part) or ()) for end, part in parts.items()},
         )
 
     @property

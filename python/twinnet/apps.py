@@ -185,11 +185,19 @@ def udp_source(
     return App(host, "udp_source", fields)
 
 
-def udp_sink(host: str, *, port: int = 5003, interval: str = "1 s", record_packets: int | None = None) -> App:
+def udp_sink(
+    host: str,
+    *,
+    port: int = 5003,
+    interval: str = "1 s",
+    record_packets: int | None = None,
+    path_mtu: int | None = None,
+) -> App:
     """Return a receiver of UDP datagrams on `port` that counts per `interval`, and keeps the first `record_packets` of
-    each flow (at most 1,000,000)."""
+    each flow (at most 1,000,000). With `path_mtu`, in bytes, it counts packet by packet what carried them, too: frames,
+    network bytes and wire bytes."""
     fields = {"port": _port(port), "interval_ps": counting_interval_ps(interval)}
-    return App(host, "udp_sink", fields | _record(record_packets))
+    return App(host, "udp_sink", fields | _record(record_packets) | _path_mtu(path_mtu))
 
 
 def udp(
@@ -199,6 +207,7 @@ def udp(
     interval: str = "1 s",
     port: int = 5003,
     record_packets: int | None = None,
+    path_mtu: int | None = None,
     **settings: Any,
 ) -> Flow:
     """Return a flow of UDP datagrams from host `source` to host `sink`; `settings` as for :func:`udp_source`.
@@ -208,7 +217,7 @@ def udp(
     >>> udp("h1", "h4", rate="512 Mbit", duration="80 s").sender.kind
     'udp_source'
     """
-    receiver = udp_sink(sink, port=port, interval=interval, record_packets=record_packets)
+    receiver = udp_sink(sink, port=port, interval=interval, record_packets=record_packets, path_mtu=path_mtu)
     return Flow(receiver, udp_source(source, sink, port=port, **settings))
 
 
@@ -305,13 +314,14 @@ def rtp_sink(
     interval: str = "1 s",
     clock_hz: int | None = None,
     record_packets: int | None = None,
+    path_mtu: int | None = None,
 ) -> App:
     """Return a receiver of RTP on `port`, of our sources and of others; `clock_hz` is that of the payload (90 kHz when
     nothing is said), the rest as for :func:`udp_sink`."""
     fields: dict[str, Any] = {"port": _port(port), "interval_ps": counting_interval_ps(interval)}
     if clock_hz is not None:
         fields["clock_hz"] = _count(clock_hz, "clock_hz")
-    return App(host, "rtp_sink", fields | _record(record_packets))
+    return App(host, "rtp_sink", fields | _record(record_packets) | _path_mtu(path_mtu))
 
 
 def rtp(
@@ -321,10 +331,11 @@ def rtp(
     interval: str = "1 s",
     port: int = 5004,
     record_packets: int | None = None,
+    path_mtu: int | None = None,
     **settings: Any,
 ) -> Flow:
     """Return a stream of video over RTP from host `source` to host `sink`; `settings` as for :func:`rtp_source`."""
-    receiver = rtp_sink(sink, port=port, interval=interval, record_packets=record_packets)
+    receiver = rtp_sink(sink, port=port, interval=interval, record_packets=record_packets, path_mtu=path_mtu)
     return Flow(receiver, rtp_source(source, sink, port=port, **settings))
 
 
@@ -406,10 +417,11 @@ def ping(
     interval: str = "1 s",
     payload: str = "56 B",
     timeout: str = "1 s",
+    count_interval: str = "1 s",
     flow: int | None = None,
 ) -> App:
     """Return `count` echo requests from `host` to `to`, one each `interval`; an answer later than `timeout` counts
-    as lost."""
+    as lost. Round trips are counted per `count_interval`, too."""
     size = size_bytes(payload, "payload")
     if size > 65_499:
         raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65499 B")
@@ -420,6 +432,7 @@ def ping(
         "interval_ps": counting_interval_ps(interval),
         "payload_bytes": size,
         "timeout_ps": counting_interval_ps(timeout, "timeout"),
+        "count_interval_ps": counting_interval_ps(count_interval, "count_interval"),
     }
     return App(host, "ping", fields)
 
@@ -463,6 +476,14 @@ def _record(packets: int | None) -> dict[str, Any]:
     if isinstance(packets, bool) or not isinstance(packets, int) or not 1 <= packets <= 1_000_000:
         raise BadValue(f"record_packets is {packets!r}; allowed are whole numbers from 1 to 1000000")
     return {"record_packets": packets}
+
+
+def _path_mtu(mtu: int | None) -> dict[str, Any]:
+    if mtu is None:
+        return {}
+    if isinstance(mtu, bool) or not isinstance(mtu, int) or not 68 <= mtu <= 65_535:
+        raise BadValue(f"path_mtu is {mtu!r}; allowed are 68 to 65535 bytes")
+    return {"mtu_bytes": mtu}
 
 
 def _congestion_control(name: str | None) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from twinnet.lab_process import LabProcess
 from twinnet.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
+from twinnet.port_samples import PortSampler
 from twinnet.ranges import moment_ps
 from twinnet.underlays import Underlays
 from twinnet.units import duration_ps, format_duration
@@ -503,17 +504,17 @@ class Lab:
             os.close(place)
         return Capture(self, int(answer["capture"]), path)
 
-    def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> int:
-        """Begin to count what `interfaces` transmit in each `interval`; return the sampler's number for
-        :meth:`samples`."""
+    def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
+        """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
+
+        It goes on until :meth:`PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        `full` of what it has read tells so.
+        """
         for interface in interfaces:
             self.layout.port(interface)
         length = _sampling_ps(interval)
-        return int(self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))["sampler"])
-
-    def samples(self, sampler: int) -> Mapping[str, Any]:
-        """Return what the sampler counted so far, in the form of the lab protocol."""
-        return self.connection.request("samples.read", sampler=sampler)
+        answer = self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))
+        return PortSampler(self, int(answer["sampler"]))
 
     def _flow_number(self, app: App) -> int | None:
         if "flow" not in app.fields:

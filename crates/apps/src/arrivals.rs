@@ -105,6 +105,7 @@ impl Arrivals {
         self.below_zero += u64::from(arrived < sent);
         self.delays.add(delay_ps);
         let transit = i128::from(arrived.as_ps()) - i128::from(sent.as_ps());
+        let mut variation_ps = None;
         let difference_ps = self.transit.replace((transit, number)).map(|(before, previous)| {
             let difference = transit - before;
             let without_sign = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
@@ -112,10 +113,11 @@ impl Arrivals {
             self.jitter_rfc4689.add(without_sign);
             if number == previous + 1 {
                 self.variation.add(difference as f64);
+                variation_ps = Some(difference as f64);
             }
             without_sign
         });
-        Some(Timing { delay_ps, difference_ps, jitter_rfc3550_ps: self.jitter_rfc3550.now })
+        Some(Timing { delay_ps, difference_ps, jitter_rfc3550_ps: self.jitter_rfc3550.now, variation_ps })
     }
 
     /// Fills in what is known of times.

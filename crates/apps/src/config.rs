@@ -94,6 +94,11 @@ pub(crate) fn check_interval_of(kind: &'static str, field: &'static str, interva
     check_range(kind, field, interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
 }
 
+/// Refuses an MTU that no path has: below IPv4's least (RFC 791) or above the longest packet.
+pub(crate) fn check_path_mtu(kind: &'static str, mtu_bytes: Option<u32>) -> Result<(), ConfigError> {
+    mtu_bytes.map_or(Ok(()), |mtu| check_range(kind, "mtu_bytes", mtu, 68, 65_535))
+}
+
 /// Refuses what cannot be the name of a congestion control: the kernel's names have at most 15 bytes.
 pub(crate) fn check_congestion_control(kind: &'static str, name: Option<&str>) -> Result<(), ConfigError> {
     let fits = |name: &str| (1..=15).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());

@@ -5,6 +5,7 @@
 //! describes one, checks the description and builds it.
 
 mod arrivals;
+mod carrier;
 mod clock_client;
 mod clock_message;
 mod clock_server;
@@ -18,6 +19,8 @@ mod http;
 mod http_chunked;
 mod http_client;
 mod http_server;
+mod interval_orders;
+mod interval_round_trips;
 mod interval_times;
 mod intervals;
 mod length_histogram;
@@ -46,6 +49,7 @@ mod udp_source;
 mod udp_source_config;
 
 pub use arrivals::SignedReport;
+pub use carrier::CarriedReport;
 pub use clock_client::{ClockClientConfig, ClockReport};
 pub use clock_server::ClockServerConfig;
 pub use config::{AppConfig, ConfigError};
@@ -55,6 +59,8 @@ pub use frames::VideoModel;
 pub use host::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 pub use http_client::HttpClientConfig;
 pub use http_server::HttpServerConfig;
+pub use interval_orders::IntervalOrdersReport;
+pub use interval_round_trips::IntervalRoundTripsReport;
 pub use interval_times::IntervalTimesReport;
 pub use intervals::IntervalsReport;
 pub use length_histogram::LengthsReport;

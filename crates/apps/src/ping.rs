@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_range, ConfigError};
+use crate::config::{check_interval_of, check_range, ConfigError};
 use crate::errors::ErrorTally;
+use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
 
@@ -24,6 +25,8 @@ const ECHO_REPLY_V6: u8 = 129;
 const HEADER: usize = 8;
 /// Requests whose time is not over: fewer than sequence numbers, so that a reply belongs to one request only.
 const MOST_OUTSTANDING: u64 = 30_000;
+/// The interval of counting when nothing is said.
+const A_SECOND_PS: u64 = 1_000_000_000_000;
 
 /// What a ping is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +44,9 @@ pub struct PingConfig {
     pub payload_bytes: u32,
     /// How long to wait for a reply; at most 30,000 intervals.
     pub timeout_ps: u64,
+    /// The interval of counting; a second when nothing is said.
+    #[serde(default)]
+    pub count_interval_ps: Option<u64>,
 }
 
 impl PingConfig {
@@ -49,6 +55,7 @@ impl PingConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_range(Self::KIND, "count", self.count, 1, u64::MAX)?;
         check_range(Self::KIND, "interval_ps", self.interval_ps, 1_000_000, 3_600_000_000_000_000)?;
+        check_interval_of(Self::KIND, "count_interval_ps", self.count_interval_ps.unwrap_or(A_SECOND_PS))?;
         check_range(Self::KIND, "payload_bytes", self.payload_bytes, 0, 65_499)?;
         let most = self.interval_ps.saturating_mul(MOST_OUTSTANDING);
         check_range(Self::KIND, "timeout_ps", self.timeout_ps, 1, most)
@@ -77,6 +84,7 @@ pub struct Ping {
     duplicates: u64,
     late: u64,
     round_trips: Summary,
+    intervals: IntervalCounter,
     finished: bool,
     errors: ErrorTally,
 }
@@ -85,7 +93,9 @@ impl Ping {
     /// A ping that does what `config` says.
     #[must_use]
     pub fn new(config: PingConfig) -> Self {
+        let interval = Duration::from_ps(config.count_interval_ps.unwrap_or(A_SECOND_PS));
         Self {
+            intervals: IntervalCounter::of_packets(interval),
             config,
             socket: None,
             start: None,
@@ -174,7 +184,9 @@ impl Ping {
             Some(request) if request.answered => self.duplicates += 1,
             Some(request) => {
                 request.answered = true;
-                self.round_trips.add(arrived.since(request.sent).as_ps());
+                let round_trip_ps = arrived.since(request.sent).as_ps();
+                self.round_trips.add(round_trip_ps);
+                self.intervals.add_round_trip(arrived, u64::from(self.config.payload_bytes), round_trip_ps);
             }
             None => self.late += 1,
         }
@@ -223,7 +235,8 @@ impl App for Ping {
     fn report(&self, now: Time) -> Value {
         let mut row = FlowReport::new(Some(self.config.flow), Protocol::Icmp, Role::Source)
             .with_errors(&self.errors)
-            .with_round_trips(&self.round_trips);
+            .with_round_trips(&self.round_trips)
+            .with_intervals(&self.intervals);
         if self.late > 0 {
             row.errors.push(format!("replies that came after the timeout, counted as lost: {}", self.late));
         }
@@ -270,6 +283,11 @@ mod tests {
             // It ends with the last reply, not with its timeout.
             assert_eq!(row["end_ps"], 210_000_000_000_u64);
             assert_eq!(network.open_sockets(), 0);
+            // Three replies in the first second, each after 10 ms.
+            let counted = &row["intervals"];
+            assert_eq!((&counted["packets"], &counted["bytes"]), (&json!([3]), &json!([168])));
+            let mean = json!([10_000_000_000.0]);
+            assert_eq!((&counted["round_trips_ps"]["mean"], &counted["first"]), (&mean, &json!(0)));
         }
     }
 

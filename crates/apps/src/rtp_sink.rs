@@ -13,7 +13,7 @@ use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
 use crate::arrivals::{Arrivals, SignedMoments, SignedReport, SmoothedJitter};
-use crate::config::{check_interval, check_port, check_range, ConfigError};
+use crate::config::{check_interval, check_path_mtu, check_port, check_range, ConfigError};
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
@@ -47,6 +47,9 @@ pub struct RtpSinkConfig {
     /// Packets of each stream to keep and report, at most 1,000,000; none when nothing is said.
     #[serde(default)]
     pub record_packets: Option<u32>,
+    /// The path's MTU, 68 to 65,535 bytes: with it network and wire bytes are counted too.
+    #[serde(default)]
+    pub mtu_bytes: Option<u32>,
 }
 
 impl RtpSinkConfig {
@@ -55,6 +58,7 @@ impl RtpSinkConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_port(Self::KIND, self.port)?;
         check_samples(Self::KIND, self.record_packets)?;
+        check_path_mtu(Self::KIND, self.mtu_bytes)?;
         if let Some(clock) = self.clock_hz {
             check_range(Self::KIND, "clock_hz", clock, 1000, 10_000_000)?;
         }
@@ -163,7 +167,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(from: SocketAddr, header: &Header, interval: Duration, now: Time) -> Self {
+    fn new(from: SocketAddr, header: &Header, intervals: IntervalCounter, now: Time) -> Self {
         Self {
             from,
             flow: None,
@@ -180,7 +184,7 @@ impl Stream {
             jumps: 0,
             arrivals: Arrivals::default(),
             samples: Samples::default(),
-            intervals: IntervalCounter::of_packets(interval),
+            intervals,
             timestamp: header.timestamp,
             jitter: SmoothedJitter::default(),
             jitters: SignedMoments::default(),
@@ -214,8 +218,11 @@ impl Stream {
         if let Some(most) = config.record_packets {
             self.samples.add(most, number, sent, arrived, length);
         }
+        let lost = self.sequences.lost();
         #[allow(clippy::cast_possible_truncation)]
-        if self.sequences.enter(number as u32) == Arrival::Duplicate {
+        let arrival = self.sequences.enter(number as u32);
+        self.intervals.add_order(arrived, arrival, (lost, self.sequences.lost()));
+        if arrival == Arrival::Duplicate {
             self.samples.add_rtp(None, None);
             return;
         }
@@ -338,7 +345,9 @@ impl RtpSink {
             }
             None => {
                 let interval = Duration::from_ps(self.config.interval_ps);
-                self.streams.push(Stream::new(from, &header, interval, arrived));
+                let ipv6 = from.ip().to_canonical().is_ipv6();
+                let intervals = IntervalCounter::of_datagrams(interval, self.config.mtu_bytes, ipv6);
+                self.streams.push(Stream::new(from, &header, intervals, arrived));
                 self.places.insert((from, header.source), self.streams.len() - 1);
                 self.streams.len() - 1
             }
@@ -540,6 +549,7 @@ mod tests {
             interval_ps: 1_000_000_000,
             clock_hz: None,
             record_packets: Some(10),
+            mtu_bytes: None,
         });
         // The second packet comes 16 ms after the first, its timestamp says none: the jitter is a sixteenth of that.
         for (sequence, milliseconds) in [(0, 0), (1, 16), (1, 17)] {
@@ -554,8 +564,13 @@ mod tests {
 
     #[test]
     fn what_is_no_rtp_is_told_and_a_foreign_stream_has_no_delay() {
-        let mut sink =
-            RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });
+        let mut sink = RtpSink::new(RtpSinkConfig {
+            port: 1,
+            interval_ps: 1_000_000_000,
+            clock_hz: None,
+            record_packets: None,
+            mtu_bytes: None,
+        });
         let from = "10.0.0.1:9".parse().unwrap();
         sink.receive(from, b"hello, this is no RTP", 21, Time::ZERO);
         sink.receive(from, &[0x80, 33, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1], 12, Time::ZERO);

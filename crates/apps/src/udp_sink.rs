@@ -8,7 +8,7 @@ use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
 use crate::arrivals::Arrivals;
-use crate::config::{check_interval, check_port, ConfigError};
+use crate::config::{check_interval, check_path_mtu, check_port, ConfigError};
 use crate::datagram::Header;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
@@ -31,6 +31,9 @@ pub struct UdpSinkConfig {
     /// Packets of each flow to keep and report, at most 1,000,000; none when nothing is said.
     #[serde(default)]
     pub record_packets: Option<u32>,
+    /// The path's MTU, 68 to 65,535 bytes: with it network and wire bytes are counted too.
+    #[serde(default)]
+    pub mtu_bytes: Option<u32>,
 }
 
 impl UdpSinkConfig {
@@ -39,6 +42,7 @@ impl UdpSinkConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check_port(Self::KIND, self.port)?;
         check_samples(Self::KIND, self.record_packets)?;
+        check_path_mtu(Self::KIND, self.mtu_bytes)?;
         check_interval(Self::KIND, self.interval_ps)
     }
 }
@@ -59,7 +63,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(from: SocketAddr, number: Option<u32>, interval: Duration, now: Time) -> Self {
+    fn new(from: SocketAddr, number: Option<u32>, intervals: IntervalCounter, now: Time) -> Self {
         Self {
             from,
             number,
@@ -70,7 +74,7 @@ impl Flow {
             sequences: SequenceAccount::default(),
             arrivals: Arrivals::default(),
             samples: Samples::default(),
-            intervals: IntervalCounter::of_packets(interval),
+            intervals,
         }
     }
 
@@ -83,7 +87,10 @@ impl Flow {
             if let Some(most) = record {
                 self.samples.add(most, number, sent, arrived, length);
             }
-            if self.sequences.enter(header.sequence) == Arrival::Duplicate {
+            let lost = self.sequences.lost();
+            let arrival = self.sequences.enter(header.sequence);
+            self.intervals.add_order(arrived, arrival, (lost, self.sequences.lost()));
+            if arrival == Arrival::Duplicate {
                 return;
             }
             timing = self.arrivals.add(number, sent, arrived);
@@ -160,7 +167,10 @@ impl UdpSink {
             self.errors.add(format!("a datagram of a flow beyond the first {MOST_FLOWS} was not counted"));
             return None;
         }
-        self.flows.push(Flow::new(from, number, Duration::from_ps(self.config.interval_ps), now));
+        let interval = Duration::from_ps(self.config.interval_ps);
+        let ipv6 = from.ip().to_canonical().is_ipv6();
+        let intervals = IntervalCounter::of_datagrams(interval, self.config.mtu_bytes, ipv6);
+        self.flows.push(Flow::new(from, number, intervals, now));
         let place = self.flows.len() - 1;
         self.places.insert((from, number), place);
         Some(place)
@@ -303,7 +313,8 @@ mod tests {
 
     #[test]
     fn datagrams_too_short_for_a_header_are_counted_without_a_flow() {
-        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
+        let mut sink =
+            UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None, mtu_bytes: None });
         sink.receive("10.0.0.1:9".parse().unwrap(), b"hello", 5, Time::ZERO);
         let row = &sink.report(Time::ZERO)["flows"][0];
         assert_eq!((row["flow"].is_null(), row["packets"].as_u64(), row["bytes"].as_u64()), (true, Some(1), Some(5)));
@@ -312,7 +323,8 @@ mod tests {
 
     #[test]
     fn what_the_host_itself_dropped_is_told_as_an_error() {
-        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
+        let mut sink =
+            UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None, mtu_bytes: None });
         let mut host = RecordingHost::new(1);
         sink.handle(Time::ZERO, Event::Overflowed { socket: SocketId(1), datagrams: 7 }, &mut host);
         let report = sink.report(Time::ZERO);

@@ -17,8 +17,8 @@ mod tree;
 mod tunnel;
 
 pub use engine::{
-    BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Sample, Samples, Way,
-    World, DEFAULT_QUEUE_FRAMES, HOP_LIMIT,
+    BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
+    DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
 pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
 pub use pool::FramePool;

@@ -93,6 +93,26 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
+    /// What the counters grew by after `earlier`.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            frames: self.frames - earlier.frames,
+            link_bytes: self.link_bytes - earlier.link_bytes,
+            wire_bytes: self.wire_bytes - earlier.wire_bytes,
+            dropped_overlimit: self.dropped_overlimit - earlier.dropped_overlimit,
+            dropped_early: self.dropped_early - earlier.dropped_early,
+            marked: self.marked - earlier.marked,
+            dropped_unclassified: self.dropped_unclassified - earlier.dropped_unclassified,
+            dropped_down: self.dropped_down - earlier.dropped_down,
+            dropped_oversize: self.dropped_oversize - earlier.dropped_oversize,
+            dropped_unfragmentable: self.dropped_unfragmentable - earlier.dropped_unfragmentable,
+            lost: self.lost - earlier.lost,
+            duplicated: self.duplicated - earlier.duplicated,
+            corrupted: self.corrupted - earlier.corrupted,
+        }
+    }
+
     /// Frames that did not arrive, for whatever reason.
     #[must_use]
     pub fn dropped(&self) -> u64 {

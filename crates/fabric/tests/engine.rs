@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use twinnet_fabric::queue::QueueConfig;
 use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
-use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortId, Way, World};
+use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortCounters, PortId, Way, World};
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 use twinnet_units::{Duration, Time};
 
@@ -416,9 +416,50 @@ fn samples_add_up_to_the_counters_and_never_exceed_the_rate() {
     bench.finish(Time::from_ns(2_000_000_000));
     let (_, samples) = bench.fabric.samples(sampler).unwrap();
     let series = &samples.ports[0].1;
-    assert_eq!(series.iter().map(|sample| sample.frames).sum::<u64>(), 1000);
-    assert_eq!(series.iter().map(|sample| sample.wire_bytes).max(), Some(12_500));
+    assert_eq!(series.iter().map(|sample| sample.sent.frames).sum::<u64>(), 1000);
+    assert_eq!(series.iter().map(|sample| sample.sent.wire_bytes).max(), Some(12_500));
     assert_eq!(bench.fabric.counters(a).sent.wire_bytes, 1_250_000);
+}
+
+#[test]
+fn samples_tell_both_ways_why_frames_were_dropped_and_what_waits() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let config = link("10 Mbit", "0 s");
+    let queue: QueueConfig = serde_json::from_str(r#"{"kind":"fifo","limit_frames":99}"#).unwrap();
+    bench.fabric.join((a, config.clone(), Some(&queue)), (b, config, None), 1500).unwrap();
+    let sampler = bench.fabric.sample_ports(Duration::from_ms(10), &[a, b]);
+    for _ in 0..150 {
+        bench.send(Time::ZERO, a, frame(1, 2, 1226));
+    }
+    bench.finish(Time::from_ns(2_000_000_000));
+    let (interval, samples) = bench.fabric.stop_samples(sampler).unwrap();
+    assert_eq!(interval, Duration::from_ms(10));
+    let (sent, received) = (&samples.ports[0].1, &samples.ports[1].1);
+    let total = |series: &[PortCounters], of: fn(&PortCounters) -> u64| series.iter().map(of).sum::<u64>();
+    // The queue keeps 99 frames, one is on the line when the rest come.
+    assert_eq!(total(sent, |one| one.sent.dropped_overlimit), 50);
+    assert_eq!((sent[0].sent.dropped_overlimit, sent[0].sent.dropped_early, sent[1].sent.dropped()), (50, 0, 0));
+    assert_eq!(total(received, |one| one.received_frames), total(sent, |one| one.sent.frames));
+    assert_eq!(total(received, |one| one.received_bytes), total(sent, |one| one.sent.link_bytes));
+    // Ten frames leave in 10 ms, and one is on its way.
+    assert_eq!((sent[0].sent.frames, sent[0].backlog_bytes), (10, sent[0].backlog_frames * 1226));
+    assert_eq!(sent[0].backlog_frames - sent[1].backlog_frames, 10);
+    // What was stopped is gone.
+    assert!(bench.fabric.samples(sampler).is_none() && bench.fabric.stop_samples(sampler).is_none());
+}
+
+#[test]
+fn a_sampler_keeps_no_more_than_it_may_and_says_so() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    bench.join(a, b, &link("10 Mbit", "0 s"));
+    let sampler = bench.fabric.sample_ports_up_to(Duration::from_ms(10), &[a, b], 11);
+    bench.finish(Time::from_ns(40_000_000));
+    assert!(!bench.fabric.samples(sampler).unwrap().1.full);
+    bench.finish(Time::from_ns(1_000_000_000));
+    let (_, samples) = bench.fabric.samples(sampler).unwrap();
+    assert_eq!((samples.ports[0].1.len(), samples.ports[1].1.len(), samples.full), (5, 5, true));
 }
 
 #[test]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.measure.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals
+from twinnet.measure.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
 from twinnet.study.predicate import Aggregate
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
@@ -26,16 +26,28 @@ _DISTRIBUTIONS = {
     "jitter_rfc4689": ("jitter_rfc4689", "ms", 1e-3),
     "jitter_rfc3550": ("rtp_jitter", "ms", 1e-3),
     "rtp_bandwidth": ("rtp_bandwidth", "bps", 1.0),
+    "delay_variation": ("delay_variation", "ms", 1e-3),
 }
 """By measurement: columns of the tables `flows` and `packets`, their unit, and its size in that of the measurement."""
+_UNITS = {
+    "loss": "1",
+    "frame_loss": "1",
+    "reordering": "1",
+    "duplicates": "1",
+    "packet_rate": "1/s",
+    "loss_burst": "packets",
+    "psnr": "dB",
+    "ssim": "SSIM",
+}
+"""Of measurements that are neither rates in bit/s nor times."""
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
 def unit_of(measurement: Measurement) -> str:
-    """The unit in which a measurement's values are: `bit/s`, `s` or `1`."""
+    """The unit in which a measurement's values are: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
     if measurement.is_series or measurement.of == "rtp_bandwidth":
         return "bit/s"
-    return "1" if measurement.of in ("loss", "frame_loss") else "s"
+    return _UNITS.get(measurement.of, "s")
 
 
 class RunTables:
@@ -100,10 +112,17 @@ class RunTables:
             return _frame_loss(rows)
         if measurement.of in _DISTRIBUTIONS:
             return _of_distribution(rows, measurement.of, aggregate.function)
+        if measurement.of in ("reordering", "duplicates"):
+            return _share_of_arrivals(rows, measurement.of)
+        if measurement.of == "loss_burst":
+            return _loss_burst(rows, aggregate.function)
+        if measurement.of in ("packet_rate", "psnr", "ssim"):
+            values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
+            return _of_flows(values, aggregate)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
-        return float({"mean": times.mean, "min": times.min, "max": times.max, "std": times.std}[aggregate.function]())
+        return _of_flows(times, aggregate)
 
     def values(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
         """When each value of the measurement `name` was taken, in seconds, and the value.
@@ -118,7 +137,7 @@ class RunTables:
         measurement = self.measurements[name]
         if measurement.is_series:
             return self._interval_rates(name, measurement, filters, (0.0, self.end_s))
-        if measurement.of not in _DISTRIBUTIONS or measurement.of == "rtt":
+        if not measurement.is_of_packets:
             raise LookupError(f"a run has one value of {measurement.of}")
         column, unit, size = _DISTRIBUTIONS[measurement.of]
         rows = self._selected(self.packets, Aggregate("mean", name, filters, None, ()))
@@ -190,9 +209,58 @@ def _frame_loss(rows: pl.DataFrame) -> float:
     return broken / (whole + broken)
 
 
+def _of_flows(values: Vector, aggregate: Aggregate) -> float:
+    """What the function of `aggregate` makes of one value of each flow."""
+    return float({"mean": values.mean, "min": values.min, "max": values.max, "std": values.std}[aggregate.function]())
+
+
+def _packet_rates(rows: pl.DataFrame) -> Vector:
+    """Packets a second of each flow at its receiver, from the first arrival to the last: one less than arrived."""
+    seen = receivers(rows).filter((pl.col("packets") > 1) & (pl.col("end_s") > pl.col("start_s")))
+    if seen.is_empty():
+        raise LookupError("no receiver counted two packets or more")
+    return ((seen["packets"] - 1) / (seen["end_s"] - seen["start_s"])).to_numpy()
+
+
+def _video(rows: pl.DataFrame, of: str) -> Vector:
+    """The quality of each flow's video."""
+    judged = rows["psnr_db" if of == "psnr" else "ssim"].drop_nulls().to_numpy()
+    if judged.size == 0:
+        raise LookupError("no video was judged; let programs stream it ('using: programs')")
+    return judged
+
+
+def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:
+    """The share of packets that came out of order, or of all arrivals that were duplicates."""
+    column = "reordered_packets" if of == "reordering" else "duplicate_packets"
+    counted = receivers(rows).filter(pl.col(column).is_not_null() & pl.col("packets").is_not_null())
+    found = int(counted[column].sum())
+    arrivals = int(counted["packets"].sum()) + (found if of == "duplicates" else 0)
+    if arrivals == 0:
+        raise LookupError("no datagram was counted")
+    return found / arrivals
+
+
+def _loss_burst(rows: pl.DataFrame, function: str) -> float:
+    """The mean over all bursts of loss, or the longest."""
+    if "loss_burst_count" not in rows.columns:
+        raise LookupError("bursts of loss were not counted when this run was made")
+    seen = rows.filter(pl.col("loss_burst_count") > 0)
+    if seen.is_empty():
+        raise LookupError("no packet was lost")
+    counts, means = seen["loss_burst_count"].to_numpy(), seen["loss_burst_mean"].to_numpy()
+    if function == "mean":
+        return float((counts * means).sum() / counts.sum())
+    if function == "max":
+        return float(seen["loss_burst_max"].to_numpy().max())
+    raise LookupError(f"of bursts of loss mean and max are known, not {function}")
+
+
 def _of_distribution(rows: pl.DataFrame, of: str, function: str) -> float:
     """The mean over all values, their deviation or an extreme, of a distribution that each row tells."""
     name, unit, size = _DISTRIBUTIONS[of]
+    if f"{name}_count" not in rows.columns:
+        raise LookupError(f"no {name} was counted when this run was made")
     seen = rows.filter(pl.col(f"{name}_count") > 0)
     if seen.is_empty():
         raise LookupError(_NOTHING.get(name, f"no {name} was measured"))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.measure.layers import Layer, carried_bytes
+from twinnet.measure.layers import ETHERNET_BYTES, Layer, carried_bytes
 from twinnet.stats import t_quantile
 
 __all__ = ["Band", "Cumulative", "band", "flow_bytes", "port_bytes", "rates_between_arrivals", "receivers"]
@@ -69,9 +69,7 @@ def receivers(intervals: pl.DataFrame) -> pl.DataFrame:
 _FILTER_COLUMNS = {"protocol": "protocol", "flow": "name", "from": "from_host"}
 
 
-def flow_bytes(
-    intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload", mtu_bytes: int = 1500
-) -> Cumulative:
+def flow_bytes(intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload") -> Cumulative:
     """What the receivers of the flows that `filters` select had got, at `layer`.
 
     Parameters
@@ -87,7 +85,7 @@ def flow_bytes(
         No flow is selected.
     """
     rows = _received(intervals, filters)
-    sizes = _carried(rows, layer, mtu_bytes)
+    sizes = _carried(rows, layer)
     return _cumulative(rows["start_s"].to_numpy(), rows["length_s"].to_numpy(), sizes)
 
 
@@ -97,7 +95,6 @@ def rates_between_arrivals(
     layer: Layer,
     interval_s: float,
     during_s: tuple[float, float],
-    mtu_bytes: int = 1500,
 ) -> tuple[Vector, Vector]:
     """Starts in seconds and rates in bit/s of the whole intervals in `during_s`, bounded by arrivals.
 
@@ -108,7 +105,7 @@ def rates_between_arrivals(
     rates of several flows are added.
     """
     rows = _received(intervals, filters)
-    counted = rows.with_columns(pl.Series("carried", _carried(rows, layer, mtu_bytes))).filter(
+    counted = rows.with_columns(pl.Series("carried", _carried(rows, layer))).filter(
         pl.col("last_arrival_s").is_not_null()
     )
     # A millionth of an interval: bounds that differ only by floating point count as equal.
@@ -146,19 +143,33 @@ def _received(intervals: pl.DataFrame, filters: Mapping[str, str]) -> pl.DataFra
     return rows
 
 
-def _carried(rows: pl.DataFrame, layer: Layer, mtu_bytes: int) -> Vector:
-    """Bytes at `layer` of each row."""
+def _carried(rows: pl.DataFrame, layer: Layer) -> Vector:
+    """Bytes at `layer` of each row: as the receiver counted them packet by packet, or else an estimate."""
+    if layer == "payload":
+        return rows["payload_bytes"].to_numpy().astype(np.float64)
+    if "frames" not in rows.columns:
+        # Results of versions that did not count them: all over IPv4 and, as far as they can tell, at an MTU of 1500.
+        nothing = [pl.lit(None, pl.Int64).alias(name) for name in ("frames", "network_bytes", "wire_bytes")]
+        path = [pl.lit(None, pl.Int64).alias(name) for name in ("path_mtu", "ip_version")]
+        rows = rows.with_columns(*nothing, *path)
+    link = pl.col("network_bytes") + ETHERNET_BYTES * pl.col("frames")
+    counted = rows.select(link if layer == "link" else pl.col(f"{layer}_bytes")).to_series()
+    known = counted.is_not_null().to_numpy()
+    sizes = np.where(known, counted.fill_null(0).to_numpy().astype(np.float64), 0.0)
+    sizes[~known] = _estimated(rows.filter(~known), layer)
+    return sizes
+
+
+def _estimated(rows: pl.DataFrame, layer: Layer) -> Vector:
     sizes = np.zeros(rows.height)
-    counted = rows["packets"].is_not_null().to_numpy()
-    protocols = rows["protocol"].to_numpy()
-    payload = rows["payload_bytes"].to_numpy().astype(np.float64)
-    packets = rows["packets"].fill_null(0).to_numpy().astype(np.float64)
-    for protocol in np.unique(protocols):
-        for with_packets in (True, False):
-            here = (protocols == protocol) & (counted == with_packets)
-            if here.any():
-                number = packets[here] if with_packets and protocol in ("udp", "rtp", "icmp") else None
-                sizes[here] = carried_bytes(payload[here], number, str(protocol), layer, mtu_bytes)
+    key = ("protocol", pl.col("packets").is_null().alias("total"), "path_mtu", "ip_version")
+    numbered = rows.with_row_index("row")
+    for (protocol, total, mtu, version), group in numbered.group_by(*key):
+        payload = group["payload_bytes"].to_numpy().astype(np.float64)
+        packets = group["packets"].fill_null(0).to_numpy().astype(np.float64)
+        number = packets if not total and protocol in ("udp", "rtp", "icmp") else None
+        path = (int(mtu or 1500), 6 if version == 6 else 4)
+        sizes[group["row"].to_numpy()] = carried_bytes(payload, number, str(protocol), layer, *path)
     return sizes
 
 

@@ -11,6 +11,7 @@ __all__ = ["method_paragraphs", "parameter_rows", "traffic_rows"]
 
 _LAYERS = {
     "payload": "of the payload that applications read (headers, retransmissions and acknowledgements not counted)",
+    "network": "at the network layer (packets with their IP headers)",
     "link": "at the link layer (frames with their Ethernet header, without FCS)",
     "wire": "on the wire (frames with preamble, FCS and inter-frame gap)",
 }
@@ -102,18 +103,29 @@ def _plan(analysis: Analysis) -> str:
     )
 
 
+def _carriers(layer: str) -> str:
+    """How bytes below the payload were found out, where that is not plain counting."""
+    if layer == "payload":
+        return ""
+    return (
+        " Datagrams of the built-in sinks are counted one by one; TCP and HTTP are taken to travel in full segments,"
+        " and datagrams of programs to be of their mean size."
+    )
+
+
 def _measured(name: str, measurement: Measurement) -> str:
     text = f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})" if measurement.text else ""
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
         what = f"throughput at the receivers per {measurement.per}"
-        bounds = (
+        layer = _LAYERS[measurement.layer]
+        bounds = _carriers(measurement.layer) + (
             " The least, greatest and deviation are over intervals that last from the last arrival before them to "
             "their own last arrival, so that no datagram counts in less time than it took to arrive."
             if measurement.bounds == "arrivals"
             else ""
         )
-        return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}.{bounds}"
+        return f"{name}{text}: {what}, in intervals of {interval}, {layer}.{bounds}"
     if measurement.of == "port_throughput":
         interval = format_duration(measurement.interval_ps or 0)
         what = f"what {', '.join(measurement.ports or [])} sent"
@@ -126,6 +138,13 @@ def _measured(name: str, measurement: Measurement) -> str:
         "jitter_rfc4689": "absolute difference of the delays of packets received one after the other (RFC 4689)",
         "jitter_rfc3550": "smoothed jitter after each packet of RTP (RFC 3550, as Wireshark shows it)",
         "rtp_bandwidth": "bits of IP in the second that ends with each packet of RTP (as Wireshark shows it)",
+        "packet_rate": "packets a second at the receiver, from the first arrival to the last",
+        "reordering": "arrivals out of order, over all that arrived (RFC 4737)",
+        "duplicates": "arrivals of packets that had arrived, over all arrivals",
+        "delay_variation": "difference of the delays of packets sent one after the other, with its sign (RFC 3393)",
+        "loss_burst": "losses in a row, in packets",
+        "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
+        "ssim": "structural similarity of the video that arrived to the one that was sent",
         "frame_loss": "video frames of which not all packets arrived, over all frames",
         "transfer_time": "time from the beginning of a transfer to its end",
     }[measurement.of]

@@ -97,7 +97,9 @@ def figures_of(analysis: Analysis) -> list[Figure]:
             if lines:
                 panels.append(Panel(worded_levels(levels), tuple(lines)))
         tops = [float(np.nanmax([line.mean, line.high])) for panel in panels for line in panel.lines if line.mean.size]
-        layer = {"payload": "payload", "link": "link layer", "wire": "on the wire"}[measurement.layer]
+        layer = {"payload": "payload", "network": "network layer", "link": "link layer", "wire": "on the wire"}[
+            measurement.layer
+        ]
         counts = sorted({one.band.count for one in series})
         times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
         what = measurement.text or name

@@ -28,6 +28,8 @@ def common_scale(values: Iterable[float], unit: str) -> Scale:
     """One prefix for several values, chosen by the largest: the divisor and the unit's name."""
     if unit == "1":
         return 0.01, "%"
+    if unit not in ("bit/s", "s"):
+        return 1.0, unit
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     scales = _RATES if unit == "bit/s" else _TIMES
     if largest == 0:

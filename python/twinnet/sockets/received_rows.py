@@ -25,8 +25,16 @@ COLUMNS: Mapping[str, Any] = {
     "delay_max_ms": float,
     "jitter_rfc4689_mean_ms": float,
     "jitter_rfc3550_ms": float,
+    "delay_variation_mean_ms": float,
+    "delay_variation_min_ms": float,
+    "delay_variation_max_ms": float,
+    "lost_packets": int,
+    "reordered_packets": int,
+    "duplicate_packets": int,
 }
-"""The columns and what they hold. Times begin at the first arrival of all flows, on whole intervals."""
+"""The columns and what they hold. Times begin at the first arrival of all flows, on whole intervals.
+
+`throughput_bps` is of payload: goodput."""
 _PS_PER_MS = 1e9
 
 
@@ -49,6 +57,15 @@ def _rows(flow: ReceivedFlow, zero: int) -> list[dict[str, Any]]:
         "delay_max_ms": counts.delays_max_ps if flow.delay_known else (),
         "jitter_rfc4689_mean_ms": counts.jitters_rfc4689_ps,
         "jitter_rfc3550_ms": counts.jitters_rfc3550_ps,
+        # A constant offset of the clocks is in no difference of delays.
+        "delay_variation_mean_ms": counts.delay_variations_ps,
+        "delay_variation_min_ms": counts.delay_variations_min_ps,
+        "delay_variation_max_ms": counts.delay_variations_max_ps,
+    }
+    orders = {
+        "lost_packets": counts.lost,
+        "reordered_packets": counts.reordered,
+        "duplicate_packets": counts.duplicates,
     }
     rows: list[dict[str, Any]] = []
     for place, size in enumerate(counts.bytes):
@@ -68,5 +85,6 @@ def _rows(flow: ReceivedFlow, zero: int) -> list[dict[str, Any]]:
         for name, values in series.items():
             value = values[place] if place < len(values) else None
             row[name] = None if value is None else value / _PS_PER_MS
+        row |= {name: values[place] if place < len(values) else None for name, values in orders.items()}
         rows.append(row)
     return rows

@@ -15,7 +15,7 @@ __all__ = ["print_received", "received_record"]
 
 def print_received(received: Received) -> None:
     """Print a table of flows and what went wrong."""
-    head = ["from", "flow", "received", "lost", "late", "twice", "rate", "delay us", "jitter 3550", "gap p99 us"]
+    head = ["from", "flow", "received", "lost", "late", "twice", "goodput", "delay us", "jitter 3550", "gap p99 us"]
     rows = [_row(flow) for flow in received.flows]
     click.echo(table(head, rows) if rows else "Nothing was received.")
     told: set[str] = set()

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Intervals, Spread, Summary
+from twinnet.app_report import AppReport, FlowReport, Intervals, Lengths, Spread, Summary
+from twinnet.port_samples import PortSamples
 from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
-from twinnet.study.tables import SENDER_QUANTILES, table
+from twinnet.study.tables import PORT_SAMPLES, SENDER_QUANTILES, table
 
 __all__ = ["PlannedFlow", "Tables", "collect"]
 
@@ -40,6 +41,8 @@ class PlannedFlow:
         What ends it early; `None` for a program.
     reports
         What a program reported; apps report through the lab.
+    path_mtu
+        The least MTU on its way, in bytes; `None` when that is not known.
     """
 
     entry: Traffic
@@ -48,6 +51,7 @@ class PlannedFlow:
     address: str
     handle: Any = None
     reports: tuple[FlowReport, ...] = ()
+    path_mtu: int | None = None
 
     @property
     def protocol(self) -> str:
@@ -68,7 +72,7 @@ class Tables:
 def collect(
     reports: Iterable[AppReport],
     planned: Sequence[PlannedFlow],
-    samples: Mapping[str, Any] | None,
+    samples: PortSamples | None,
     zero_ps: int,
     end_ps: int,
     processors: Mapping[str, str] | None = None,
@@ -83,7 +87,7 @@ def collect(
     planned
         The flows that were started.
     samples
-        What the lab's sampler counted at ports, in the form of the lab protocol.
+        What the lab's sampler counted at ports.
     zero_ps, end_ps
         When traffic began on the lab's clock, and how long traffic of known duration lasts.
     processors
@@ -157,10 +161,15 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
         "delay": report.delay,
         "gap": report.gap,
         "jitter_rfc4689": report.jitter_rfc4689,
+        "delay_variation": report.delay_variation_rfc3393,
         "rtp_jitter": report.rtp.jitter if report.rtp else None,
     }
     for name, summary in distributions.items():
         row |= _distribution(name, summary)
+    for name, lengths in {"loss_burst": report.loss_bursts, "reordering_extent": report.reordering_extents}.items():
+        row |= _lengths(name, lengths)
+    if report.reordered is not None and report.packets:
+        row["reordered_share"] = report.reordered / report.packets
     if report.rtp is not None:
         bandwidth = report.rtp.bandwidth
         if bandwidth is not None:
@@ -195,6 +204,14 @@ def _distribution(name: str, summary: Summary | Spread | None) -> dict[str, Any]
     return {f"{name}_count": summary.count, **known}
 
 
+def _lengths(name: str, lengths: Lengths | None) -> dict[str, Any]:
+    """Losses in a row or extents of reordering; without any there is no mean and no greatest one."""
+    if lengths is None:
+        return {}
+    told = {f"{name}_mean": lengths.mean, f"{name}_max": lengths.max} if lengths.count else {}
+    return {f"{name}_count": lengths.count, **told}
+
+
 def _since(moment_ps: int | None, zero_ps: int) -> float | None:
     return None if moment_ps is None else (moment_ps - zero_ps) / _PS_PER_SECOND
 
@@ -204,7 +221,8 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
     if counts is None:
         if report.bytes is not None and report.start_ps is not None and report.end_ps is not None:
             # A program that tells only its total: spread over the time that it took.
-            yield _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
+            row = _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
+            yield row | _path(flow, report)
         return
     for place, size in enumerate(counts.bytes):
         start_ps = (counts.first + place) * counts.interval_ps - zero_ps
@@ -220,17 +238,39 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
             "packets": counts.packets[place] if place < len(counts.packets) else None,
             "last_arrival_s": _last_arrival_s(counts, place, zero_ps),
             **_interval_times(counts, place),
+            **_counted(counts, place),
+            **_path(flow, report),
         }
 
 
+def _path(flow: PlannedFlow, report: FlowReport) -> dict[str, int | None]:
+    """What the bytes of lower layers follow from, where they were not counted."""
+    address = _host_part(str(report.source)) if report.source is not None else flow.address
+    return {"ip_version": 6 if ":" in address else 4, "path_mtu": flow.path_mtu}
+
+
+def _counted(counts: Intervals, place: int) -> dict[str, int]:
+    """What carried the datagrams of one interval, and what their numbers tell, where the receiver counted that."""
+    series = {"frames": counts.frames, "network_bytes": counts.network_bytes, "wire_bytes": counts.wire_bytes}
+    series |= {"lost_packets": counts.lost, "reordered_packets": counts.reordered}
+    series |= {"duplicate_packets": counts.duplicates}
+    return {name: values[place] for name, values in series.items() if place < len(values)}
+
+
 def _interval_times(counts: Intervals, place: int) -> dict[str, float]:
-    """Delay and jitter in one interval, where packets tell."""
+    """Delay, its variation and round trips in one interval, where packets tell."""
     series: dict[str, Sequence[float | None]] = {
         "delay_mean_ms": counts.delays_ps,
         "delay_min_ms": counts.delays_min_ps,
         "delay_max_ms": counts.delays_max_ps,
         "jitter_rfc4689_mean_ms": counts.jitters_rfc4689_ps,
         "jitter_rfc3550_ms": counts.jitters_rfc3550_ps,
+        "delay_variation_mean_ms": counts.delay_variations_ps,
+        "delay_variation_min_ms": counts.delay_variations_min_ps,
+        "delay_variation_max_ms": counts.delay_variations_max_ps,
+        "rtt_mean_ms": counts.rtts_ps,
+        "rtt_min_ms": counts.rtts_min_ps,
+        "rtt_max_ms": counts.rtts_max_ps,
     }
     found = {name: values[place] if place < len(values) else None for name, values in series.items()}
     return {name: value / _PS_PER_MS for name, value in found.items() if value is not None}
@@ -259,17 +299,14 @@ def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_
     }
 
 
-def _port_rows(samples: Mapping[str, Any] | None, zero_ps: int) -> list[dict[str, Any]]:
+def _port_rows(samples: PortSamples | None, zero_ps: int) -> list[dict[str, Any]]:
     if samples is None:
         return []
+    zero_s, interval_s = zero_ps / _PS_PER_SECOND, samples.interval_s
     rows: list[dict[str, Any]] = []
-    interval_ps, start_ps = int(samples["interval_ps"]), int(samples["start_ps"])
-    for port, counts in samples["ports"].items():
-        for place, frames in enumerate(counts["frames"]):
-            begin_ps = start_ps + place * interval_ps - zero_ps
-            if begin_ps + interval_ps <= 0:
-                continue
-            row = {"port": port, "start_s": begin_ps / _PS_PER_SECOND, "length_s": interval_ps / _PS_PER_SECOND}
-            columns = ("link_bytes", "wire_bytes", "drops", "backlog_bytes")
-            rows.append(row | {"frames": frames} | {name: counts[name][place] for name in columns})
+    for row in samples.rows():
+        if row["start_s"] + interval_s > zero_s:
+            start_ps = round(row["start_s"] * _PS_PER_SECOND) - zero_ps
+            kept = {name: row[name] for name in PORT_SAMPLES if name in row}
+            rows.append(kept | {"start_s": start_ps / _PS_PER_SECOND})
     return rows

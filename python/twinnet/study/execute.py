@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twinnet import apps
+from twinnet.errors import NotAvailable
 from twinnet.fidelity import FidelityRecord
+from twinnet.port_samples import PortSampler, PortSamples
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
 from twinnet.study.model_limits import check_models
 from twinnet.study.network_of import network_of
+from twinnet.study.path_mtu import PathMtus
 from twinnet.study.plan import PlannedRun
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
@@ -105,7 +108,7 @@ class _Run:
         tables = collect(
             reports,
             self.flows,
-            self.lab.samples(sampler) if sampler is not None else None,
+            samples_of(sampler) if sampler is not None else None,
             zero_ps,
             _known_end_ps(self.specification),
             self._processors(record),
@@ -142,12 +145,15 @@ class _Run:
         return -(-earliest_ps // self.sample_ps) * self.sample_ps
 
     def _start_app(self, entry: Traffic, zero_ps: int) -> None:
+        paths = PathMtus(self.lab.layout.links)
+        counted = min(paths.to_receiver(self.specification.traffic, entry.to), default=None)
         for source in entry.sources:
-            traffic = app_traffic(entry, source, self.sample_ps)
+            traffic = app_traffic(entry, source, self.sample_ps, counted)
             # Named by what it is and not by its number: another flow does not change this one's random numbers.
             handle = self.lab.start(traffic, f"{zero_ps + entry.start_ps} ps", f"{entry.name}/{source}")
             address = self.lab.layout.address(source)
-            self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle))
+            mtu = paths.between(source, entry.to)
+            self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle, path_mtu=mtu))
 
     def _watch(self, zero_ps: int, programs: ProgramTraffic) -> None:
         """Wait until all traffic has ended, at most until the study's time limit; end what goes on after that."""
@@ -217,6 +223,18 @@ class _VirtualRun(_Run):
         self._check_stop(0.0)
 
 
+def samples_of(sampler: PortSampler) -> PortSamples:
+    """What `sampler` counted in a run; raises `NotAvailable` when it could not keep all."""
+    samples = sampler.stop()
+    if samples.full:
+        end_s = len(samples) * samples.interval_s
+        raise NotAvailable(
+            f"the ports' counters were kept for the first {end_s:g} s only: there are too many intervals",
+            "measure port_throughput at fewer ports, or give longer intervals",
+        )
+    return samples
+
+
 def sample_interval_ps(specification: StudySpecification) -> int:
     """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
     intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
@@ -228,8 +246,8 @@ def _known_end_ps(specification: StudySpecification) -> int:
     return max((entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
 
 
-def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | apps.Flow:
-    """The apps of one flow of `entry`."""
+def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | None = None) -> apps.App | apps.Flow:
+    """The apps of one flow of `entry`; receivers of datagrams count what carries them on a path of `path_mtu` bytes."""
     interval = f"{interval_ps} ps"
     size = f"{entry.bytes} B" if entry.bytes is not None else None
     duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
@@ -238,7 +256,7 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
     payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
     rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
     marked = _given(dscp=entry.dscp)
-    kept = _given(record_packets=entry.record_packets)
+    kept = _given(record_packets=entry.record_packets, path_mtu=path_mtu)
     match entry.app:
         case "udp":
             settings: dict[str, Any] = port | payload | marked | kept | _given(size=entry.size, on_off=entry.on_off)
@@ -267,7 +285,7 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int) -> apps.App | app
             return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
-            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload)
+            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload, count_interval=interval)
 
 
 def _given(**settings: Any) -> dict[str, Any]:

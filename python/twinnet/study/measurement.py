@@ -29,10 +29,13 @@ class Measurement(_Strict):
         `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
         `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
         `rtp_bandwidth`: bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.
-        `frame_loss`: the share of video frames that did not arrive whole.
+        `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
+        receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
+        or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
+        row, in packets. `psnr`, `ssim`: of a video that a program received.
     layer
-        `payload`: bytes that the application reads; `link`: frames with the Ethernet header; `wire`: also preamble, FCS
-        and inter-frame gap.
+        `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
+        with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
     bounds
         Of throughput: whether the least and greatest interval are over the time of the `clock`, or over that between
         the last `arrivals` of one interval and the next, so that none counts in less time than it took to arrive.
@@ -56,10 +59,17 @@ class Measurement(_Strict):
         "jitter_rfc3550",
         "rtp_bandwidth",
         "frame_loss",
+        "packet_rate",
+        "reordering",
+        "duplicates",
+        "delay_variation",
+        "loss_burst",
+        "psnr",
+        "ssim",
     ]
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
-    layer: Literal["payload", "link", "wire"] = "payload"
+    layer: Literal["payload", "network", "link", "wire"] = "payload"
     interval_ps: IntervalPs | None = Field(default=None, alias="interval")
     bounds: Literal["clock", "arrivals"] = "clock"
     ports: list[str] | None = None
@@ -93,6 +103,6 @@ class Measurement(_Strict):
             raise ValueError(f"'describe' has no meaning for {self.of}: a run has one value of it")
         if (self.of == "port_throughput") != (self.ports is not None):
             raise ValueError("port_throughput needs 'ports', and nothing else takes it")
-        if self.of == "port_throughput" and self.layer == "payload":
-            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know payloads")
+        if self.of == "port_throughput" and self.layer in ("payload", "network"):
+            raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know packets")
         return self

@@ -9,6 +9,7 @@ from twinnet.errors import BadTopology, UnknownNode, UsageError, did_you_mean
 from twinnet.link_settings import direction_spec
 from twinnet.network import Network
 from twinnet.nodes import Host, Port, Switch
+from twinnet.study.path_mtu import PathMtus
 from twinnet.study.specification import Level, StudySpecification
 from twinnet.topology_file import build_network
 from twinnet.yaml_source import Document, Problem, SourceError
@@ -106,6 +107,7 @@ def check_networks(
         here = at(levels)
         network = _build(here, levels, 1, document)
         problems = [*_unknown_hosts(document, here, network), *_unknown_ports(document, here, network)]
+        problems += _unequal_paths(document, here, network) if not problems else []
         if problems:
             raise SourceError(document.file, problems)
 
@@ -119,6 +121,27 @@ def _unknown_hosts(document: Document, specification: StudySpecification, networ
             if not isinstance(network.nodes.get(name), Host):
                 message = f"the network has no host {name!r}; {did_you_mean(name, known)}"
                 problems.append(document.problem(("traffic", index, *path), message))
+    return problems
+
+
+def _unequal_paths(document: Document, specification: StudySpecification, network: Network) -> list[Problem]:
+    """Where a receiver would have to count frames by several MTUs at once."""
+    named = [
+        name for name, one in specification.measurements.items() if one.of == "throughput" and one.layer != "payload"
+    ]
+    if not named:
+        return []
+    paths = PathMtus(link.to_spec() for link in network.links)
+    problems: list[Problem] = []
+    for target in sorted({entry.to for entry in specification.traffic}):
+        mtus = sorted(paths.to_receiver(specification.traffic, target))
+        if len(mtus) > 1:
+            given = ", ".join(map(str, mtus))
+            message = (
+                f"datagrams reach {target} over paths with MTUs of {given} bytes, and its receiver counts what carries"
+                " them by one; measure at layer 'payload', or send to different hosts"
+            )
+            problems.append(document.problem(("measurements", named[0], "layer"), message))
     return problems
 
 

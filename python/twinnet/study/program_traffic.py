@@ -14,6 +14,7 @@ from twinnet.lab import Lab
 from twinnet.programs.iperf2 import reported_interval_ps
 from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow
+from twinnet.study.path_mtu import PathMtus
 from twinnet.study.specification import Traffic
 
 __all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
@@ -155,9 +156,10 @@ class ProgramTraffic:
             A report does not have the form that is known.
         """
         found: list[PlannedFlow] = []
+        paths = PathMtus(self.lab.layout.links)
         for entry, source, running in self.running:
             address = self.lab.layout.address(source)
-            flow = PlannedFlow(entry, source, running.transfer.flow, address)
+            flow = PlannedFlow(entry, source, running.transfer.flow, address, path_mtu=paths.between(source, entry.to))
             found.append(dataclasses.replace(flow, reports=tuple(running.wait())))
         return found
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from twinnet.port_samples import DROP_REASONS
+
 __all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "SENDER_QUANTILES", "TABLES", "TWIN", "table"]
 
 SENDER_QUANTILES = ("p50", "p99", "max")
@@ -38,6 +40,15 @@ FLOWS: dict[str, Any] = {
     **{f"gap_{name}_ms": pl.Float64 for name in _DISTRIBUTION},
     "jitter_rfc4689_count": pl.Int64,
     **{f"jitter_rfc4689_{name}_ms": pl.Float64 for name in _DISTRIBUTION},
+    "delay_variation_count": pl.Int64,
+    **{f"delay_variation_{name}_ms": pl.Float64 for name in ("mean", "min", "max", "std")},
+    "loss_burst_count": pl.Int64,
+    "loss_burst_mean": pl.Float64,
+    "loss_burst_max": pl.Int64,
+    "reordering_extent_count": pl.Int64,
+    "reordering_extent_mean": pl.Float64,
+    "reordering_extent_max": pl.Int64,
+    "reordered_share": pl.Float64,
     "rtp_jitter_count": pl.Int64,
     **{f"rtp_jitter_{name}_ms": pl.Float64 for name in ("mean", "min", "max", "std")},
     "rtp_bandwidth_count": pl.Int64,
@@ -69,7 +80,17 @@ INTERVALS: dict[str, Any] = {
     **{f"delay_{name}_ms": pl.Float64 for name in ("mean", "min", "max")},
     "jitter_rfc4689_mean_ms": pl.Float64,
     "jitter_rfc3550_ms": pl.Float64,
+    **{f"delay_variation_{name}_ms": pl.Float64 for name in ("mean", "min", "max")},
+    "lost_packets": pl.Int64,
+    "reordered_packets": pl.Int64,
+    "duplicate_packets": pl.Int64,
+    **{f"rtt_{name}_ms": pl.Float64 for name in ("mean", "min", "max")},
     "last_arrival_s": pl.Float64,
+    "ip_version": pl.UInt8,
+    "path_mtu": pl.UInt16,
+    "frames": pl.Int64,
+    "network_bytes": pl.Int64,
+    "wire_bytes": pl.Int64,
 }
 """One row for each flow, role and interval."""
 
@@ -97,10 +118,15 @@ PORT_SAMPLES: dict[str, Any] = {
     "frames": pl.Int64,
     "link_bytes": pl.Int64,
     "wire_bytes": pl.Int64,
+    "received_frames": pl.Int64,
+    "received_bytes": pl.Int64,
     "drops": pl.Int64,
+    **{f"dropped_{reason}": pl.Int64 for reason in DROP_REASONS},
+    "marked": pl.Int64,
+    "backlog_frames": pl.Int64,
     "backlog_bytes": pl.Int64,
 }
-"""One row for each sampled port and interval: what the port sent."""
+"""One row for each sampled port and interval: what the port sent, received and dropped."""
 
 FIDELITY: dict[str, Any] = {
     "start_s": pl.Float64,

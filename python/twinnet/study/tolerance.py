@@ -26,6 +26,13 @@ _KINDS: dict[str, Kind] = {
     "jitter_rfc3550": "duration",
     "rtp_bandwidth": "rate",
     "frame_loss": "number",
+    "packet_rate": "number",
+    "reordering": "number",
+    "duplicates": "number",
+    "delay_variation": "duration",
+    "loss_burst": "number",
+    "psnr": "number",
+    "ssim": "number",
 }
 _EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
 _PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
@@ -42,7 +49,7 @@ class Tolerance:
     share
         Of the larger mean; 0 when an amount was stated only.
     amount
-        In the metric's unit (bit/s, s, 1); 0 when a share was stated only.
+        In the metric's unit (bit/s, s, 1, 1/s, packets, dB); 0 when a share was stated only.
     stated
         Whether the study states it for this metric; otherwise it is the default.
     """

@@ -22,6 +22,21 @@ pub struct PortCounters {
     pub backlog_bytes: u64,
 }
 
+impl PortCounters {
+    /// What the counters grew by after `earlier`; the backlog is that of now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            sent: self.sent.since(&earlier.sent),
+            received_frames: self.received_frames - earlier.received_frames,
+            received_bytes: self.received_bytes - earlier.received_bytes,
+            dropped_loop: self.dropped_loop - earlier.dropped_loop,
+            backlog_frames: self.backlog_frames,
+            backlog_bytes: self.backlog_bytes,
+        }
+    }
+}
+
 impl Fabric {
     /// The configuration of the direction that `port` sends into, and whether it is up.
     #[must_use]

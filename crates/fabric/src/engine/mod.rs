@@ -32,7 +32,7 @@ use tunnelling::leave_tunnel;
 pub use changes::DirectionChange;
 pub use control::ControlOutput;
 pub use counters::PortCounters;
-pub use sampling::{Sample, Samples};
+pub use sampling::{Samples, MOST_SAMPLES};
 
 /// Switches that a frame may pass before it is taken for one that goes in circles.
 pub const HOP_LIMIT: u16 = 255;
@@ -175,7 +175,7 @@ pub struct Fabric {
     /// Whether one of them has something to say to its controllers.
     control_waits: bool,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
-    samplers: Vec<Sampler>,
+    samplers: Vec<Option<Sampler>>,
     /// Trains on the serialisers of captured ports.
     departing: BTreeMap<u32, (Time, Box<Frame>)>,
     outputs: Vec<Output>,

@@ -6,7 +6,7 @@ use twinnet_units::{Duration, Time};
 use super::assemble::{self, RunningNetwork};
 use super::error::LabError;
 use crate::switch::Switch;
-use crate::{DirectionChange, DirectionConfig, NodeId, PortId, Sample, World};
+use crate::{DirectionChange, DirectionConfig, NodeId, PortCounters, PortId, Samples, World};
 
 /// What a request is answered with.
 pub type Answer = Result<Value, LabError>;
@@ -25,6 +25,7 @@ pub fn answer(at: &mut RunningNetwork, body: &Value, behind: Duration, world: &m
         "ports" => Ok(ports(at)),
         "samples.start" => start_samples(at, body),
         "samples.read" => read_samples(at, body),
+        "samples.stop" => stop_samples(at, body),
         "schedule" => schedule(at, body, behind),
         _ => return None,
     })
@@ -289,21 +290,52 @@ fn start_samples(at: &mut RunningNetwork, body: &Value) -> Answer {
 
 fn read_samples(at: &RunningNetwork, body: &Value) -> Answer {
     let sampler = number(body, "sampler")?;
-    let (interval, samples) = u32::try_from(sampler)
-        .ok()
-        .and_then(|sampler| at.fabric.samples(sampler))
-        .ok_or_else(|| LabError::new("UnknownSampler", format!("there is no sampler {sampler}"), ""))?;
+    let found = u32::try_from(sampler).ok().and_then(|sampler| at.fabric.samples(sampler));
+    let (interval, samples) = found.ok_or_else(|| unknown_sampler(sampler))?;
+    Ok(samples_told(at, interval, samples))
+}
+
+fn stop_samples(at: &mut RunningNetwork, body: &Value) -> Answer {
+    let sampler = number(body, "sampler")?;
+    let found = u32::try_from(sampler).ok().and_then(|sampler| at.fabric.stop_samples(sampler));
+    let (interval, samples) = found.ok_or_else(|| unknown_sampler(sampler))?;
+    Ok(samples_told(at, interval, &samples))
+}
+
+fn unknown_sampler(sampler: u64) -> LabError {
+    LabError::new("UnknownSampler", format!("no sampler {sampler} runs"), "a sampler that was stopped is gone")
+}
+
+type Column = (&'static str, fn(&PortCounters) -> u64);
+
+/// What is told of each interval of a port.
+const COLUMNS: [Column; 17] = [
+    ("frames", |port| port.sent.frames),
+    ("link_bytes", |port| port.sent.link_bytes),
+    ("wire_bytes", |port| port.sent.wire_bytes),
+    ("received_frames", |port| port.received_frames),
+    ("received_bytes", |port| port.received_bytes),
+    ("drops", |port| port.sent.dropped()),
+    ("dropped_overlimit", |port| port.sent.dropped_overlimit),
+    ("dropped_early", |port| port.sent.dropped_early),
+    ("dropped_unclassified", |port| port.sent.dropped_unclassified),
+    ("dropped_down", |port| port.sent.dropped_down),
+    ("dropped_oversize", |port| port.sent.dropped_oversize),
+    ("dropped_unfragmentable", |port| port.sent.dropped_unfragmentable),
+    ("lost", |port| port.sent.lost),
+    ("dropped_loop", |port| port.dropped_loop),
+    ("marked", |port| port.sent.marked),
+    ("backlog_frames", |port| port.backlog_frames),
+    ("backlog_bytes", |port| port.backlog_bytes),
+];
+
+fn samples_told(at: &RunningNetwork, interval: Duration, samples: &Samples) -> Value {
     let mut ports = Map::new();
     for (port, series) in &samples.ports {
-        let column = |of: fn(&Sample) -> u64| series.iter().map(of).collect::<Vec<u64>>();
-        let columns = json!({
-            "frames": column(|sample| sample.frames),
-            "link_bytes": column(|sample| sample.link_bytes),
-            "wire_bytes": column(|sample| sample.wire_bytes),
-            "drops": column(|sample| sample.drops),
-            "backlog_bytes": column(|sample| sample.backlog_bytes),
-        });
-        ports.insert(at.names.port_names[port.0 as usize].clone(), columns);
+        let column = |(name, of): Column| (name.to_owned(), series.iter().map(of).collect::<Vec<u64>>().into());
+        let columns: Map<String, Value> = COLUMNS.into_iter().map(column).collect();
+        ports.insert(at.names.port_names[port.0 as usize].clone(), columns.into());
     }
-    Ok(json!({"interval_ps": interval.as_ps(), "start_ps": samples.start.as_ps(), "ports": ports}))
+    let (interval_ps, start_ps) = (interval.as_ps(), samples.start.as_ps());
+    json!({"interval_ps": interval_ps, "start_ps": start_ps, "full": samples.full, "ports": ports})
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import twinnet
-from twinnet.cli.prompt import changing, measuring, programs, showing
+from twinnet.cli.prompt import changing, measuring, programs, showing, watching
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab import Lab
@@ -44,6 +44,11 @@ COMMANDS: dict[str, Command] = {
     "capture": Command(
         "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]", "write frames to pcapng", ("interface",)
     ),
+    "watch": Command(
+        "watch INTERFACE... INTERVAL [DURATION] [FILE.csv] | stop [FILE.csv]",
+        "show rates of ports, or write them",
+        ("interface",),
+    ),
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "tell how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
@@ -72,6 +77,7 @@ class Session:
         self.as_json = as_json
         self.over = False
         self.captures = changing.Captures()
+        self.watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
             self.names.setdefault(host.name, host)
@@ -87,6 +93,7 @@ class Session:
             "flow": changing.flow,
             "link": changing.link,
             "capture": self.captures.command,
+            "watch": self.watches.command,
             "pingall": measuring.pingall,
             "iperf": measuring.iperf,
             "fidelity": measuring.fidelity,
@@ -147,11 +154,11 @@ class Session:
         raise BadValue(f"{first!r} is neither a command nor a host", f"{did_you_mean(first, known)}; see: help")
 
     def end(self) -> None:
-        """Stop what the session began: its captures."""
+        """Stop what the session began: its captures and samplers."""
         if self.lab.running:
-            told = self.captures.stop()
-            if told.text and not self.as_json:
-                print(told.text, flush=True)
+            for told in (self.captures.stop(), self.watches.stop()):
+                if told.text and not self.as_json:
+                    print(told.text, flush=True)
 
     def _python(self, source: str) -> Answer:
         """Evaluate what the user typed: it is their own prompt, with their own rights."""
@@ -167,6 +174,10 @@ class Session:
         except Exception as error:
             raise BadValue(f"{type(error).__name__}: {error}") from None
         return Answer(repr(value), "" if value is None else str(value))
+
+
+def _show(line: str) -> None:
+    print(line, flush=True)
 
 
 def _words(text: str) -> list[str]:
