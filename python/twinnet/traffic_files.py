@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twinnet.errors import BadFile, BadValue
-from twinnet.units import duration_ps, size_bytes
+from twinnet.ranges import way_ps
+from twinnet.units import size_bytes
 
 __all__ = ["parse_frame_sizes", "parse_trace", "read_frame_sizes", "read_trace"]
 
 _MOST_ENTRIES = 1_000_000
 _MOST_BYTES = 50_000_000
+_PAYLOADS = range(8, 65_508)
+_FRAMES = range(1, 100_000_001)
 
 
 def read_trace(path: Path) -> list[tuple[str, str]]:
@@ -34,10 +37,12 @@ def parse_trace(text: str, name: str) -> list[tuple[str, str]]:
         if len(parts) != 2:
             raise BadFile(f"{place}: {content[:60]!r} is no gap and payload; write for example 2 ms, 1000 B")
         try:
-            duration_ps(parts[0], "gap")
-            size_bytes(parts[1], "payload")
+            way_ps(parts[0], "gap")
+            size = size_bytes(parts[1], "payload")
         except BadValue as error:
             raise BadFile(f"{place}: {error}") from None
+        if size not in _PAYLOADS:
+            raise BadFile(f"{place}: the payload {parts[1]!r} is out of range; allowed are 8 B to 65507 B")
         found.append((parts[0], parts[1]))
     return found
 
@@ -61,8 +66,8 @@ def parse_frame_sizes(text: str, name: str) -> list[str]:
             size = size_bytes(content, "frame size")
         except BadValue as error:
             raise BadFile(f"{place}: {error}") from None
-        if size < 1:
-            raise BadFile(f"{place}: a frame has at least 1 B")
+        if size not in _FRAMES:
+            raise BadFile(f"{place}: the frame size {content!r} is out of range; allowed are 1 B to 100 MB")
         found.append(content)
     return found
 
