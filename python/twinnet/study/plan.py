@@ -26,6 +26,7 @@ _WITHOUT_EFFECT_WHEN_ABSENT = (
     "shaping_ps",
     "record_packets",
     "streamer",
+    "over",
     "preset",
     "packets_per_second",
     "unpaced",

@@ -165,13 +165,14 @@ class Traffic(_Strict):
     variation: Annotated[float, Field(ge=0, le=10)] | None = None
     shaping_ps: MomentPs | None = Field(default=None, alias="shaping")
     streamer: Literal["ffmpeg", "vlc"] | None = None
+    over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
         | {"trace", "exact", "record_packets", "preset", "packets_per_second", "unpaced", "fragment", "repeat"},
         "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced", "frame_sizes", "shaping_ps"}
-        | {"record_packets", "streamer", "group_frames", "b_frames", "variation"},
+        | {"record_packets", "streamer", "over", "group_frames", "b_frames", "variation"},
         "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp", "record_packets"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control", "rate_bps", "packets_per_second", "gap"}
         | {"payload_bytes", "size", "process", "on_off", "dscp"},
@@ -231,6 +232,10 @@ class Traffic(_Strict):
             raise ValueError("a stream is paced or shaped, not both; leave 'paced' or 'shaping' out")
         if self.using == "programs" and (self.paced or self.shaping_ps or self.dscp is not None):
             raise ValueError("streamers pace themselves: for 'paced', 'shaping' and 'dscp' write 'using: apps'")
+        if self.using == "programs" and (self.frame_sizes or self.group_frames or self.b_frames is not None):
+            raise ValueError("streamers send a clip of ffmpeg's: for the model of video write 'using: apps'")
+        if self.using == "apps" and (self.over or "rtp") != "rtp":
+            raise ValueError(f"the built-in source sends over rtp; for 'over: {self.over}' write 'using: programs'")
         if self.using == "programs" and not float(self.frames_per_second or 60).is_integer():
             raise ValueError(f"clips have whole frames a second, not {self.frames_per_second:g}; write for example 60")
 
