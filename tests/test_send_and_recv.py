@@ -24,7 +24,7 @@ from twinnet.sockets.clocks import ToldFlow, compare_clocks, tell_flows
 from twinnet.sockets.flow_plan import planned_flow, read_flows
 from twinnet.sockets.machine import Machine
 from twinnet.sockets.receiving import receive
-from twinnet.sockets.trace_file import read_trace
+from twinnet.traffic_files import read_trace
 
 PAIR = Path(__file__).parent / "socket_pair.py"
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--net"]
@@ -279,6 +279,67 @@ def test_a_table_of_another_form_is_refused_before_anything_is_sent(tmp_path: Pa
     )
     assert done.returncode == 2
     assert "is neither .csv nor .parquet" in done.stderr
+
+
+def test_streams_and_echo_requests_follow_processes() -> None:
+    found = pair(
+        [
+            "127.0.0.1",
+            *["--protocol", "tcp", "--dscp", "10", "--packets", "100"],
+            "--gap",
+            "gamma(2, 1 ms)",
+            "--size",
+            "uniform(16 B, 9 kB)",
+        ],
+        ["127.0.0.1", *["--protocol", "tcp", "--rate"], "2 Mbit", "--payload", "1000 B", "--duration", "500 ms"],
+        [
+            "127.0.0.1",
+            *["--protocol", "icmp", "--packets", "50"],
+            "--gap",
+            "exponential(5 ms)",
+            "--size",
+            "normal(500 B, 100 B)",
+        ],
+        recv=["--tcp", "5002"],
+    )
+    drawn, even, echo = (sent(found, place)[0] for place in range(3))
+    assert sorted(flow["bytes"] for flow in heard(found)) == sorted([drawn["bytes"], even["bytes"]])
+    # Writes fall due until half a second after the connection: 125 of 4 ms each.
+    assert even["bytes"] == 125_000
+    assert drawn["pacing"]["gap_error_ps"]["count"] == 99
+    assert (echo["packets"], echo["lost"], echo["pacing"]["gap_error_ps"]["count"]) == (50, 0, 49)
+
+
+def test_files_of_frames_and_of_datagrams_may_stand_beside_the_flows(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("0 s, 100 B\n2 ms, 200 B\n")
+    (tmp_path / "frames.txt").write_text("# I, P\n5 kB\n\n800 B\n")
+    flows = tmp_path / "flows.yaml"
+    flows.write_text(
+        "defaults: {to: 127.0.0.1}\nflows:\n  - {trace: trace.csv}\n"
+        "  - {protocol: rtp, frame_sizes: frames.txt, duration: 1 s}\n"
+    )
+    datagrams, video = (one.app.fields for one in read_flows(flows))
+    assert datagrams["trace"] == [[0, 100], [2_000_000_000, 200]]
+    assert video["frame_bytes"] == [5000, 800] and "model" not in video
+    (tmp_path / "frames.txt").write_text("5 kB\n800\n")
+    with pytest.raises(BadFile, match=r"flows.yaml, flow 2: .*frames.txt, line 2: .*unit"):
+        read_flows(flows)
+    (tmp_path / "frames.txt").write_text("# none\n")
+    with pytest.raises(BadFile, match=r"frames.txt has no entries"):
+        read_flows(flows)
+    (tmp_path / "trace.csv").unlink()
+    with pytest.raises(BadFile, match=r"flows.yaml, flow 1: .*trace.csv cannot be read"):
+        read_flows(flows)
+
+
+def test_video_of_given_frames_is_sent_and_shaped(tmp_path: Path) -> None:
+    frames = tmp_path / "frames.txt"
+    frames.write_text("5 kB\n1 kB\n1 kB\n")
+    how = ["--frame-sizes", str(frames), "--fps", "30", "--shaping", "200 ms", "--duration", "1 s"]
+    found = pair(["127.0.0.1", "--protocol", "rtp", *how], recv=["--rtp", "5004"])
+    (flow,) = heard(found)
+    # Thirty frames, 70 kB of them, in packets of 1316 bytes that transport-stream headers fill by a 46th.
+    assert flow["lost"] == 0 and 54 <= flow["packets"] <= 58
 
 
 def test_nothing_received_is_no_failure(tmp_path: Path) -> None:

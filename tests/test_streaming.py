@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import twinnet as tn
 from labs_here import a_lab_can_run
+from pydantic import ValidationError
 from twinnet import programs
 from twinnet.app_report import FlowReport
 from twinnet.errors import BadValue, ProgramFailed
 from twinnet.programs.clip import run_ffmpeg
+from twinnet.study.program_traffic import ProgramTraffic
+from twinnet.study.specification import Traffic
 
 pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 in_a_lab = pytest.mark.skipif(not a_lab_can_run(), reason="no lab can run on this machine; see `twinnet doctor`")
@@ -97,7 +101,7 @@ def test_what_cannot_be_made_or_streamed_is_refused(clip: programs.Clip, tmp_pat
             programs.make_clip(tmp_path / "no.ts", **settings)
     with pytest.raises(ProgramFailed, match="ffmpeg could not make the clip"):
         programs.make_clip(tmp_path / "missing" / "no.ts", duration="100 ms")
-    for settings in ({"by": "mplayer"}, {"over": "ftp"}, {"by": "vlc", "over": "http"}):
+    for settings in ({"by": "mplayer"}, {"over": "ftp"}):
         with pytest.raises(BadValue):
             programs.stream("h1", "h2", clip, **settings)
     with pytest.raises(BadValue, match="there is no clip"):
@@ -142,3 +146,45 @@ def test_vlc_streams_though_all_in_a_lab_are_root(clip: programs.Clip) -> None:
     # VLC drops what its multiplexer holds at the end: less than half a second.
     assert report.packets and report.lost == 0 and report.video is not None
     assert report.video.frames_complete >= 40
+
+
+@in_a_lab
+@pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
+@pytest.mark.parametrize("over", ["rtsp", "http"])
+def test_vlc_streams_to_a_receiver_that_asks(clip: programs.Clip, over: str) -> None:
+    report = streamed(plain(), clip, by="vlc", over=over)
+    assert report.video is not None and report.bytes
+    assert report.video.frames_complete >= 40
+    assert (report.role, report.lost) == (("client", None) if over == "http" else ("sink", 0))
+
+
+@in_a_lab
+@pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
+def test_a_study_streams_over_what_it_says() -> None:
+    ways = [("ffmpeg", "http", 8080), ("ffmpeg", "rtsp", 8554), ("vlc", "http", 8081), ("vlc", "rtsp", 8555)]
+    traffic = [
+        Traffic.model_validate(
+            {"name": f"{by}-{over}", "app": "rtp", "using": "programs", "streamer": by, "over": over, "port": port}
+            | {"from": ["h1"], "to": "h2", "duration": "2 s", "rate": "300 kbit", "frames_per_second": 30}
+            | {"start": f"{500 * place} ms"}
+        )
+        for place, (by, over, port) in enumerate(ways)
+    ]
+    with plain().emulate() as lab:
+        started = ProgramTraffic(lab, traffic, 10**12)
+        started.serve()
+        started.start(lab.now_ps() + 10**12, lambda moment_ps: time.sleep(max(0.0, (moment_ps - lab.now_ps()) / 1e12)))
+        while not started.ended():
+            time.sleep(0.1)
+        seen = {flow.entry.name: flow.reports[0].video for flow in started.flows()}
+    shown = {name: video.frames_sent - video.frames_lost for name, video in seen.items() if video is not None}
+    assert shown.keys() == {f"{by}-{over}" for by, over, _ in ways}
+    # Of 60: what VLC's multiplexer holds at the end is dropped, up to half a second.
+    assert min(shown.values()) >= 40, shown
+
+
+def test_a_study_refuses_what_a_source_cannot_stream_over() -> None:
+    entry = {"name": "film", "app": "rtp", "from": ["h1"], "to": "h2", "port": 5004, "duration": "2 s"}
+    with pytest.raises(ValidationError, match="the built-in source sends over rtp"):
+        Traffic.model_validate(entry | {"over": "http"})
+    assert Traffic.model_validate(entry | {"over": "rtp"}).over == "rtp"

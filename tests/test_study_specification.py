@@ -81,7 +81,7 @@ MISTAKES = [
     ("app: tcp", "app: tpc", "19:23: traffic[0].app: must be 'udp', 'tcp', 'http', 'ping', 'rtp' or 'voice'"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
     (', duration: "${length}"', "", "traffic[0]: tcp traffic needs either 'duration' or 'bytes'"),
-    ("app: tcp", "app: tcp, rate: 1 Mbit", "traffic[0]: 'rate' has no meaning for tcp traffic"),
+    ("app: tcp", "app: tcp, codec: G.711", "traffic[0]: 'codec' has no meaning for tcp traffic"),
     ("to: h2", "to: h1", "traffic[0]: 'h1' would send to itself"),
     (", interval: 500 ms", "", "measurements.throughput: throughput needs 'interval'"),
     ("repetitions: 3", "repetitions: 0", "22:14: repetitions: must be greater than or equal to 1"),

@@ -13,7 +13,7 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 from twinnet import processes
 from twinnet.app_report import FlowReport, Samples
 from twinnet.cli import run as command_line
-from twinnet.errors import BadQuantity, BadValue
+from twinnet.errors import BadFile, BadQuantity, BadValue
 from twinnet.measure.captures import analyze_capture
 from twinnet.processes import Distribution
 
@@ -79,10 +79,22 @@ def test_gaps_have_the_distribution_that_was_asked_for(name: str) -> None:
 
 SIZES = {
     "uniform": (processes.uniform("100 B", "1400 B"), stats.uniform(100, 1300)),
+    "exponential": (processes.exponential("900 B"), stats.expon(scale=900)),
     "normal": (processes.normal("800 B", "300 B", most="1400 B"), stats.norm(800, 300)),
+    "lognormal": (
+        processes.lognormal("1000 B", "500 B"),
+        stats.lognorm(np.sqrt(np.log(1.25)), scale=1000 / np.sqrt(1.25)),
+    ),
     "pareto": (processes.pareto(1.2, "40 B"), stats.pareto(1.2, scale=40)),
+    "cauchy": (processes.cauchy("1 kB", "200 B"), stats.cauchy(1000, 200)),
     "gamma": (processes.gamma(2, "300 B"), stats.gamma(2, scale=300)),
+    "weibull": (processes.weibull(0.7, "600 B"), stats.weibull_min(0.7, scale=600)),
 }
+
+
+def test_every_random_distribution_is_judged_as_gaps_and_as_sizes() -> None:
+    names = ("uniform", "exponential", "normal", "lognormal", "pareto", "cauchy", "gamma", "weibull")
+    assert set(names) == set(SIZES) == {name.split()[0] for name in CONTINUOUS}
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -92,7 +104,7 @@ def test_sizes_have_the_distribution_that_was_asked_for_also_beyond_the_mtu(name
     assert len(drawn) == PACKETS
     most = 1400.0 if name == "normal" else 65_507.0
     values, counts = np.unique(drawn, return_counts=True)
-    # Sizes are rounded: a whole number stands for the half above it.
+    # Sizes are rounded: a whole number stands for the half above it. Those cut at a bound have only a half there.
     expected = within(theory.cdf, 16.0, most)(np.minimum(values + 0.5, most))
     assert np.abs(np.cumsum(counts) / PACKETS - expected).max() < CRITICAL
     assert name in ("uniform", "normal") or drawn.max() > 1472
@@ -117,6 +129,20 @@ def test_a_trace_is_sent_as_it_stands() -> None:
     found = samples(trace=trace, packets=None)
     assert found.bytes == (100, 200, 50) * 10
     assert set(gaps_ms(found).tolist()) == {0.0, 0.007, 1.0}
+
+
+def test_traces_and_frame_sizes_are_read_from_files(tmp_path: Path) -> None:
+    trace, frames = tmp_path / "trace.csv", tmp_path / "frames.txt"
+    trace.write_text("# gap, payload\n1 ms, 100 B\n0 s, 200 B\n")
+    frames.write_text("9 kB  # an I frame\n900 B\n")
+    found = samples(trace=trace, packets=20, repeat=True)
+    assert found.bytes == (100, 200) * 10
+    assert samples(trace=str(trace), packets=20, repeat=True) == found
+    video = tn.apps.rtp_source("h1", "h2", frame_sizes=str(frames))
+    assert video.fields["frame_bytes"] == [9000, 900]
+    trace.write_text("1 ms\n")
+    with pytest.raises(BadFile, match=r"trace.csv, line 1: '1 ms' is no gap and payload"):
+        tn.apps.udp_source("h1", "h2", trace=trace)
 
 
 def test_a_source_tells_requested_and_achieved_gaps() -> None:

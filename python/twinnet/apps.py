@@ -9,13 +9,16 @@ nothing happens before.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from twinnet.errors import BadValue
 from twinnet.processes import Distribution, OnOff
 from twinnet.ranges import counting_interval_ps, line_rate_bps, run_time_ps, transfer_bytes
+from twinnet.traffic_files import read_frame_sizes, read_trace
 from twinnet.traffic_presets import preset_settings, voice_settings
 from twinnet.units import duration_ps, size_bytes
 
@@ -29,6 +32,7 @@ __all__ = [
     "rtp",
     "rtp_sink",
     "rtp_source",
+    "tcp",
     "tcp_bulk",
     "tcp_sink",
     "tcp_source",
@@ -95,7 +99,7 @@ def udp_source(
     size: Distribution | Mapping[str, object] | None = None,
     process: str | None = None,
     on_off: OnOff | Mapping[str, Any] | None = None,
-    trace: Sequence[tuple[str, str]] | None = None,
+    trace: Sequence[tuple[str, str]] | str | os.PathLike[str] | None = None,
     repeat: bool = False,
     unpaced: bool = False,
     exact: bool = False,
@@ -121,7 +125,8 @@ def udp_source(
     on_off
         Periods of talk and of silence; each period of talk begins with a datagram.
     trace, repeat
-        Instead of all of these: a gap and a payload for each datagram, and whether to begin anew after the last.
+        Instead of all of these: a gap and a payload for each datagram, or the path of a file with lines such as
+        ``2 ms, 1000 B``; and whether to begin anew after the last.
     unpaced
         Instead of any schedule: as many as the host takes.
     exact
@@ -153,7 +158,8 @@ def udp_source(
             raise BadValue(
                 "a trace tells gaps and payloads itself", "leave rate, gap, payload, size, process, on_off out"
             )
-        entries = [[duration_ps(wait, "gap"), size_bytes(length, "payload")] for wait, length in trace]
+        told = read_trace(Path(trace)) if isinstance(trace, (str, os.PathLike)) else trace
+        entries = [[duration_ps(wait, "gap"), size_bytes(length, "payload")] for wait, length in told]
         fields |= {"trace": entries} | ({"repeat": True} if repeat else {})
         if duration is None and packets is None and not repeat:
             return App(host, "udp_source", fields)
@@ -254,7 +260,7 @@ def rtp_source(
     group_frames: int = 60,
     b_frames: int = 2,
     variation: float = 0.3,
-    frame_sizes: Sequence[str] | None = None,
+    frame_sizes: Sequence[str] | str | os.PathLike[str] | None = None,
     paced: bool = False,
     shaping: str | None = None,
     dscp: int | None = None,
@@ -277,7 +283,7 @@ def rtp_source(
         The coder's model: frames from one I frame to the next, B frames between two others, and the deviation of a
         frame's size over the mean of its type.
     frame_sizes
-        Instead of the model: the size of each frame, over and over.
+        Instead of the model: the size of each frame, or the path of a file with one on each line; over and over.
     paced
         Whether the packets of a frame are spread over its interval; back to back otherwise.
     shaping
@@ -297,7 +303,8 @@ def rtp_source(
             raise BadValue("a stream is paced or shaped, not both", "leave paced or shaping out")
         fields["shaping_ps"] = counting_interval_ps(shaping, "shaping")
     if frame_sizes is not None:
-        fields["frame_bytes"] = [size_bytes(size, "frame size") for size in frame_sizes]
+        told = read_frame_sizes(Path(frame_sizes)) if isinstance(frame_sizes, (str, os.PathLike)) else frame_sizes
+        fields["frame_bytes"] = [size_bytes(size, "frame size") for size in told]
     else:
         model = {"rate_bps": line_rate_bps(rate), "group_frames": _count(group_frames, "group_frames")}
         fields["model"] = model | {"b_frames": b_frames, "variation": float(variation)}
@@ -344,28 +351,101 @@ def tcp_source(
     to: str,
     *,
     duration: str | None = None,
-    size: str | None = None,
+    size: str | Distribution | Mapping[str, object] | None = None,
+    writes: int | None = None,
+    rate: str | None = None,
+    packets_per_second: float | None = None,
+    gap: Distribution | Mapping[str, object] | None = None,
+    payload: str | None = None,
+    process: str | None = None,
+    on_off: OnOff | Mapping[str, Any] | None = None,
+    dscp: int | None = None,
     port: int = 5002,
     interval: str = "1 s",
     flow: int | None = None,
     congestion_control: str | None = None,
     info_interval: str | None = None,
 ) -> App:
-    """Return a TCP source that sends as fast as it can, for `duration` or until `size` is sent, by its host's
-    congestion control or the one that is named (``"cubic"``). With an `info_interval` (1 ms to 1 h) its report has the
-    congestion window, threshold, round trip and retransmissions of the connection over time."""
-    if (duration is None) == (size is None):
-        raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
+    """Return a TCP source that sends as fast as it can or, by a schedule, so much at each deadline.
+
+    Parameters
+    ----------
+    host, to
+        Where it runs; the receiving host's name or address.
+    duration, size, writes
+        When it ends: after a time; when a `size` such as ``"1 GB"`` is sent; by a schedule also after so many writes.
+    rate, packets_per_second, gap
+        How often: a rate of payload, with unit; writes a second; or a distribution of gaps. Without one of them the
+        source sends as fast as it can. Deadlines are fixed by the moment of the connection. What the connection does
+        not take waits; that the source could not keep up is in its report.
+    payload, size
+        The bytes of each write (1448 B when nothing is said), 16 B to 1 GiB, or a distribution of them.
+    process
+        With a rate: ``constant`` gaps or ``poisson``.
+    on_off
+        Periods of talk and of silence; each period of talk begins with a write.
+    dscp
+        Differentiated services code point of the source's segments, 0 to 63.
+    port, flow
+        The destination port; the flow's number in reports, chosen by the lab when nothing is said.
+    interval
+        How finely bytes are counted.
+    congestion_control
+        Its name, such as ``"cubic"``; the host's own when nothing is said.
+    info_interval
+        With it (1 ms to 1 h) the report has the congestion window, threshold, round trip and retransmissions of the
+        connection over time.
+    """
+    whole, drawn = (size, None) if isinstance(size, str) else (None, size)
     fields = (
         _target(to, port, flow)
         | {"interval_ps": counting_interval_ps(interval)}
         | _congestion_control(congestion_control)
+        | _dscp(dscp)
     )
     if info_interval is not None:
         fields["info_interval_ps"] = counting_interval_ps(info_interval, "info_interval")
+    if rate is None and packets_per_second is None and gap is None:
+        beside: dict[str, object] = {"writes": writes, "payload": payload, "process": process, "on_off": on_off}
+        beside["size (a distribution)"] = drawn
+        for name, value in beside.items():
+            if value is not None:
+                raise BadValue(
+                    f"{name} belongs to a schedule", "give a rate, packets_per_second or gap too, or leave it out"
+                )
+        if (duration is None) == (whole is None):
+            raise BadValue("a TCP source has a duration or a size, one of both", 'give for example duration="10 s"')
+    else:
+        if [duration, whole, writes].count(None) != 2:
+            raise BadValue(
+                "a TCP source with a schedule has a duration, a size or a number of writes, one of them",
+                'give for example duration="10 s"',
+            )
+        fields |= _schedule(rate, packets_per_second, gap, process, on_off)
+        fields |= _write_sizes(payload, drawn, rate)
     if duration is not None:
-        return App(host, "tcp_source", fields | {"duration_ps": run_time_ps(duration)})
-    return App(host, "tcp_source", fields | {"bytes": transfer_bytes(size, least=_LEAST_TCP_BYTES)})
+        fields["duration_ps"] = run_time_ps(duration)
+    elif whole is not None:
+        fields["bytes"] = transfer_bytes(whole, least=_LEAST_TCP_BYTES)
+    else:
+        fields["writes"] = _count(writes, "writes")
+    return App(host, "tcp_source", fields)
+
+
+def tcp(source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Any) -> Flow:
+    """Return a flow of TCP from host `source` to host `sink` by a schedule of writes; `settings` as for
+    :func:`tcp_source`.
+
+    Examples
+    --------
+    >>> tcp("h1", "h2", rate="2 Mbit", duration="10 s").sender.fields["payload_bytes"]
+    1448
+    """
+    if all(settings.get(name) is None for name in ("rate", "packets_per_second", "gap")):
+        raise BadValue(
+            "a flow of TCP has a rate, packets_per_second or gap, one of them", "for one without a schedule: tcp_bulk"
+        )
+    return tcp_bulk(source, sink, interval=interval, port=port, **settings)
 
 
 def tcp_sink(host: str, *, port: int = 5002, interval: str = "1 s") -> App:
@@ -414,27 +494,93 @@ def ping(
     to: str,
     *,
     count: int = 1,
-    interval: str = "1 s",
-    payload: str = "56 B",
+    interval: str | None = None,
+    gap: Distribution | Mapping[str, object] | None = None,
+    payload: str | None = None,
+    size: Distribution | Mapping[str, object] | None = None,
+    dscp: int | None = None,
     timeout: str = "1 s",
     count_interval: str = "1 s",
     flow: int | None = None,
 ) -> App:
-    """Return `count` echo requests from `host` to `to`, one each `interval`; an answer later than `timeout` counts
-    as lost. Round trips are counted per `count_interval`, too."""
-    size = size_bytes(payload, "payload")
-    if size > 65_499:
-        raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65499 B")
-    fields = {
-        "to": to,
-        "flow": _flow(flow),
-        "count": _count(count, "count"),
-        "interval_ps": counting_interval_ps(interval),
-        "payload_bytes": size,
-        "timeout_ps": counting_interval_ps(timeout, "timeout"),
-        "count_interval_ps": counting_interval_ps(count_interval, "count_interval"),
-    }
+    """Return `count` echo requests from `host` to `to`; an answer later than `timeout` counts as lost.
+
+    Parameters
+    ----------
+    host, to
+        Where it runs; the host that is asked, its name or address.
+    count
+        How many requests; the first leaves at once.
+    interval, gap
+        From one request to the next (1 s when nothing is said), or a distribution of that.
+    payload, size
+        What each request carries, 0 B to 65499 B (56 B when nothing is said), or a distribution of that.
+    dscp
+        Differentiated services code point of the requests, 0 to 63; hosts answer with the same.
+    timeout
+        How long to wait for a reply; at most 30,000 intervals.
+    count_interval
+        The interval in which round trips are counted.
+    flow
+        The flow's number in reports; chosen by the lab when nothing is said.
+    """
+    fields: dict[str, Any] = {"to": to, "flow": _flow(flow), "count": _count(count, "count")} | _dscp(dscp)
+    if gap is None:
+        fields["interval_ps"] = counting_interval_ps("1 s" if interval is None else interval)
+    elif interval is not None:
+        raise BadValue("a ping has an interval or a distribution of gaps, not both", "leave one out")
+    else:
+        fields["gap_ps"] = Distribution.of(gap, "gap").gap_spec()
+    if size is not None:
+        if payload is not None:
+            raise BadValue("a ping has a payload or a distribution of sizes, not both", "leave one out")
+        fields["size_bytes"] = Distribution.of(size, "size").size_spec()
+    else:
+        payload = "56 B" if payload is None else payload
+        fields["payload_bytes"] = size_bytes(payload, "payload")
+        if fields["payload_bytes"] > 65_499:
+            raise BadValue(f"the payload is {payload!r}; allowed are 0 B to 65499 B")
+    fields["timeout_ps"] = counting_interval_ps(timeout, "timeout")
+    fields["count_interval_ps"] = counting_interval_ps(count_interval, "count_interval")
     return App(host, "ping", fields)
+
+
+def _schedule(
+    rate: str | None,
+    packets_per_second: float | None,
+    gap: Distribution | Mapping[str, object] | None,
+    process: str | None,
+    on_off: OnOff | Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    if process not in (None, "constant", "poisson"):
+        raise BadValue(f"the process {process!r} is not known; allowed are 'constant' and 'poisson'")
+    if [rate, packets_per_second, gap].count(None) != 2:
+        raise BadValue("a schedule has a rate, packets_per_second or gap, one of them", "leave the others out")
+    found: dict[str, Any] = {} if on_off is None else {"on_off": OnOff.of(on_off).to_spec()}
+    if gap is not None:
+        if process is not None:
+            raise BadValue("a gap is a process itself", "leave process out")
+        return found | {"gap_ps": Distribution.of(gap, "gap").gap_spec()}
+    found["process"] = process or "constant"
+    if rate is not None:
+        return found | {"rate_bps": line_rate_bps(rate)}
+    return found | {"packets_per_second": _positive(packets_per_second, "packets_per_second")}
+
+
+def _write_sizes(
+    payload: str | None, size: Distribution | Mapping[str, object] | None, rate: str | None
+) -> dict[str, Any]:
+    if size is None:
+        payload = "1448 B" if payload is None else payload
+        found = size_bytes(payload, "payload")
+        if not 16 <= found <= 1 << 30:
+            raise BadValue(f"the payload is {payload!r}; allowed are 16 B to 1 GiB for each write")
+        return {"payload_bytes": found}
+    if payload is not None:
+        raise BadValue("a TCP source has a payload or a distribution of sizes, not both", "leave one out")
+    if rate is not None:
+        raise BadValue("a rate needs one payload", "give packets_per_second or gap for sizes that vary")
+    return {"size_bytes": Distribution.of(size, "size").size_spec()}
 
 
 def _unpaced(*schedule: object) -> dict[str, Any]:

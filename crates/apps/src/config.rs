@@ -154,8 +154,8 @@ pub enum AppConfig {
     RtpSource(RtpSourceConfig),
     /// Counts RTP streams.
     RtpSink(RtpSinkConfig),
-    /// Sends one TCP stream as fast as it goes.
-    TcpSource(TcpSourceConfig),
+    /// Sends one TCP stream, as fast as it goes or by a schedule.
+    TcpSource(Box<TcpSourceConfig>),
     /// Counts TCP streams by connection.
     TcpSink(TcpSinkConfig),
     /// Serves `/bytes/N` by HTTP/1.1.
@@ -163,7 +163,7 @@ pub enum AppConfig {
     /// Fetches `/bytes/N` a number of times.
     HttpClient(HttpClientConfig),
     /// ICMP echo.
-    Ping(PingConfig),
+    Ping(Box<PingConfig>),
     /// Compares clocks with a server.
     ClockClient(ClockClientConfig),
     /// Answers clock clients.
@@ -218,11 +218,11 @@ impl AppConfig {
             Self::UdpSink(config) => Box::new(UdpSink::new(config)),
             Self::RtpSource(config) => Box::new(RtpSource::new(config)),
             Self::RtpSink(config) => Box::new(RtpSink::new(config)),
-            Self::TcpSource(config) => Box::new(TcpSource::new(config)),
+            Self::TcpSource(config) => Box::new(TcpSource::new(*config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
             Self::HttpClient(config) => Box::new(HttpClient::new(config)),
-            Self::Ping(config) => Box::new(Ping::new(config)),
+            Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
         }
@@ -257,11 +257,16 @@ mod tests {
                    "frame_bytes": [1000], "paced": true}),
             json!({"kind": "rtp_sink", "port": 5004, "interval_ps": second}),
             json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
+            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "interval_ps": second, "dscp": 10, "writes": 7,
+                   "packets_per_second": 2.5, "payload_bytes": 100_000, "process": "poisson"}),
             json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
             json!({"kind": "http_server", "port": 8080}),
             json!({"kind": "http_client", "to": "10.0.0.4", "port": 8080, "flow": 5, "bytes": 400_000_000, "count": 1, "connections": 1,
                    "interval_ps": second}),
             json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "interval_ps": second, "payload_bytes": 56, "timeout_ps": second}),
+            json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "timeout_ps": second, "dscp": 8,
+                   "gap_ps": {"distribution": "exponential", "mean": 1e9, "least": null, "most": null},
+                   "size_bytes": {"distribution": "uniform", "low": 0.0, "high": 100.0, "least": null, "most": null}}),
         ] {
             let config = read(value.clone()).unwrap();
             assert_eq!(config.kind(), value["kind"]);

@@ -172,12 +172,12 @@ pub trait Host {
         Err(HostError::Other("this host cannot forbid fragments: leave fragment out".to_owned()))
     }
 
-    /// Sets the differentiated services code point (0 to 63) of all that a UDP socket will send.
+    /// Sets the differentiated services code point (0 to 63) of all that a UDP or ICMP socket or a connection will send.
     ///
     /// # Errors
     /// [`HostError::NoSuchSocket`]; [`HostError::Other`] when the host cannot.
     fn set_dscp(&mut self, _socket: SocketId, _dscp: u8) -> Result<(), HostError> {
-        Err(HostError::Other("this host cannot set the DSCP of its datagrams: leave dscp out".to_owned()))
+        Err(HostError::Other("this host cannot set the DSCP of what it sends: leave dscp out".to_owned()))
     }
 
     /// Opens a socket for ICMP echo to and from any peer; datagrams are ICMP messages from their type byte on.
@@ -203,6 +203,17 @@ pub trait Host {
     /// # Errors
     /// [`HostError::Unreachable`] when there is no route at all.
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError>;
+
+    /// As [`Host::tcp_connect`], with the differentiated services code point (0 to 63) of all that we send, from the first
+    /// segment on.
+    ///
+    /// # Errors
+    /// As [`Host::tcp_connect`]; [`HostError::Other`] when the host cannot mark what it sends.
+    fn tcp_connect_marked(&mut self, to: SocketAddr, dscp: u8) -> Result<SocketId, HostError> {
+        let socket = self.tcp_connect(to)?;
+        self.set_dscp(socket, dscp).inspect_err(|_| self.close(socket))?;
+        Ok(socket)
+    }
 
     /// Chooses the congestion control of a connection, or of those that a listener will accept, by its name (`cubic`, `reno`).
     ///

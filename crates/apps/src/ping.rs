@@ -1,4 +1,4 @@
-//! ICMP echo: requests at equal distances, and the round trip of each reply.
+//! ICMP echo: requests at equal or random distances, of one size or of random ones, and the round trip of each reply.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_interval_of, check_range, ConfigError};
+use crate::config::{check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError};
+use crate::distribution::Distribution;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
+use crate::pace::{Deadlines, Pace};
+use crate::pacing::Pacing;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
 
@@ -27,6 +30,10 @@ const HEADER: usize = 8;
 const MOST_OUTSTANDING: u64 = 30_000;
 /// The interval of counting when nothing is said.
 const A_SECOND_PS: u64 = 1_000_000_000_000;
+/// The largest payload of an echo request over IPv4.
+const MOST_PAYLOAD: u32 = 65_499;
+/// The longest interval, and the longest time to wait: 1 h.
+const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
 /// What a ping is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,10 +45,21 @@ pub struct PingConfig {
     pub flow: u32,
     /// How many requests.
     pub count: u64,
-    /// The distance between requests.
-    pub interval_ps: u64,
-    /// Bytes after the echo header: 0 to 65,499.
-    pub payload_bytes: u32,
+    /// The distance between requests. Either this or `gap_ps`.
+    #[serde(default)]
+    pub interval_ps: Option<u64>,
+    /// The distribution of distances between requests.
+    #[serde(default)]
+    pub gap_ps: Option<Distribution>,
+    /// Bytes after the echo header: 0 to 65,499. Either this or `size_bytes`.
+    #[serde(default)]
+    pub payload_bytes: Option<u32>,
+    /// The distribution of bytes after the echo header.
+    #[serde(default)]
+    pub size_bytes: Option<Distribution>,
+    /// Differentiated services code point of the requests, 0 to 63.
+    #[serde(default)]
+    pub dscp: Option<u8>,
     /// How long to wait for a reply; at most 30,000 intervals.
     pub timeout_ps: u64,
     /// The interval of counting; a second when nothing is said.
@@ -53,12 +71,37 @@ impl PingConfig {
     pub(crate) const KIND: &'static str = "ping";
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check_range(Self::KIND, "count", self.count, 1, u64::MAX)?;
-        check_range(Self::KIND, "interval_ps", self.interval_ps, 1_000_000, 3_600_000_000_000_000)?;
-        check_interval_of(Self::KIND, "count_interval_ps", self.count_interval_ps.unwrap_or(A_SECOND_PS))?;
-        check_range(Self::KIND, "payload_bytes", self.payload_bytes, 0, 65_499)?;
-        let most = self.interval_ps.saturating_mul(MOST_OUTSTANDING);
-        check_range(Self::KIND, "timeout_ps", self.timeout_ps, 1, most)
+        let kind = Self::KIND;
+        check_range(kind, "count", self.count, 1, u64::MAX)?;
+        check_exactly_one(kind, ("interval_ps", self.interval_ps.is_some()), ("gap_ps", self.gap_ps.is_some()))?;
+        let sizes = (("payload_bytes", self.payload_bytes.is_some()), ("size_bytes", self.size_bytes.is_some()));
+        check_exactly_one(kind, sizes.0, sizes.1)?;
+        if let Some(interval) = self.interval_ps {
+            check_range(kind, "interval_ps", interval, 1_000_000, LONGEST_PS)?;
+        }
+        check_interval_of(kind, "count_interval_ps", self.count_interval_ps.unwrap_or(A_SECOND_PS))?;
+        if let Some(payload) = self.payload_bytes {
+            check_range(kind, "payload_bytes", payload, 0, MOST_PAYLOAD)?;
+        }
+        self.pace().check_values(kind)?;
+        check_dscp(kind, self.dscp)?;
+        let most = self.interval_ps.map_or(LONGEST_PS, |interval| interval.saturating_mul(MOST_OUTSTANDING));
+        check_range(kind, "timeout_ps", self.timeout_ps, 1, most)
+    }
+
+    fn pace(&self) -> Pace {
+        #[allow(clippy::cast_precision_loss)]
+        let even = self.interval_ps.map(|interval| Distribution::constant(interval as f64));
+        Pace {
+            payload_bytes: self.payload_bytes,
+            size_bytes: self.size_bytes,
+            rate_bps: None,
+            packets_per_second: None,
+            gap_ps: self.gap_ps.or(even),
+            process: None,
+            on_off: None,
+            sizes: (0, MOST_PAYLOAD),
+        }
     }
 }
 
@@ -74,9 +117,10 @@ pub struct Ping {
     socket: Option<SocketId>,
     start: Option<Time>,
     end: Option<Time>,
-    /// When the next request is due; `None` before the start and after the last.
-    due: Option<Time>,
-    due_count: u64,
+    /// Requests that are left to send; `None` before the start and after the last.
+    deadlines: Option<Deadlines>,
+    pacing: Pacing,
+    sent_bytes: u64,
     /// Requests whose time is not over, the oldest first.
     outstanding: VecDeque<Outstanding>,
     sent: u64,
@@ -100,8 +144,9 @@ impl Ping {
             socket: None,
             start: None,
             end: None,
-            due: None,
-            due_count: 0,
+            deadlines: None,
+            pacing: Pacing::default(),
+            sent_bytes: 0,
             outstanding: VecDeque::new(),
             sent: 0,
             lost: 0,
@@ -115,10 +160,16 @@ impl Ping {
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        let seeds = (host.random(), host.random());
         match host.icmp_open(self.config.to.is_ipv6()) {
             Ok(socket) => {
                 self.socket = Some(socket);
-                self.due = Some(now);
+                if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
+                    self.errors.add(error);
+                    return self.finish(now, host);
+                }
+                self.deadlines = Some(Deadlines::new(&self.config.pace(), now, seeds, true));
             }
             Err(error) => {
                 self.errors.add(error);
@@ -128,25 +179,40 @@ impl Ping {
     }
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
-        let (Some(start), Some(socket), Some(due)) = (self.start, self.socket, self.due) else { return };
+        let (Some(socket), Some(deadlines)) = (self.socket, &mut self.deadlines) else { return };
+        let due = deadlines.due();
         if due > now {
             return;
         }
-        let request = if self.config.to.is_ipv6() { ECHO_REQUEST_V6 } else { ECHO_REQUEST };
-        #[allow(clippy::cast_possible_truncation)]
-        let [high, low] = (self.due_count as u16).to_be_bytes();
-        let message = [request, 0, 0, 0, 0, 0, high, low];
-        let to = SocketAddr::new(self.config.to, 0);
-        match host.icmp_send(socket, to, Chunk::Padded(&message, self.config.payload_bytes)) {
-            Ok(()) => {
-                self.sent += 1;
-                self.outstanding.push_back(Outstanding { number: self.due_count, sent: now, answered: false });
-            }
-            Err(error) => self.errors.add(error),
+        let number = deadlines.count();
+        let size = deadlines.take();
+        if deadlines.count() >= self.config.count {
+            self.deadlines = None;
         }
-        self.due_count += 1;
-        let passed = self.due_count.saturating_mul(self.config.interval_ps);
-        self.due = (self.due_count < self.config.count).then(|| start + Duration::from_ps(passed));
+        let taken = self.request(now, number, size, socket, host);
+        self.pacing.add(due, now, size, taken);
+    }
+
+    /// Sends request `number`; whether the host took it.
+    fn request(&mut self, now: Time, number: u64, size: u32, socket: SocketId, host: &mut dyn Host) -> bool {
+        if self.outstanding.len() as u64 >= MOST_OUTSTANDING {
+            self.errors
+                .add("a request was not sent: 30000 wait for their replies; use longer gaps or a shorter timeout");
+            return false;
+        }
+        let kind = if self.config.to.is_ipv6() { ECHO_REQUEST_V6 } else { ECHO_REQUEST };
+        #[allow(clippy::cast_possible_truncation)]
+        let [high, low] = (number as u16).to_be_bytes();
+        let message = [kind, 0, 0, 0, 0, 0, high, low];
+        let to = SocketAddr::new(self.config.to, 0);
+        if let Err(error) = host.icmp_send(socket, to, Chunk::Padded(&message, size)) {
+            self.errors.add(error);
+            return false;
+        }
+        self.sent += 1;
+        self.sent_bytes += u64::from(size);
+        self.outstanding.push_back(Outstanding { number, sent: now, answered: false });
+        true
     }
 
     /// Gives up on requests whose time is over, and ends when there is nothing left to wait for.
@@ -157,13 +223,13 @@ impl Ping {
                 self.lost += 1;
             }
         }
-        if self.due.is_none() && self.outstanding.iter().all(|request| request.answered) {
+        if self.deadlines.is_none() && self.outstanding.iter().all(|request| request.answered) {
             self.finish(now, host);
         }
     }
 
     fn finish(&mut self, now: Time, host: &mut dyn Host) {
-        self.due = None;
+        self.deadlines = None;
         self.end.get_or_insert(now);
         self.finished = true;
         if let Some(socket) = self.socket.take() {
@@ -224,8 +290,9 @@ impl App for Ping {
         let timeout = Duration::from_ps(self.config.timeout_ps);
         let expiry = self.outstanding.front().map(|oldest| oldest.sent + timeout);
         // Without anything due or outstanding (the last request was refused) the end is due at once.
-        let idle = (self.due.is_none() && expiry.is_none()).then_some(self.start).flatten();
-        [self.due, expiry, idle].into_iter().flatten().min()
+        let due = self.deadlines.as_ref().map(Deadlines::due);
+        let idle = (due.is_none() && expiry.is_none()).then_some(self.start).flatten();
+        [due, expiry, idle].into_iter().flatten().min()
     }
 
     fn finished(&self) -> bool {
@@ -244,7 +311,8 @@ impl App for Ping {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.packets = Some(self.sent);
-        row.bytes = self.sent * u64::from(self.config.payload_bytes);
+        row.bytes = self.sent_bytes;
+        row.pacing = self.config.gap_ps.map(|_| self.pacing.report());
         row.lost = Some(self.lost);
         row.duplicates = Some(self.duplicates);
         AppReport { flows: vec![row] }.into_json()
@@ -306,6 +374,39 @@ mod tests {
         assert_eq!((&row["packets"], &row["lost"], &row["duplicates"]), (&json!(20), &json!(2), &json!(1)));
         assert_eq!(row["errors"], json!(["replies that came after the timeout, counted as lost: 1"]));
         assert_eq!(row["rtt_ps"]["count"], 18);
+    }
+
+    #[test]
+    fn gaps_and_sizes_are_drawn_and_the_first_request_leaves_at_once() {
+        let config = crate::loop_network::app(json!({"kind": "ping", "to": "10.0.0.2", "flow": 2, "count": 2000,
+            "gap_ps": {"distribution": "exponential", "mean": 1e10},
+            "size_bytes": {"distribution": "uniform", "low": 0.0, "high": 1000.0}, "timeout_ps": 1_000_000_000_000_u64}));
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        let app = network.start(0, &config);
+        network.run_until(Time::ZERO + Duration::from_secs(60));
+        let row = &network.report(app)["flows"][0];
+        assert_eq!((&row["packets"], &row["lost"], &row["start_ps"]), (&json!(2000), &json!(0), &json!(0)));
+        let pacing = &row["pacing"];
+        assert_eq!((&pacing["gap_error_ps"]["max"], &pacing["kept_up"]), (&json!(0), &json!(true)));
+        // Five standard errors of the means: 1 / sqrt(2000), and 1000 / sqrt(12 * 2000) bytes.
+        let rate = pacing["requested_packets_per_second"].as_f64().unwrap();
+        assert!((rate / 100.0 - 1.0).abs() < 5.0 / 2000_f64.sqrt(), "{rate} requests a second");
+        let mean = row["bytes"].as_f64().unwrap() / 2000.0;
+        assert!((mean - 500.0).abs() < 5.0 * 1000.0 / 24_000_f64.sqrt(), "{mean} bytes");
+    }
+
+    #[test]
+    fn requests_that_nobody_answers_are_bounded() {
+        let config = crate::loop_network::app(json!({"kind": "ping", "to": "10.0.0.9", "flow": 2, "count": 31_000,
+            "gap_ps": {"distribution": "constant", "value": 0.0}, "payload_bytes": 0, "timeout_ps": 1_000_000_000_000_u64}));
+        let mut network = LoopNetwork::new(Duration::from_ms(5));
+        network.datagram_fate(|_| vec![]);
+        let app = network.start(0, &config);
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        let row = &network.report(app)["flows"][0];
+        assert_eq!((&row["packets"], &row["lost"]), (&json!(30_000), &json!(30_000)));
+        assert!(row["errors"][0].as_str().unwrap().contains("30000 wait for their replies"), "{row}");
+        assert_eq!(row["pacing"]["kept_up"], json!(false));
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! How large datagrams are: one size, or drawn from a distribution and rounded to whole bytes.
+//! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and rounded to whole bytes.
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
 use crate::distribution::Distribution;
 use crate::random::Stream;
 
@@ -20,18 +19,13 @@ pub struct TraceEntry(
     pub u32,
 );
 
-/// Refuses an impossible distribution of sizes.
-pub(crate) fn check_sizes(kind: &'static str, size: &Distribution) -> Result<(), ConfigError> {
-    size.check(kind, "size_bytes", (f64::from(LEAST_DRAWN), f64::from(MOST_PAYLOAD)))
-}
-
 /// Where sizes come from.
 #[derive(Clone, Debug)]
 pub enum Sizes {
     /// One size.
     Constant(u32),
-    /// Drawn, from a stream of its own.
-    Drawn(Distribution, Stream),
+    /// Drawn, from a stream of its own; the smallest and the largest that can be sent.
+    Drawn(Distribution, Stream, (u32, u32)),
 }
 
 impl Sizes {
@@ -40,8 +34,8 @@ impl Sizes {
     pub fn size(&mut self) -> u32 {
         match self {
             Self::Constant(size) => *size,
-            Self::Drawn(distribution, stream) => {
-                let bounds = (f64::from(LEAST_DRAWN), f64::from(MOST_PAYLOAD));
+            Self::Drawn(distribution, stream, (least, most)) => {
+                let bounds = (f64::from(*least), f64::from(*most));
                 distribution.draw(stream, bounds).round() as u32
             }
         }
@@ -56,7 +50,8 @@ mod tests {
     #[test]
     fn drawn_sizes_are_whole_and_within_what_a_datagram_can_hold() {
         let shape = Shape::Cauchy { location: 60_000.0, scale: 10_000.0 };
-        let mut sizes = Sizes::Drawn(Distribution { shape, least: None, most: None }, Stream::new(3));
+        let distribution = Distribution { shape, least: None, most: None };
+        let mut sizes = Sizes::Drawn(distribution, Stream::new(3), (LEAST_DRAWN, MOST_PAYLOAD));
         let drawn: Vec<u32> = (0..5000).map(|_| sizes.size()).collect();
         assert!(drawn.iter().all(|size| (LEAST_DRAWN..=MOST_PAYLOAD).contains(size)));
         assert!(drawn.iter().any(|size| *size > 65_000) && drawn.iter().any(|size| *size < 1000));

@@ -1,75 +1,28 @@
-//! Sends one TCP stream as fast as the connection takes it, for a time or a number of bytes.
+//! Sends one TCP stream: as fast as the connection takes it, or so much at each deadline of a schedule (`writes.rs`).
 //!
 //! The stream begins with an announcement of its flow (`stream_header.rs`), which counts as payload. When all is taken the source
 //! ends its half and waits for the peer to end its own: then all has arrived. A peer that does not within [`LINGER`] is told as an error.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{
-    check_congestion_control, check_exactly_one, check_interval, check_interval_of, check_port, check_range,
-    ConfigError,
-};
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
-use crate::stream_header::{StreamHeader, LENGTH};
+use crate::stream_header::StreamHeader;
 use crate::tcp_info::TcpInfoSeries;
-use crate::{App, Chunk, Event, Host, HostError, SocketId};
+use crate::writes::{Ends, Writes};
+use crate::{App, Chunk, Event, Host, HostError, SocketId, TcpSourceConfig};
 
 /// How long a peer may take to receive what is left and end its half.
 pub const LINGER: Duration = Duration::from_secs(30);
 /// Bytes offered at once when only time limits the stream.
 const OFFER: u64 = 16 << 20;
 
-/// What a TCP source is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TcpSourceConfig {
-    /// Where to connect.
-    pub to: IpAddr,
-    /// The port there.
-    pub port: u16,
-    /// The flow's number.
-    pub flow: u32,
-    /// How long to send, from the app's start. Either this or `bytes`.
-    #[serde(default)]
-    pub duration_ps: Option<u64>,
-    /// How many bytes to send, the announcement's 12 included. Either this or `duration_ps`.
-    #[serde(default)]
-    pub bytes: Option<u64>,
-    /// The interval of counting.
-    pub interval_ps: u64,
-    /// The congestion control; the host's own where it is not given.
-    #[serde(default)]
-    pub congestion_control: Option<String>,
-    /// The interval at which the state of the connection's TCP is sampled; not at all where it is not given.
-    #[serde(default)]
-    pub info_interval_ps: Option<u64>,
-}
-
-impl TcpSourceConfig {
-    pub(crate) const KIND: &'static str = "tcp_source";
-
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        check_port(Self::KIND, self.port)?;
-        check_exactly_one(Self::KIND, ("duration_ps", self.duration_ps.is_some()), ("bytes", self.bytes.is_some()))?;
-        if let Some(duration) = self.duration_ps {
-            check_range(Self::KIND, "duration_ps", duration, 1, u64::MAX)?;
-        }
-        if let Some(bytes) = self.bytes {
-            check_range(Self::KIND, "bytes", bytes, LENGTH as u64, u64::MAX)?;
-        }
-        check_congestion_control(Self::KIND, self.congestion_control.as_deref())?;
-        if let Some(interval) = self.info_interval_ps {
-            check_interval_of(Self::KIND, "info_interval_ps", interval)?;
-        }
-        check_interval(Self::KIND, self.interval_ps)
-    }
-}
+/// Writes in one call.
+const MOST_PER_CALL: u32 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -89,6 +42,8 @@ pub struct TcpSource {
     start: Option<Time>,
     end: Option<Time>,
     taken: u64,
+    /// The schedule, from the moment of the connection on.
+    writes: Option<Writes>,
     intervals: IntervalCounter,
     info: Option<TcpInfoSeries>,
     errors: ErrorTally,
@@ -107,12 +62,16 @@ impl TcpSource {
             start: None,
             end: None,
             taken: 0,
+            writes: None,
             errors: ErrorTally::default(),
         }
     }
 
-    /// When the duration is over.
+    /// When the duration is over, of a source that counts it from its start.
     fn time_limit(&self) -> Option<Time> {
+        if self.writes.is_some() {
+            return None;
+        }
         Some(self.start? + Duration::from_ps(self.config.duration_ps?))
     }
 
@@ -128,7 +87,11 @@ impl TcpSource {
     }
 
     fn connect(&self, host: &mut dyn Host) -> Result<SocketId, HostError> {
-        let socket = host.tcp_connect(SocketAddr::new(self.config.to, self.config.port))?;
+        let to = SocketAddr::new(self.config.to, self.config.port);
+        let socket = match self.config.dscp {
+            Some(dscp) => host.tcp_connect_marked(to, dscp)?,
+            None => host.tcp_connect(to)?,
+        };
         if let Some(name) = &self.config.congestion_control {
             if let Err(error) = host.set_congestion_control(socket, name) {
                 host.close(socket);
@@ -139,6 +102,9 @@ impl TcpSource {
     }
 
     fn send(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
+        if self.writes.is_some() {
+            return self.send_due(now, socket, host);
+        }
         if self.time_limit().is_some_and(|limit| now >= limit) {
             return self.end_half(now, socket, host);
         }
@@ -152,23 +118,75 @@ impl TcpSource {
                 Some(rest) if !rest.is_empty() => (Chunk::Bytes(rest), rest.len() as u64),
                 _ => (Chunk::Filler(left), left),
             };
-            match host.tcp_send(socket, chunk) {
-                Ok(taken) => {
-                    self.taken += taken;
-                    if taken > 0 {
-                        self.intervals.add(now, taken);
-                    }
-                    if taken < offered {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    self.errors.add(error);
-                    host.close(socket);
-                    return self.finish(now);
-                }
+            if self.offer(now, socket, chunk, host).is_none_or(|taken| taken < offered) {
+                return;
             }
         }
+    }
+
+    /// Offers a chunk; how much of it was taken, `None` when the connection is no more.
+    fn offer(&mut self, now: Time, socket: SocketId, chunk: Chunk<'_>, host: &mut dyn Host) -> Option<u64> {
+        match host.tcp_send(socket, chunk) {
+            Ok(taken) => {
+                self.taken += taken;
+                if taken > 0 {
+                    self.intervals.add(now, taken);
+                }
+                Some(taken)
+            }
+            Err(error) => {
+                self.errors.add(error);
+                host.close(socket);
+                self.finish(now);
+                None
+            }
+        }
+    }
+
+    /// Offers the writes that are due.
+    fn send_due(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
+        for _ in 0..MOST_PER_CALL {
+            let Some(writes) = &mut self.writes else { return };
+            if writes.over() {
+                return self.end_half(now, socket, host);
+            }
+            if writes.too_late(now) {
+                let told = writes.give_up();
+                self.errors.add(told);
+                return self.end_half(now, socket, host);
+            }
+            let Some(offered) = writes.offer(now) else { return };
+            let announcement = StreamHeader { flow: self.config.flow }.emit();
+            // The announcement is the beginning of the first write, which is longer.
+            let head = usize::try_from(self.taken).ok().and_then(|taken| announcement.get(taken..)).unwrap_or_default();
+            let head = &head[..head.len().min(offered as usize)];
+            #[allow(clippy::cast_possible_truncation)]
+            let chunk = match offered - head.len() as u32 {
+                filler if head.is_empty() => Chunk::Filler(u64::from(filler)),
+                0 => Chunk::Bytes(head),
+                filler => Chunk::Padded(head, filler),
+            };
+            let Some(taken) = self.offer(now, socket, chunk, host) else { return };
+            let Some(writes) = &mut self.writes else { return };
+            writes.taken(now, taken);
+            if writes.over() {
+                return self.end_half(now, socket, host);
+            }
+            if taken < u64::from(offered) {
+                return;
+            }
+        }
+    }
+
+    /// The connection is there: the schedule begins.
+    fn begin_schedule(&mut self, now: Time, host: &mut dyn Host) {
+        let Some(pace) = self.config.pace() else { return };
+        let ends = Ends {
+            duration: self.config.duration_ps.map(Duration::from_ps),
+            bytes: self.config.bytes,
+            writes: self.config.writes,
+        };
+        self.writes = Some(Writes::new(&pace, ends, now, (host.random(), host.random())));
     }
 
     fn end_half(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
@@ -228,6 +246,9 @@ impl TcpSource {
             State::Sending(socket) if self.time_limit().is_some_and(|limit| now >= limit) => {
                 self.end_half(now, socket, host);
             }
+            State::Sending(socket) if self.writes.as_ref().and_then(Writes::deadline).is_some_and(|due| now >= due) => {
+                self.send_due(now, socket, host);
+            }
             State::Lingering(socket, until) if now >= until => {
                 self.errors.add(format!("the peer did not end the connection within {LINGER}"));
                 host.close(socket);
@@ -246,6 +267,7 @@ impl App for TcpSource {
             (Event::Connected { socket }, State::Connecting(mine)) if socket == mine => {
                 self.from = host.addresses(socket).map(|(local, _)| local);
                 self.state = State::Sending(socket);
+                self.begin_schedule(now, host);
                 self.sample(now, socket, host);
                 self.send(now, socket, host);
             }
@@ -274,7 +296,11 @@ impl App for TcpSource {
 
     fn deadline(&self) -> Option<Time> {
         let end = match self.state {
-            State::Connecting(_) | State::Sending(_) => self.time_limit(),
+            State::Connecting(_) => self.time_limit(),
+            State::Sending(_) => match &self.writes {
+                Some(writes) => writes.deadline(),
+                None => self.time_limit(),
+            },
             State::Lingering(_, until) => Some(until),
             State::Idle | State::Done => None,
         };
@@ -295,6 +321,7 @@ impl App for TcpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.bytes = self.taken;
+        row.pacing = self.writes.as_ref().map(Writes::report);
         row.tcp_info = self.info.as_ref().map(TcpInfoSeries::report);
         row.errors.extend(self.info.as_ref().and_then(TcpInfoSeries::error).map(str::to_owned));
         AppReport { flows: vec![row] }.into_json()
@@ -378,6 +405,102 @@ mod tests {
         assert_eq!(info["ssthresh_segments"][0], Value::Null);
         assert_eq!(report["flows"][0]["errors"], json!([]));
         assert_eq!(report["flows"][0]["end_ps"], SECOND);
+    }
+
+    fn scheduled(fields: &Value) -> AppConfig {
+        let mut whole = json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 5002, "flow": 9, "interval_ps": SECOND});
+        whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        app(whole)
+    }
+
+    #[test]
+    fn a_schedule_offers_so_much_at_each_deadline_from_the_connection_on() {
+        let mut network = LoopNetwork::new(Duration::from_ms(10));
+        let sink = network.start(1, &sink());
+        let source =
+            network.start(0, &scheduled(&json!({"rate_bps": 3_000_000, "payload_bytes": 1000, "duration_ps": SECOND})));
+        network.run_until(Time::ZERO + Duration::from_secs(3));
+        let (sent, received) = (network.report(source), network.report(sink));
+        let (sent, received) = (&sent["flows"][0], &received["flows"][0]);
+        assert_eq!((&sent["bytes"], &received["bytes"]), (&json!(375_000), &json!(375_000)));
+        assert_eq!((&received["flow"], &sent["errors"]), (&json!(9), &json!([])));
+        let pacing = &sent["pacing"];
+        assert_eq!((&pacing["gap_error_ps"]["max"], &pacing["kept_up"]), (&json!(0), &json!(true)));
+        // 374 whole intervals of 8000/3 us and the rest of a picosecond.
+        let rate = pacing["requested_rate_bps"].as_f64().unwrap();
+        assert!((rate / 3e6 - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn what_the_connection_does_not_take_waits_and_that_it_fell_behind_is_told() {
+        let mut network = LoopNetwork::new(Duration::from_ms(50));
+        let sink = network.start(1, &sink());
+        // A window of 64 KiB on a way of 50 ms is at most 10.5 Mbit/s: half of what is asked for.
+        let source = network
+            .start(0, &scheduled(&json!({"rate_bps": 20_000_000, "payload_bytes": 2500, "duration_ps": SECOND})));
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        let (sent, received) = (network.report(source), network.report(sink));
+        let sent = &sent["flows"][0];
+        assert_eq!(sent["bytes"], received["flows"][0]["bytes"]);
+        assert!(sent["bytes"].as_u64().unwrap() < 1_500_000, "{sent}");
+        assert_eq!(sent["pacing"]["kept_up"], json!(false));
+        assert!(sent["errors"][0].as_str().unwrap().starts_with("the connection could not keep up"), "{sent}");
+    }
+
+    #[test]
+    fn a_schedule_behind_catches_up_in_order_and_leaves_nothing_out() {
+        let mut network = LoopNetwork::new(Duration::from_ms(50));
+        let sink = network.start(1, &sink());
+        let source = network.start(
+            0,
+            &scheduled(&json!({"packets_per_second": 1000.0, "payload_bytes": 2500, "writes": 200, "on_off": {
+                "on_ps": {"distribution": "constant", "value": 1e11}, "off_ps": {"distribution": "constant", "value": 4e11}}})),
+        );
+        network.run_until(Time::ZERO + Duration::from_secs(5));
+        let (sent, received) = (network.report(source), network.report(sink));
+        let sent = &sent["flows"][0];
+        assert_eq!((&sent["bytes"], &received["flows"][0]["bytes"]), (&json!(500_000), &json!(500_000)));
+        // 250 KB come in 100 ms; the window of 64 KiB takes about half of that.
+        assert!(sent["pacing"]["lateness_ps"]["max"].as_u64().unwrap() > SECOND / 100, "{sent}");
+    }
+
+    #[test]
+    fn the_last_write_is_as_long_as_what_is_left_and_draws_do_not_depend_on_each_other() {
+        let gap = json!({"distribution": "exponential", "mean": 1e9});
+        let size = json!({"distribution": "uniform", "low": 16.0, "high": 2000.0});
+        let run = |fields: Value| {
+            let mut network = LoopNetwork::new(Duration::from_ms(1));
+            network.start(1, &sink());
+            let source = network.start(0, &scheduled(&fields));
+            network.run_until(Time::ZERO + Duration::from_secs(20));
+            assert!(network.finished(source));
+            network.report(source)["flows"][0].clone()
+        };
+        let whole = run(json!({"gap_ps": gap, "size_bytes": size, "bytes": 100_001}));
+        assert_eq!(whole["bytes"], 100_001);
+        let even = run(json!({"gap_ps": gap, "payload_bytes": 20, "writes": 500}));
+        let drawn = run(json!({"gap_ps": gap, "size_bytes": size, "writes": 500}));
+        let rate = "requested_packets_per_second";
+        assert_eq!(even["pacing"][rate], drawn["pacing"][rate]);
+        assert_eq!((&even["bytes"], even["bytes"] == drawn["bytes"]), (&json!(10_000), false));
+    }
+
+    #[test]
+    fn what_belongs_to_a_schedule_is_refused_without_one() {
+        let refusal = |fields: Value| {
+            let mut whole =
+                json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 1, "flow": 9, "interval_ps": SECOND});
+            whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            serde_json::from_value::<AppConfig>(whole).unwrap().validate().unwrap_err().to_string()
+        };
+        assert!(refusal(json!({"duration_ps": 1, "payload_bytes": 100}))
+            .contains("payload_bytes is there without a schedule"));
+        assert!(
+            refusal(json!({"duration_ps": 1, "rate_bps": 100})).contains("exactly one of payload_bytes and size_bytes")
+        );
+        assert!(refusal(json!({"rate_bps": 100, "payload_bytes": 100}))
+            .contains("exactly one of duration_ps, bytes, writes"));
+        assert!(refusal(json!({"duration_ps": 1, "dscp": 64})).contains("dscp is 64; allowed is 0 to 63"));
     }
 
     #[test]

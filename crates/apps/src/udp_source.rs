@@ -17,10 +17,11 @@ use twinnet_units::{Duration, Time};
 
 use crate::datagram::{Header, Stamp, FULL_LENGTH};
 use crate::errors::ErrorTally;
+use crate::pace::Interval;
 use crate::pacing::Pacing;
 use crate::report::{AppReport, FlowReport, Protocol, Role};
 use crate::sizes::TraceEntry;
-use crate::udp_source_config::{Interval, Schedule, UdpSourceConfig};
+use crate::udp_source_config::{Schedule, UdpSourceConfig};
 use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.

@@ -3,27 +3,13 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use twinnet_units::Duration;
 
 use crate::config::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
 use crate::datagram::LEAST_LENGTH;
-use crate::distribution::{Distribution, Shape};
-use crate::process::{check_gaps, GapProcess, OnOff};
-use crate::random::Stream;
-use crate::sizes::{check_sizes, Sizes, TraceEntry, MOST_PAYLOAD};
-
-/// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
-const PARTS_PER_PACKET_RATE: f64 = 1e6;
-
-/// When datagrams are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Process {
-    /// At equal distances.
-    Constant,
-    /// At exponentially distributed distances.
-    Poisson,
-}
+use crate::distribution::Distribution;
+use crate::pace::{Gaps, Interval, Pace, Process};
+use crate::process::{GapProcess, OnOff};
+use crate::sizes::{Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
 
 /// What a UDP source is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,23 +116,7 @@ impl UdpSourceConfig {
             #[allow(clippy::cast_possible_truncation)]
             check_range(kind, "payload_bytes", payload, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
         }
-        self.size_bytes.as_ref().map_or(Ok(()), |size| check_sizes(kind, size))?;
-        self.gap_ps.as_ref().map_or(Ok(()), |gap| check_gaps(kind, gap))?;
-        self.on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
-        if let Some(rate) = self.rate_bps {
-            check_range(kind, "rate_bps", rate, 1, 1_000_000_000_000)?;
-            if self.size_bytes.is_some() {
-                return Err(ConfigError::OutOfRange {
-                    kind,
-                    field: "size_bytes",
-                    given: "a distribution beside rate_bps".to_owned(),
-                    allowed: "payload_bytes with rate_bps; or size_bytes with packets_per_second or gap_ps".to_owned(),
-                });
-            }
-        }
-        if let Some(rate) = self.packets_per_second {
-            check_range(kind, "packets_per_second", rate, 0.001, 100_000_000.0)?;
-        }
+        self.pace().check_values(kind)?;
         check_dscp(kind, self.dscp)?;
         if let Some(duration) = self.duration_ps {
             check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
@@ -199,53 +169,38 @@ impl UdpSourceConfig {
         Ok(())
     }
 
+    fn pace(&self) -> Pace {
+        Pace {
+            payload_bytes: self.payload_bytes,
+            size_bytes: self.size_bytes,
+            rate_bps: self.rate_bps,
+            packets_per_second: self.packets_per_second,
+            gap_ps: self.gap_ps,
+            process: self.process,
+            on_off: self.on_off,
+            sizes: (LEAST_DRAWN, MOST_PAYLOAD),
+        }
+    }
+
     /// The mean distance between datagrams.
     pub(crate) fn interval(&self) -> Interval {
-        match (self.rate_bps, self.packets_per_second, self.gap_ps) {
-            (Some(bps), _, _) => Interval {
-                parts: u128::from(self.payload_bytes.unwrap_or_default()) * 8_000_000_000_000,
-                per: u128::from(bps.max(1)),
-            },
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, Some(rate), _) => Interval {
-                parts: 1_000_000_000_000 * PARTS_PER_PACKET_RATE as u128,
-                per: ((rate * PARTS_PER_PACKET_RATE).round() as u128).max(1),
-            },
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, None, Some(Distribution { shape: Shape::Constant { value }, .. })) => {
-                Interval { parts: value.round() as u128, per: 1 }
-            }
-            (None, None, _) => Interval { parts: u128::from(u64::MAX), per: 1 },
-        }
+        self.pace().interval()
     }
 
     /// The schedule, whose random processes draw from streams of their own.
     pub(crate) fn schedule(&self, gap_seed: u64, size_seed: u64) -> Schedule {
-        let interval = self.interval();
-        let sizes = match self.size_bytes {
-            Some(distribution) => Sizes::Drawn(distribution, Stream::new(size_seed)),
-            None => Sizes::Constant(self.payload_bytes.unwrap_or_default()),
-        };
         if self.trace.is_some() {
             return Schedule::Trace;
         }
+        let pace = self.pace();
+        let sizes = pace.drawn_sizes(size_seed);
         if self.unpaced() {
             return Schedule::Unpaced(sizes);
         }
-        #[allow(clippy::cast_precision_loss)]
-        let mean = interval.parts as f64 / interval.per as f64;
-        let process = self.process.unwrap_or(Process::Constant);
-        let gap = match (self.gap_ps, process) {
-            (Some(gap), _) => gap,
-            (None, Process::Poisson) => {
-                Distribution { shape: Shape::Exponential { mean }, least: None, most: Some(f64::MAX) }
-            }
-            (None, Process::Constant) => Distribution::constant(mean),
-        };
-        if self.on_off.is_none() && matches!(gap.shape, Shape::Constant { .. }) {
-            return Schedule::Even(interval, sizes);
+        match pace.gaps(gap_seed) {
+            Gaps::Even(interval) => Schedule::Even(interval, sizes),
+            Gaps::Drawn(process, at_once) => Schedule::Drawn(process, sizes, at_once),
         }
-        Schedule::Drawn(GapProcess::new(gap, self.on_off, gap_seed), sizes, self.on_off.is_some())
     }
 }
 
@@ -265,19 +220,4 @@ pub(crate) enum Schedule {
     Trace,
     /// None: as fast as the host takes them.
     Unpaced(Sizes),
-}
-
-/// The mean distance between datagrams, `parts / per` picoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Interval {
-    parts: u128,
-    per: u128,
-}
-
-impl Interval {
-    /// So many of them, rounded down to a picosecond.
-    pub(crate) fn times(self, count: u64) -> Duration {
-        let exact = u128::from(count).saturating_mul(self.parts) / self.per;
-        Duration::from_ps(u64::try_from(exact).unwrap_or(u64::MAX))
-    }
 }

@@ -22,6 +22,8 @@ Examples:
   twinnet send h2 --gap "exponential(10 ms)" --size "normal(500 B, 100 B)" --duration "1 min" --seed 7
   twinnet send 10.0.0.2 --voice G.711 --silence-suppression --duration "2 min" --parallel 30
   twinnet send 10.0.0.2 --protocol tcp --bytes "1 GB"
+  twinnet send 10.0.0.2 --protocol tcp --gap "exponential(10 ms)" --size "gamma(2, 800 B)" --duration "1 min"
+  twinnet send 10.0.0.2 --protocol icmp --gap "exponential(100 ms)" --size "uniform(0 B, 1000 B)" --packets 100
   twinnet send --flows flows.yaml --json
 
 Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not keep its rate."""
@@ -33,20 +35,30 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
 @click.option("--protocol", type=click.Choice(["udp", "tcp", "rtp", "icmp"]), help="UDP when nothing is said.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The receiver's port: 5003 (UDP), 5002 (TCP), 5004 (RTP).")
 @click.option("--rate", metavar="RATE", help="Rate of the payload, such as '10 Mbit'.")
-@click.option("--pps", "packets_per_second", type=float, metavar="N", help="Datagrams a second.")
+@click.option("--pps", "packets_per_second", type=float, metavar="N", help="Datagrams a second, or writes with TCP.")
 @click.option("--gap", metavar="DIST", help="Distribution of gaps, such as 'exponential(10 ms)'.")
 @click.option("--unpaced", is_flag=True, default=None, help="As many datagrams as go.")
 @click.option("--preset", metavar="NAME", help="What a known application sends: dns, telnet, game-client, game-server.")
 @click.option("--voice", metavar="CODEC", help="One direction of a call: G.711, G.723.1 or G.729.")
 @click.option("--silence-suppression", is_flag=True, default=None, help="With --voice: talkspurts and pauses.")
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Lines 'GAP, PAYLOAD'.")
+@click.option(
+    "--frame-sizes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With RTP: the size of each frame, one on each line, over and over.",
+)
+@click.option("--fps", "frames_per_second", type=float, metavar="N", help="With RTP: frames a second, 60.")
+@click.option("--shaping", metavar="TIME", help="With RTP: windows over which the stream is spread, such as '200 ms'.")
 @click.option("--repeat", is_flag=True, default=None, help="Begin the trace anew after its end.")
-@click.option("--payload", metavar="SIZE", help="Payload of each datagram; 1472 B when nothing is said.")
+@click.option("--payload", metavar="SIZE", help="Payload of each datagram, write or request; 1472, 1448, 56 B.")
 @click.option("--size", metavar="DIST", help="Distribution of payloads, such as 'uniform(64 B, 1472 B)'.")
 @click.option("--on", "on", metavar="DIST", help="How long periods of talk are; with --off.")
 @click.option("--off", "off", metavar="DIST", help="How long periods of silence are.")
 @click.option("--duration", metavar="TIME", help="How long; 10 s when nothing else ends the flow.")
-@click.option("--packets", type=click.IntRange(1), metavar="N", help="How many datagrams or echo requests.")
+@click.option(
+    "--packets", type=click.IntRange(1), metavar="N", help="How many datagrams, echo requests or, with TCP, writes."
+)
 @click.option("--bytes", "size_bytes", metavar="SIZE", help="With TCP: how much.")
 @click.option("--interval", metavar="TIME", help="With ICMP: from one request to the next.")
 @click.option("--dscp", type=click.IntRange(0, 63), metavar="N", help="Differentiated services code point.")
@@ -120,7 +132,6 @@ def send(
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options as settings of a flow."""
     from twinnet.processes import Distribution, OnOff
-    from twinnet.sockets.trace_file import read_trace
 
     settings = dict(given)
     protocol = settings.get("protocol", "udp")
@@ -132,26 +143,36 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("periods need both --on and --off")
     if on is not None:
         settings["on_off"] = OnOff(Distribution.parse(on, "on"), Distribution.parse(off, "off"))
-    if "trace" in settings:
-        settings["trace"] = read_trace(settings["trace"])
     if settings.pop("no_fragment", False):
         settings["fragment"] = False
     if settings.pop("gather", False):
         settings["exact"] = False
-    if protocol == "tcp" and "size_bytes" in settings:
-        settings["size"] = settings.pop("size_bytes")
+    if protocol == "tcp":
+        _settings_of_tcp(settings)
     elif "size_bytes" in settings:
         raise click.UsageError("--bytes is for TCP; other flows end by --duration or --packets")
     if protocol == "icmp":
         settings["count"] = settings.pop("packets", None) or _requests(settings)
         settings.pop("duration", None)
-    ends = ("duration", "packets", "size", "count") if protocol == "tcp" else ("duration", "packets", "count")
+    ends = ["duration", "packets", "count", "writes"]
+    if isinstance(settings.get("size"), str):
+        ends.append("size")
     endless_trace = "trace" in settings and not settings.get("repeat")
     if protocol != "icmp" and not endless_trace and not any(name in settings for name in ends):
         settings["duration"] = "10 s"
     if protocol == "udp" and not _is_scheduled(settings):
         settings["rate"] = "1 Mbit"
     return settings
+
+
+def _settings_of_tcp(settings: dict[str, Any]) -> None:
+    """Name a stream's ends: what is sent in all, or how many writes."""
+    if "packets" in settings:
+        settings["writes"] = settings.pop("packets")
+    if "size_bytes" in settings:
+        if "size" in settings:
+            raise click.UsageError("--bytes ends a flow whose writes have one --payload; with --size say --packets")
+        settings["size"] = settings.pop("size_bytes")
 
 
 def _is_scheduled(settings: dict[str, Any]) -> bool:
@@ -163,5 +184,7 @@ def _requests(settings: dict[str, Any]) -> int:
     """How many echo requests fill the duration."""
     from twinnet.units import duration_ps
 
+    if "gap" in settings:
+        raise click.UsageError("echo requests at random gaps end by their number: give --packets N")
     interval = duration_ps(settings.get("interval", "1 s"), "interval")
     return max(duration_ps(settings.get("duration", "10 s")) // max(interval, 1), 1)

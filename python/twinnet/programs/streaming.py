@@ -25,7 +25,7 @@ __all__ = ["PROTOCOLS", "STREAMERS", "stream"]
 STREAMERS = ("ffmpeg", "vlc")
 """What can send."""
 PROTOCOLS = ("rtp", "rtsp", "http")
-"""What it can send over; VLC sends over RTP here."""
+"""What it can send over."""
 Vector = npt.NDArray[np.float64]
 _MPEG_TRANSPORT_STREAM = 33
 _DYNAMIC = 96
@@ -36,6 +36,7 @@ _PS_PER_MS = 1e9
 _QUIET = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
 _PROBE = ("-analyzeduration", "500000")
 """Half a second of a stream tells what it is; ffmpeg takes five when nothing is said, more than short clips have."""
+_VLC = (sys.executable, "-m", "twinnet.programs.vlc_sender")
 _COPY = ("-map", "0:v:0", "-c", "copy", "-muxdelay", "0", "-muxpreload", "0", "-flush_packets", "1", "-f", "mpegts")
 
 
@@ -59,8 +60,9 @@ def stream(
     by
         ``ffmpeg`` or ``vlc``. ffmpeg sends each frame when it is due; VLC spreads the stream over windows of 200 ms.
     over
-        ``rtp``: the transport stream in payloads of 1316 bytes. ``rtsp``: announced by the sender, then RTP by UDP.
-        ``http``: fetched by the receiver, over TCP.
+        ``rtp``: the transport stream in payloads of 1316 bytes. ``rtsp``: announced by the sender (ffmpeg) or asked for
+        by the receiver (VLC), then RTP by UDP. ``http``: fetched by the receiver, over TCP. VLC begins to stream over
+        ``rtsp`` and ``http`` when it listens: the receiver is started at once then.
     port
         Where it is received (``http``: served); 5004, 8554 or 8080 when nothing is said.
     judge
@@ -74,8 +76,6 @@ def stream(
         raise BadValue(f"the streamer {by!r} is not known; allowed are {', '.join(STREAMERS)}")
     if over not in PROTOCOLS:
         raise BadValue(f"video is not streamed over {over!r} here; allowed are {', '.join(PROTOCOLS)}")
-    if by == "vlc" and over != "rtp":
-        raise BadValue(f"VLC streams over rtp here, not over {over}", f'write by="ffmpeg" for {over}')
     path = os.fspath(clip.path if isinstance(clip, Clip) else clip)
     if not Path(path).is_file():
         raise BadValue(f"there is no clip {path!r}", "make one: twinnet.programs.make_clip")
@@ -84,8 +84,9 @@ def stream(
     place = Path(folder.name)
     received = str(place / "received.ts")
     argv, server = _commands(by, over, path, number, place)
-    # Over HTTP the receiver asks; over the others the sender does.
-    client, target = (sink, source) if over == "http" else (source, sink)
+    # Over HTTP the receiver asks, and over RTSP that of VLC; over the others the sender does.
+    asked_for = over == "http" or (by == "vlc" and over == "rtsp")
+    client, target = (sink, source) if asked_for else (source, sink)
 
     def reports(transfer: Transfer, output: Output) -> list[FlowReport]:
         with folder:
@@ -107,10 +108,11 @@ def stream(
         port=number,
         flow=flow,
         needs=("ffmpeg",),
-        linger_s=_LINGER_S if over != "http" else 0.0,
+        linger_s=0.0 if asked_for else _LINGER_S,
         capture=(sink, str(place / "received.pcapng")),
         # A receiver that is ended says so; what it got counts.
-        may_fail=over == "http",
+        may_fail=asked_for,
+        server_begins=asked_for and by == "vlc",
     )
 
 
@@ -118,6 +120,12 @@ def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tu
     """The client's words and the server's; `{to}` stands for the server's address."""
     received = str(place / "received.ts")
     play = (*_QUIET, "-re", "-i", path)
+    if by == "vlc" and over != "rtp":
+        chain, url = {
+            "rtsp": (f"#rtp{{sdp=rtsp://:{port}/live,mux=ts}}", f"rtsp://{{to}}:{port}/live"),
+            "http": (f"#standard{{access=http,mux=ts,dst=:{port}/}}", f"http://{{to}}:{port}/"),
+        }[over]
+        return (*_QUIET, *_PROBE, "-i", url, *_COPY, received), (*_VLC, path, chain)
     if over == "rtsp":
         url = f"rtsp://{{to}}:{port}/live"
         listen = ("-fflags", "+genpts", "-rtsp_flags", "listen")
@@ -135,7 +143,7 @@ def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tu
     receive = (*_QUIET, *allowed, *_PROBE, "-i", str(description), *_COPY, received)
     if by == "vlc":
         chain = f"#rtp{{dst={{to}},port={port},mux=ts}}"
-        return (sys.executable, "-m", "twinnet.programs.vlc_sender", path, chain), receive
+        return (*_VLC, path, chain), receive
     form = ("-map", "0:v:0", "-c", "copy", "-f", "rtp_mpegts")
     return (*play, *form, f"rtp://{{to}}:{port}?pkt_size={_PACKET}"), receive
 

@@ -91,6 +91,8 @@ class Transfer:
         How long the server goes on after the client has ended, for what is on its way.
     capture
         A host whose first interface is captured while the transfer lasts, and the file to write.
+    server_begins
+        Whether the server begins to send when it is started, not when it is asked: the client must be there at once.
     """
 
     program: str
@@ -107,6 +109,7 @@ class Transfer:
     needs: tuple[str, ...] = ()
     linger_s: float = 0.0
     capture: tuple[str, str] | None = None
+    server_begins: bool = False
 
     def without_server(self) -> Transfer:
         """Return the transfer without its server: another one, started by :func:`serve`, is used."""

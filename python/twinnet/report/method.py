@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twinnet.study.analysis import Analysis
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.topology_schema import NetworkModel
@@ -21,7 +23,7 @@ _CLOCKS = {
 }
 _WHAT = {
     "udp": "UDP datagrams",
-    "tcp": "one TCP connection, as fast as it goes",
+    "tcp": "one TCP connection",
     "http": "HTTP/1.1 GET",
     "ping": "ICMP echo requests",
     "rtp": "video over RTP",
@@ -191,6 +193,19 @@ def _sent(entry: Traffic) -> str:
     if entry.rate_bps is not None:
         said += f" at {format_rate(entry.rate_bps)} of payload each"
         said += ", Poisson" if entry.process == "poisson" else ", constant rate"
+    if entry.packets_per_second is not None:
+        said += f" at {entry.packets_per_second:g} a second each"
+        said += ", Poisson" if entry.process == "poisson" else ", constant rate"
+    if entry.gap is not None:
+        said += f", gaps {_distribution(entry.gap)}"
+    if entry.size is not None:
+        said += f", sizes {_distribution(entry.size)}"
+    if entry.preset is not None:
+        said += f" as of {entry.preset}"
+    if entry.unpaced or (entry.app == "tcp" and not _is_scheduled(entry)):
+        said += ", as fast as it goes"
+    if entry.dscp is not None:
+        said += f", DSCP {entry.dscp}"
     if entry.payload_bytes is not None:
         said += f", {entry.payload_bytes} B payload"
     if entry.bytes is not None:
@@ -198,6 +213,16 @@ def _sent(entry: Traffic) -> str:
     if entry.count is not None and entry.count > 1:
         said += f", {entry.count} times"
     return said + (f", port {entry.port}" if entry.port is not None else "")
+
+
+def _is_scheduled(entry: Traffic) -> bool:
+    return any(way is not None for way in (entry.rate_bps, entry.packets_per_second, entry.gap))
+
+
+def _distribution(given: Mapping[str, object]) -> str:
+    """A distribution as it is written in options: ``exponential(mean 10 ms)``."""
+    parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "distribution")
+    return f"{given.get('distribution')}({parameters})"
 
 
 def _when(entry: Traffic) -> str:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from twinnet import apps
 from twinnet.apps import App
-from twinnet.errors import BadFile, BadValue, did_you_mean
+from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
 from twinnet.ranges import moment_ps
 from twinnet.sockets.machine import HERE
 from twinnet.traffic_presets import preset_settings, voice_settings
@@ -30,7 +30,7 @@ PROTOCOLS: dict[str, Callable[..., App]] = {
 }
 """The source of each protocol."""
 _MOST_FLOWS = 4096
-_DISTRIBUTIONS = ("gap", "size")
+_FILES = ("trace", "frame_sizes")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> P
 
 def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
     """Return the flows of a YAML file: a list, or a mapping with the list under ``flows`` and settings of all of them
-    under ``defaults``.
+    under ``defaults``. A ``trace`` and ``frame_sizes`` may be the path of a file, from the folder of this one.
 
     Raises
     ------
@@ -114,9 +114,12 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
                 f"{path}, flow {number}: {one!r} is no flow; write for example {{to: 10.0.0.2, rate: 1 Mbit}}"
             )
         settings = {**cast("Mapping[str, Any]", defaults), **cast("Mapping[str, Any]", one)}
+        for name in _FILES:
+            if isinstance(settings.get(name), str):
+                settings[name] = path.parent / settings[name]
         try:
             found.append(planned_flow({str(key): value for key, value in settings.items()}, number, family))
-        except BadValue as error:
+        except UsageError as error:
             raise BadFile(f"{path}, flow {number}: {error}") from None
     return found
 

@@ -260,15 +260,21 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
     match entry.app:
         case "udp":
             settings: dict[str, Any] = port | payload | marked | kept | _given(size=entry.size, on_off=entry.on_off)
-            settings |= _given(exact=entry.exact)
+            settings |= _given(exact=entry.exact, fragment=entry.fragment, gap=entry.gap)
+            settings |= {"interval": interval, "duration": duration}
+            if entry.preset is not None:
+                return apps.preset(source, entry.to, entry.preset, **settings)
             if entry.trace is not None:
                 played = [(f"{gap} ps", f"{size} B") for gap, size in entry.trace]
-                settings |= {"trace": played, "repeat": True}
+                settings |= {"trace": played, "repeat": entry.repeat is not False}
+            elif entry.unpaced:
+                settings["unpaced"] = True
             elif entry.gap is None:
-                settings |= {"rate": f"{entry.rate_bps} bit", "process": entry.process}
-            return apps.udp(source, entry.to, interval=interval, duration=duration, **_given(gap=entry.gap), **settings)
+                settings |= _given(rate=rate, packets_per_second=entry.packets_per_second) | {"process": entry.process}
+            return apps.udp(source, entry.to, **settings)
         case "rtp":
             video = _given(rate=rate, frames_per_second=entry.frames_per_second, paced=entry.paced)
+            video |= _given(group_frames=entry.group_frames, b_frames=entry.b_frames, variation=entry.variation)
             if entry.frame_sizes is not None:
                 video |= {"frame_sizes": [f"{size} B" for size in entry.frame_sizes]}
             video |= kept | _given(shaping=f"{entry.shaping_ps} ps" if entry.shaping_ps else None)
@@ -278,14 +284,22 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
             call: dict[str, Any] = port | marked | kept | {"interval": interval, "duration": duration}
             return apps.voice(source, entry.to, entry.codec or "G.711", silence_suppression=suppressed, **call)
         case "tcp":
-            more = port | control | _given(duration=duration, size=size)
+            more = port | control | marked | _given(duration=duration)
+            scheduled = _given(rate=rate, packets_per_second=entry.packets_per_second, gap=entry.gap)
+            if scheduled:
+                process = entry.process if entry.gap is None else None
+                more |= scheduled | payload | _given(on_off=entry.on_off, process=process)
+            # Of a source that sends sizes of its own, the whole is told by its duration.
+            more |= _given(size=size if size is not None else entry.size)
             return apps.tcp_bulk(source, entry.to, interval=interval, **more)
         case "http":
             more = port | control | _given(count=entry.count, connections=entry.connections)
             return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
-            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload, count_interval=interval)
+            drawn = marked | _given(gap=entry.gap, size=entry.size)
+            times = {"count_interval": interval}
+            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload, **drawn, **times)
 
 
 def _given(**settings: Any) -> dict[str, Any]:

@@ -22,6 +22,21 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
     | {"statements"}
     | {"published", "confidence", "factors", "fidelity", "twin", "reference"}
 )
+_WITHOUT_EFFECT_WHEN_ABSENT = (
+    "shaping_ps",
+    "record_packets",
+    "streamer",
+    "over",
+    "preset",
+    "packets_per_second",
+    "unpaced",
+    "fragment",
+    "repeat",
+    "group_frames",
+    "b_frames",
+    "variation",
+)
+"""Settings of traffic that came after others: without them a run is what it was before."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,7 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     content.pop("networks")
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
     for entry in content["traffic"]:
-        for key in ("shaping_ps", "record_packets", "streamer"):
+        for key in _WITHOUT_EFFECT_WHEN_ABSENT:
             if entry[key] is None:
                 del entry[key]
     content["levels"] = {

@@ -63,7 +63,8 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
             rate = f"{entry.rate_bps or _VIDEO_BPS} bit"
             clip = _clip(duration, rate, int(entry.frames_per_second or _FRAMES_PER_SECOND))
             by = entry.streamer or "ffmpeg"
-            return programs.stream(source, entry.to, clip, by=by, port=entry.port, flow=number)
+            over = entry.over or "rtp"
+            return programs.stream(source, entry.to, clip, by=by, over=over, port=entry.port, flow=number)
         case "ping":
             pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
             return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)
@@ -115,11 +116,17 @@ class ProgramTraffic:
         self.jobs: set[int] = set()
 
     def serve(self) -> None:
-        """Start the servers and wait until they listen."""
+        """Start the servers and wait until they listen; those that begin to send by themselves are left to
+        :meth:`start`."""
         for _, _, transfer in self.planned:
-            key = _server_of(transfer)
-            if key not in self.servers:
-                self.servers[key] = programs.serve(self.lab, transfer)
+            if not transfer.server_begins:
+                self._serve(transfer)
+
+    def _serve(self, transfer: Transfer) -> Server:
+        key = _server_of(transfer)
+        if key not in self.servers:
+            self.servers[key] = programs.serve(self.lab, transfer)
+        return self.servers[key]
 
     def start(self, zero_ps: int, wait_until: Callable[[int], None]) -> None:
         """Start the clients, each at its moment after `zero_ps`; `wait_until` waits for a moment of the lab's clock."""
@@ -128,7 +135,7 @@ class ProgramTraffic:
         before = {int(job["job"]) for job in self.lab.jobs()}
         for entry, source, transfer in sorted(self.planned, key=lambda one: one[0].start_ps):
             wait_until(zero_ps + entry.start_ps)
-            running = RunningTransfer(self.lab, transfer, self.servers[_server_of(transfer)])
+            running = RunningTransfer(self.lab, transfer, self._serve(transfer))
             self.running.append((entry, source, running))
         self.jobs = {int(job["job"]) for job in self.lab.jobs()} - before
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
 from twinnet.study.published_figures import read_figures
@@ -25,7 +26,7 @@ STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
 _REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
 _UNRESOLVED = ("parameters", "presets")
 LONGEST_TEXT = 20_000
-LARGEST_BESIDE_BYTES = 1_000_000
+LARGEST_BESIDE_BYTES = 4_000_000
 
 Location = tuple[str | int, ...]
 
@@ -55,7 +56,7 @@ class Study:
     specification: StudySpecification
     changes: Mapping[str, str]
     text: str
-    beside: Mapping[str, str]
+    beside: Beside
 
     @property
     def name(self) -> str:
@@ -64,7 +65,7 @@ class Study:
 
     def at(self, levels: Mapping[str, str]) -> StudySpecification:
         """The specification with the parameters that the `levels` of the factors set."""
-        return _resolve(self.document, self.parameters_at(levels))
+        return _resolve(self.document, self.parameters_at(levels), self.beside)
 
     def parameters_at(self, levels: Mapping[str, str]) -> dict[str, Quantity]:
         """The parameters with what the `levels` of the factors set."""
@@ -174,27 +175,15 @@ def read_study(
     for key, value in (settings or {}).items():
         _change(document, declared, values, key, value, "--set")
         changes[key] = value
-    specification = _resolve(document, values)
-    study = Study(document, values, specification, changes, text, _beside(document, specification, read_beside))
+    beside = Beside(read_beside)
+    specification = _resolve(document, values, beside)
+    study = Study(document, values, specification, changes, text, beside)
     _check_levels(study, declared)
     _check_statements(study)
     _check_twin(study)
     _check_reference(study)
     check_networks(study.document, specification, study.at)
     return study
-
-
-def _beside(document: Document, specification: StudySpecification, read: Callable[[str], str] | None) -> dict[str, str]:
-    if specification.reference is None:
-        return {}
-    name = specification.reference.file
-    path: Location = ("reference", "file")
-    if read is None:
-        raise document.error(path, "a study that stands in no folder has no files beside it; leave 'reference' out")
-    try:
-        return {name: read(name)}
-    except (ValueError, KeyError) as error:
-        raise document.error(path, str(error)) from None
 
 
 def with_changes(study: Study, changes: Mapping[str, str]) -> Study:
@@ -304,11 +293,12 @@ def _scalar(value: object) -> object:
     return value
 
 
-def _resolve(document: Document, values: Mapping[str, Quantity]) -> StudySpecification:
+def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside) -> StudySpecification:
     data = {
         key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values)
         for key, value in document.data.items()
     }
+    _put_files_in(document, data, beside)
     try:
         return validate(dataclasses.replace(document, data=data), StudySpecification)
     except SourceError as error:
@@ -316,10 +306,26 @@ def _resolve(document: Document, values: Mapping[str, Quantity]) -> StudySpecifi
         raise SourceError(error.file, list(told)) from None
 
 
+def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -> None:
+    """Put what a file holds in the place of its name."""
+    traffic: Any = data.get("traffic")
+    for index, entry in enumerate(cast(list[Any], traffic) if isinstance(traffic, list) else []):
+        for key in FILES_OF_TRAFFIC if isinstance(entry, dict) else ():
+            fields = cast(dict[str, Any], entry)
+            if isinstance(fields.get(key), str):
+                try:
+                    fields[key] = beside.entries(key, fields[key])
+                except ValueError as error:
+                    raise document.error(("traffic", index, key), str(error)) from None
+
+
 def _at_the_parameter(document: Document, problem: Problem) -> Problem:
     """`problem`, or, where the file says `${parameter}`, the same about the default, which is the mistake."""
     value: Any = document.data
     for element in problem.path:
+        if isinstance(value, str):
+            # An entry of a file: the file's name is what stands here.
+            break
         value = value[element]
     reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
     if reference is None or reference.group(1) is None:
@@ -416,7 +422,11 @@ def _check_reference(study: Study) -> None:
     if reference is None:
         return
     try:
-        read_figures(reference, study.beside[reference.file], study.specification)
+        text = study.beside[reference.file]
+    except ValueError as error:
+        raise study.document.error(("reference", "file"), str(error)) from None
+    try:
+        read_figures(reference, text, study.specification)
     except ValueError as error:
         raise study.document.error(("reference",), str(error), key=True) from None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.processes import Distribution, OnOff
@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 _LEAST_TCP_BYTES = 12
+_MOST_ENTRIES = 100_000
 REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
 
 
@@ -103,6 +104,26 @@ class Factor(_Strict):
     levels: Annotated[dict[Name, Level], Field(min_length=1)]
 
 
+def _or_file(entry: dict[str, Any]) -> WithJsonSchema:
+    """The schema of a list that may stand in a file of its own."""
+    return WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "minItems": 1, "maxItems": _MOST_ENTRIES, "items": entry},
+                {"type": "string", "description": "the name of a file beside the study's, ending in .csv or .txt"},
+            ]
+        }
+    )
+
+
+Frames = Annotated[list[SizeBytes], Field(min_length=1, max_length=_MOST_ENTRIES), _or_file({"type": "string"})]
+Trace = Annotated[
+    list[tuple[DurationPs, SizeBytes]],
+    Field(min_length=1, max_length=_MOST_ENTRIES),
+    _or_file({"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}}),
+]
+
+
 class Traffic(_Strict):
     """One kind of traffic; every host in `from` is the source of one flow."""
 
@@ -131,22 +152,32 @@ class Traffic(_Strict):
     silence_suppression: bool | None = None
     frames_per_second: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
     paced: bool | None = None
-    frame_sizes: Annotated[list[SizeBytes], Field(min_length=1, max_length=100_000)] | None = None
-    trace: Annotated[list[tuple[DurationPs, SizeBytes]], Field(min_length=1, max_length=100_000)] | None = None
+    frame_sizes: Frames | None = None
+    trace: Trace | None = None
     exact: bool | None = None
+    preset: Literal["dns", "telnet", "game-client", "game-server"] | None = None
+    packets_per_second: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
+    unpaced: bool | None = None
+    fragment: bool | None = None
+    repeat: bool | None = None
+    group_frames: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
+    b_frames: Annotated[int, Field(ge=0, le=16, strict=True)] | None = None
+    variation: Annotated[float, Field(ge=0, le=10)] | None = None
     shaping_ps: MomentPs | None = Field(default=None, alias="shaping")
     streamer: Literal["ffmpeg", "vlc"] | None = None
+    over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
-        | {"trace", "exact", "record_packets"},
+        | {"trace", "exact", "record_packets", "preset", "packets_per_second", "unpaced", "fragment", "repeat"},
         "rtp": {"port", "duration_ps", "rate_bps", "dscp", "frames_per_second", "paced", "frame_sizes", "shaping_ps"}
-        | {"record_packets", "streamer"},
+        | {"record_packets", "streamer", "over", "group_frames", "b_frames", "variation"},
         "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp", "record_packets"},
-        "tcp": {"port", "duration_ps", "bytes", "congestion_control"},
+        "tcp": {"port", "duration_ps", "bytes", "congestion_control", "rate_bps", "packets_per_second", "gap"}
+        | {"payload_bytes", "size", "process", "on_off", "dscp"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
-        "ping": {"count", "interval_ps", "payload_bytes"},
+        "ping": {"count", "interval_ps", "payload_bytes", "gap", "size", "dscp"},
     }
     _NEEDED = {
         "udp": {"port", "duration_ps"},
@@ -174,17 +205,25 @@ class Traffic(_Strict):
         if self.app == "rtp":
             self._check_streamer()
         if self.app == "udp":
-            self._check_processes()
+            self._check_datagrams()
+        if self.app == "tcp":
+            self._check_writes()
+        if self.app == "ping":
+            self._check_requests()
+        self._check_distributions()
         if self.frame_sizes is not None and self.rate_bps is not None:
             raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
+        if self.frame_sizes is not None and {"group_frames", "b_frames", "variation"} & self.model_fields_set:
+            raise ValueError("'frame_sizes' take the model's place: leave 'group_frames', 'b_frames', 'variation' out")
         if self.congestion_control is not None and not 1 <= len(self.congestion_control) <= 15:
             raise ValueError(f"{self.congestion_control!r} is no congestion control; a name such as cubic is allowed")
         if self.app == "tcp" and self.bytes is not None and self.bytes < _LEAST_TCP_BYTES:
             raise ValueError(f"a transfer of {self.bytes} B is out of range: at least {_LEAST_TCP_BYTES} B")
         if self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
-        if self.payload_bytes is not None and not 16 <= self.payload_bytes <= 65_507:
-            raise ValueError(f"a payload of {self.payload_bytes} B is out of range: 16 B to 65507 B")
+        least, most = {"tcp": (16, 1 << 30), "ping": (0, 65_499)}.get(self.app, (16, 65_507))
+        if self.payload_bytes is not None and not least <= self.payload_bytes <= most:
+            raise ValueError(f"a payload of {self.payload_bytes} B is out of range: {least} B to {most} B")
         return self
 
     def _check_streamer(self) -> None:
@@ -193,22 +232,65 @@ class Traffic(_Strict):
             raise ValueError("a stream is paced or shaped, not both; leave 'paced' or 'shaping' out")
         if self.using == "programs" and (self.paced or self.shaping_ps or self.dscp is not None):
             raise ValueError("streamers pace themselves: for 'paced', 'shaping' and 'dscp' write 'using: apps'")
+        if self.using == "programs" and (self.frame_sizes or self.group_frames or self.b_frames is not None):
+            raise ValueError("streamers send a clip of ffmpeg's: for the model of video write 'using: apps'")
+        if self.using == "apps" and (self.over or "rtp") != "rtp":
+            raise ValueError(f"the built-in source sends over rtp; for 'over: {self.over}' write 'using: programs'")
         if self.using == "programs" and not float(self.frames_per_second or 60).is_integer():
             raise ValueError(f"clips have whole frames a second, not {self.frames_per_second:g}; write for example 60")
 
-    def _check_processes(self) -> None:
-        """Refuse what no source could send; apps are asked, so that both say the same."""
-        if [self.rate_bps, self.gap, self.trace].count(None) != 2:
-            raise ValueError("udp traffic needs either 'rate', 'gap' or 'trace'")
-        if self.using == "programs" and (
-            self.gap or self.size or self.on_off or self.trace or self.exact or self.dscp is not None
-        ):
+    def _check_datagrams(self) -> None:
+        """Refuse what no source could send."""
+        ways = {"rate_bps", "packets_per_second", "gap", "trace", "preset", "unpaced"}
+        given = [name for name in sorted(ways) if getattr(self, name) not in (None, False)]
+        if len(given) != 1:
             raise ValueError(
-                "programs send constant rates; for 'gap', 'size', 'on_off', 'trace', 'exact' and 'dscp' write"
-                " 'using: apps'"
+                "udp traffic needs either 'rate', 'gap' or 'trace', or 'packets_per_second', 'preset' or 'unpaced'"
             )
+        self._check_programs(
+            {"gap", "size", "on_off", "trace", "exact", "dscp", "packets_per_second", "preset", "unpaced", "fragment"}
+        )
         if self.trace is not None:
             self._check_trace(self.trace)
+        elif self.repeat is not None:
+            raise ValueError("'repeat' is for a trace; leave it out")
+        if self.preset is not None:
+            self._check_beside("preset", {"payload_bytes", "size", "process", "on_off"})
+        if self.unpaced:
+            self._check_beside("unpaced", {"process", "on_off", "exact"})
+
+    def _check_writes(self) -> None:
+        """A schedule of writes, or none and nothing that belongs to one."""
+        ways = [self.rate_bps, self.packets_per_second, self.gap]
+        if ways.count(None) < 2:
+            raise ValueError("tcp traffic by a schedule has 'rate', 'packets_per_second' or 'gap', one of them")
+        if ways.count(None) == 3:
+            beside = {"payload_bytes", "size", "process", "on_off"} & self.model_fields_set
+            if beside:
+                keys = ", ".join(sorted(repr(_key(name)) for name in beside))
+                raise ValueError(f"{keys}: tcp traffic takes that beside 'rate', 'packets_per_second' or 'gap'")
+        if self.bytes is not None and self.size is not None:
+            raise ValueError("'bytes' end traffic whose writes have one 'payload'; beside 'size' give 'duration'")
+        self._check_programs({"rate_bps", "packets_per_second", "gap", "dscp"})
+
+    def _check_requests(self) -> None:
+        if self.gap is not None and self.interval_ps is not None:
+            raise ValueError("ping traffic has an 'interval' or a 'gap', not both")
+        self._check_programs({"gap", "size", "dscp"})
+
+    def _check_programs(self, only_apps: set[str]) -> None:
+        if self.using == "programs" and any(getattr(self, name) is not None for name in only_apps):
+            keys = ", ".join(repr(_key(name)) for name in sorted(only_apps))
+            raise ValueError(f"programs send as they do; for {keys} write 'using: apps'")
+
+    def _check_beside(self, key: str, others: set[str]) -> None:
+        beside = others & self.model_fields_set
+        if beside:
+            keys = ", ".join(sorted(repr(_key(name)) for name in beside))
+            raise ValueError(f"{key!r} tells that itself: leave {keys} out")
+
+    def _check_distributions(self) -> None:
+        """Apps are asked, so that both say the same."""
         if self.gap is not None and "process" in self.model_fields_set:
             raise ValueError("'gap' is a process itself: leave 'process' out")
         if self.size is not None and (self.rate_bps is not None or self.payload_bytes is not None):
@@ -228,7 +310,7 @@ class Traffic(_Strict):
         if beside:
             keys = ", ".join(sorted(repr(_key(name)) for name in beside))
             raise ValueError(f"a trace tells gaps and payloads itself: leave {keys} out")
-        if sum(gap for gap, _ in trace) == 0:
+        if self.repeat is not False and sum(gap for gap, _ in trace) == 0:
             raise ValueError("a trace is sent over and over for the duration: one of its gaps must be above zero")
         for _, size in trace:
             if not 16 <= size <= 65_507:

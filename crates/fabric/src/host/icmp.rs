@@ -25,7 +25,11 @@ impl Stack {
             let identifier = self.next_echo_identifier;
             self.next_echo_identifier = identifier.wrapping_add(1);
             if !taken(self, identifier) {
-                return self.open(Socket { app, closed: false, kind: Kind::Icmp(Icmp { v6, identifier }) });
+                return self.open(Socket {
+                    app,
+                    closed: false,
+                    kind: Kind::Icmp(Icmp { v6, identifier, traffic_class: 0 }),
+                });
             }
         }
         Err(HostError::Other("all identifiers of ICMP echo are in use on this host: close some".to_owned()))
@@ -43,7 +47,7 @@ impl Stack {
         let Some(Socket { kind: Kind::Icmp(icmp), .. }) = self.sockets.get(socket) else {
             return Err(HostError::NoSuchSocket);
         };
-        let Icmp { v6, identifier } = *icmp;
+        let Icmp { v6, identifier, traffic_class } = *icmp;
         if v6 != to.is_ipv6() {
             return Err(HostError::Other(format!("{to} is of another family than the socket")));
         }
@@ -64,7 +68,7 @@ impl Stack {
         echo[4..6].copy_from_slice(&identifier.to_be_bytes());
         let sum = finished_checksum(if v6 { path.pseudo_header(length) } else { 0 }, echo);
         echo[2..4].copy_from_slice(&sum.to_be_bytes());
-        self.ship(frame, &path, Charge::NONE, turn);
+        self.ship_as(frame, &path, traffic_class, Charge::NONE, turn);
         Ok(())
     }
 
@@ -116,7 +120,7 @@ impl Stack {
         }
     }
 
-    /// Sends the data of an echo request back. As Linux, not for one that was sent to all by IPv4.
+    /// Sends the data of an echo request back, with its traffic class. As Linux, not for one that was sent to all by IPv4.
     fn answer_echo(&mut self, frame: Box<Frame>, packet: &Packet, reply: u8, turn: &mut Turn<'_>) -> Option<Arrival> {
         let v6 = packet.source.is_ipv6();
         if packet.source.is_unspecified() || (!packet.direct && !v6) {
@@ -138,7 +142,7 @@ impl Stack {
         let pseudo_header = if v6 { path.pseudo_header(packet.length as u32) } else { 0 };
         let sum = finished_checksum(pseudo_header, echo);
         echo[2..4].copy_from_slice(&sum.to_be_bytes());
-        self.ship_loosely(answer, &path, turn);
+        self.ship_loosely(answer, &path, packet.traffic_class, turn);
         None
     }
 

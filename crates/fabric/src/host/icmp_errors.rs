@@ -78,7 +78,7 @@ impl Stack {
                 IpAddr::V4(_) => quote_v4(turn.pool.take(), &frame, packet, &path, error),
                 IpAddr::V6(_) => quote_v6(turn.pool.take(), &frame, packet, &path, error),
             };
-            self.ship_loosely(answer, &path, turn);
+            self.ship_loosely(answer, &path, 0, turn);
         }
         turn.pool.recycle(frame);
     }

@@ -34,14 +34,14 @@ impl Stack {
     }
 
     /// As [`Stack::ship`], for messages that routers may fragment: answers to echo requests, and ICMP errors.
-    pub(super) fn ship_loosely(&mut self, mut frame: Box<Frame>, path: &Path, turn: &mut Turn<'_>) {
+    pub(super) fn ship_loosely(&mut self, mut frame: Box<Frame>, path: &Path, traffic_class: u8, turn: &mut Turn<'_>) {
         let length = frame.length();
         if length - L3 as u64 > u64::from(path.mtu) {
-            return self.ship_in_fragments(frame, path, 0, Charge::NONE, turn);
+            return self.ship_in_fragments(frame, path, traffic_class, Charge::NONE, turn);
         }
         let identification = (self.next_identification() & 0xffff) as u16;
         let payload = (length - path.header_length() as u64) as u16;
-        path.seal(&mut frame.bytes, payload, identification, false, 0);
+        path.seal(&mut frame.bytes, payload, identification, false, traffic_class);
         self.transmit(frame, path, Charge::NONE, turn);
     }
 

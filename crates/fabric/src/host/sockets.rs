@@ -50,6 +50,8 @@ pub(super) struct Icmp {
     pub(super) v6: bool,
     /// Ours in every request.
     pub(super) identifier: u16,
+    /// Traffic class of what it sends.
+    pub(super) traffic_class: u8,
 }
 
 /// One socket.

@@ -54,6 +54,8 @@ pub(super) struct TcpSocket {
     /// It stands in the list of those to be served.
     unserved: bool,
     identification: u16,
+    /// Differentiated services code point of its segments, in its place in the traffic class; the rest is for ECN.
+    services: u8,
 }
 
 /// Connections and listeners of a host.
@@ -82,8 +84,14 @@ impl Stack {
         Ok(number)
     }
 
-    /// Begins a connection to `to`.
-    pub(super) fn tcp_connect(&mut self, app: u32, to: SocketAddr, turn: &mut Turn<'_>) -> Result<u32, HostError> {
+    /// Begins a connection to `to`, its segments marked with the code point `dscp`.
+    pub(super) fn tcp_connect(
+        &mut self,
+        app: u32,
+        to: SocketAddr,
+        dscp: u8,
+        turn: &mut Turn<'_>,
+    ) -> Result<u32, HostError> {
         let path = self.path(None, to.ip(), PROTOCOL, None, turn.now).map_err(|refusal| refusal.error(to))?;
         let source = path.source;
         let port = self
@@ -96,6 +104,9 @@ impl Stack {
         let sequence = self.initial_sequence();
         let connection = Connection::connect(&self.parameters.tcp, local, to, path.mtu, sequence, turn.now);
         let number = self.keep_connection(app, connection, path, 0)?;
+        if let Some(tcp) = self.tcp(number) {
+            tcp.services = dscp << 2;
+        }
         self.tcp_serve(number, turn);
         Ok(number)
     }
@@ -124,6 +135,7 @@ impl Stack {
             gone: false,
             unserved: false,
             identification,
+            services: 0,
         };
         let number = self.open(Socket { app, closed: false, kind: Kind::Tcp(Box::new(tcp)) })?;
         self.tcp.get_or_insert_default().connections.insert(addresses, number);
@@ -217,7 +229,7 @@ impl Stack {
             return false;
         };
         tcp.identification = tcp.identification.wrapping_add(1);
-        let identification = tcp.identification;
+        let (identification, services) = (tcp.identification, tcp.services);
         let Ok(path) = path else {
             tcp.connection.left_host(outgoing.payload);
             self.counters.unreachable += 1;
@@ -231,7 +243,7 @@ impl Stack {
             checksum.copy_from_slice(&path.pseudo_header(length).to_be_bytes());
         }
         frame.checksum = Checksum::Partial { start: start as u16, offset: CHECKSUM };
-        let traffic_class = if outgoing.ecn_capable { ECT_0 } else { 0 };
+        let traffic_class = services | if outgoing.ecn_capable { ECT_0 } else { 0 };
         path.seal(&mut frame.bytes, length as u16, identification, true, traffic_class);
         let charge = match outgoing.payload {
             0 => Charge::NONE,

@@ -56,6 +56,10 @@ impl Host for HostView<'_, '_> {
                 udp.traffic_class = dscp << 2;
                 Ok(())
             }
+            Kind::Icmp(icmp) => {
+                icmp.traffic_class = dscp << 2;
+                Ok(())
+            }
             _ => Err(HostError::NoSuchSocket),
         }
     }
@@ -74,7 +78,11 @@ impl Host for HostView<'_, '_> {
     }
 
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError> {
-        self.stack.tcp_connect(self.app, to, self.turn).map(SocketId)
+        self.stack.tcp_connect(self.app, to, 0, self.turn).map(SocketId)
+    }
+
+    fn tcp_connect_marked(&mut self, to: SocketAddr, dscp: u8) -> Result<SocketId, HostError> {
+        self.stack.tcp_connect(self.app, to, dscp, self.turn).map(SocketId)
     }
 
     fn set_congestion_control(&mut self, socket: SocketId, name: &str) -> Result<(), HostError> {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use libc::c_int;
 use rand::Rng;
@@ -349,6 +349,14 @@ impl HostView<'_> {
     }
 }
 
+/// Sets the code point of all that a socket will send.
+fn mark(fd: BorrowedFd<'_>, v6: bool, dscp: u8) -> Result<(), HostError> {
+    // RFC 2474: the upper six bits of what was the type of service; the lower two are for ECN.
+    let class = c_int::from(dscp) << 2;
+    let (level, name) = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+    system::set_option(fd, level, name, class).map_err(|error| system::host_error(&error, None))
+}
+
 impl Host for HostView<'_> {
     fn udp_bind(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError> {
         let fd = self.open(v6, libc::SOCK_DGRAM, 0)?;
@@ -436,11 +444,11 @@ impl Host for HostView<'_> {
 
     fn set_dscp(&mut self, socket: SocketId, dscp: u8) -> Result<(), HostError> {
         let entry = self.mine(socket)?;
-        let v6 = matches!(entry.addresses, Some((SocketAddr::V6(_), _)));
-        // RFC 2474: the upper six bits of what was the type of service; the lower two are for ECN.
-        let class = c_int::from(dscp) << 2;
-        let (level, name) = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
-        system::set_option(entry.fd.as_fd(), level, name, class).map_err(|error| system::host_error(&error, None))
+        let v6 = match entry.kind {
+            Kind::Icmp { v6, .. } => v6,
+            _ => matches!(entry.addresses, Some((SocketAddr::V6(_), _))),
+        };
+        mark(entry.fd.as_fd(), v6, dscp)
     }
 
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
@@ -489,7 +497,14 @@ impl Host for HostView<'_> {
     }
 
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError> {
+        self.tcp_connect_marked(to, 0)
+    }
+
+    fn tcp_connect_marked(&mut self, to: SocketAddr, dscp: u8) -> Result<SocketId, HostError> {
         let fd = self.open(to.is_ipv6(), libc::SOCK_STREAM, 0)?;
+        if dscp != 0 {
+            mark(fd.as_fd(), to.is_ipv6(), dscp)?;
+        }
         system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)
             .and_then(|()| system::connect(fd.as_fd(), to))
             .map_err(|error| system::host_error(&error, Some(to)))?;

@@ -1,0 +1,68 @@
+"""The files beside a study's that it names: published figures, traces of datagrams, sizes of frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from twinnet.errors import BadFile
+from twinnet.traffic_files import parse_frame_sizes, parse_trace
+
+__all__ = ["FILES_OF_TRAFFIC", "Beside"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(csv|txt)")
+FILES_OF_TRAFFIC: dict[str, Callable[[str, str], list[Any]]] = {
+    "trace": parse_trace,
+    "frame_sizes": parse_frame_sizes,
+}
+"""Keys of traffic that may name a file, and what reads it."""
+
+
+class Beside(Mapping[str, str]):
+    """The texts of files by their names, each read when it is first asked for.
+
+    Parameters
+    ----------
+    read
+        Reads a file by its name; raises `ValueError` or `KeyError` where that cannot be. `None` for a study that stands
+        in no folder.
+    """
+
+    def __init__(self, read: Callable[[str], str] | None) -> None:
+        self._read = read
+        self._texts: dict[str, str] = {}
+        self._entries: dict[tuple[str, str], list[Any]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        """The text of the file `name`; raises `ValueError` with the reason when it cannot be read."""
+        if name not in self._texts:
+            if self._read is None:
+                raise ValueError("a study that stands in no folder has no files beside it")
+            if not _NAME.fullmatch(name):
+                raise ValueError(
+                    f"{name[:120]!r} is no name of a file beside the study's: letters, digits, - and _, and .csv or"
+                    " .txt at the end"
+                )
+            try:
+                self._texts[name] = self._read(name)
+            except KeyError:
+                raise ValueError(f"there is no file {name!r} beside the study's") from None
+        return self._texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the files that were read."""
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        """How many files were read."""
+        return len(self._texts)
+
+    def entries(self, key: str, name: str) -> list[Any]:
+        """What the file `name` holds for the key `key` of traffic; raises `ValueError` with the place of a mistake."""
+        if (key, name) not in self._entries:
+            try:
+                self._entries[key, name] = FILES_OF_TRAFFIC[key](self[name], name)
+            except BadFile as error:
+                raise ValueError(str(error)) from None
+        return self._entries[key, name]
