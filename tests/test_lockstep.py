@@ -113,18 +113,24 @@ def test_no_time_passes_while_a_switch_joins_without_a_delay() -> None:
 )
 def test_a_controller_that_fails_is_given_up_and_the_lab_goes_on_by_its_fail_mode(mode: str, why: str) -> None:
     net = line_of_switches(1, "small_learning_13.py", mode, fail_mode="standalone", quiet="5 ms", patience="400 ms")
+    net.link(net.host("h3"), "s1", delay="1 ms")
     with net.simulate() as lab:
         lab.wait_for_controllers()
-        ping = lab.start(tn.apps.ping("h1", "h2", count=5, interval="1 s"))
+        switch = lab.switch("s1")
+        switch.add_flows([f"priority=100,in_port={port},actions=output:{3 - port}" for port in (1, 2)])
+        covered = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", payload="500 B", duration="2 s"))
+        # What no flow covers, while that is on its way: the controller is asked, and fails.
+        lab.start(tn.apps.ping("h3", "h1", count=1), at="1 s")
         with pytest.warns(ControllerWarning, match=f"s1 has lost its controller .*({why})"):
             lab.run_until("2 s")
         lab.run_until("8 s")
+        assert (covered.report().packets, covered.report().lost) == (500, 0)
         # The table-miss flow that the controller left sends frames to nobody; without it the switch learns.
-        lab.switch("s1").delete_flows()
+        switch.delete_flows()
         again = lab.start(tn.apps.ping("h1", "h2", count=2, interval="1 s"))
         lab.run_until("12 s")
-        assert again.report().lost == 0 and ping.report().packets == 5
-        (state,) = lab.switch("s1").controller_state
+        assert again.report().lost == 0
+        (state,) = switch.controller_state
         assert state["version"] is None and state["trouble"]
         with pytest.raises(NotAvailable, match="s1 has lost its controller"):
             lab.check_controllers()

@@ -4,7 +4,8 @@ Usage: small_learning_13.py PORT [MODE [KEY CERTIFICATE CA]].
 
 With a mode that is not empty it misbehaves, from the first frame on that a switch sends it: `die`, `hang`, `nonsense`,
 `stranger` (another protocol), `half` (a message), `flood` (echo requests without an end), `busy` (it computes on and
-on). With files it speaks TLS.
+on), `trickle` (a byte a second of a message that does not end); `slow` greets two seconds late and is good otherwise.
+With files it speaks TLS.
 """
 
 import selectors
@@ -12,6 +13,7 @@ import socket
 import ssl
 import struct
 import sys
+import time
 
 HEADER = struct.Struct("!BBHI")
 HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, PACKET_OUT, FLOW_MOD = (
@@ -38,6 +40,9 @@ def in_port_of(oxms):
 class Switch:
     def __init__(self, sock, mode):
         self.sock, self.mode, self.rest, self.stations = sock, mode, b"", {}
+        if mode == "slow":
+            time.sleep(2)
+            self.mode = ""
         self.say(HELLO)
 
     def say(self, kind, body=b"", xid=0):
@@ -95,6 +100,11 @@ class Switch:
         if self.mode == "half":
             self.sock.sendall(HEADER.pack(4, FLOW_MOD, 80, 0))
             socket.create_server(("127.0.0.1", 0)).accept()
+        rest = HEADER.pack(4, FLOW_MOD, 65535, 0)
+        while self.mode == "trickle":
+            self.sock.sendall(rest)
+            rest = b"\0"
+            time.sleep(1)
         while self.mode == "busy":
             pass
         while self.mode == "flood":

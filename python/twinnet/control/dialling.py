@@ -78,12 +78,16 @@ class Dialling:
                 self._troubles[switch, text] = error.strerror or str(error)
             else:
                 self._troubles.pop((switch, text), None)
-                pause_s = _SHORTEST_PAUSE_S
                 try:
                     ended = self._attach(channel, switch, text, "controller").result()
-                except (LabError, OSError):
-                    return
-                self._troubles[switch, text] = channel.why or str(ended["ended"])
+                except (LabError, OSError) as error:
+                    if self._lab.closed:
+                        return
+                    # Out of descriptors, mostly: a moment later there may be some.
+                    self._troubles[switch, text] = str(error)
+                else:
+                    pause_s = _SHORTEST_PAUSE_S
+                    self._troubles[switch, text] = channel.why or str(ended["ended"])
             self._ended.wait(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

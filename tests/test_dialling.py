@@ -1,0 +1,78 @@
+"""The owner's part of control channels: what it does when the lab does not take a connection."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from twinnet.control import Dialling
+from twinnet.errors import LabClosed, LabError
+
+
+class Pending:
+    def __init__(self, reply: threading.Event) -> None:
+        self._reply = reply
+
+    def result(self) -> dict[str, Any]:
+        assert self._reply.wait(20)
+        return {"ended": "the connection was closed"}
+
+
+class FullLab:
+    """A lab that refuses the first connections, as one without a free descriptor does."""
+
+    def __init__(self, refusals: Sequence[Exception]) -> None:
+        self.refusals = list(refusals)
+        self.attached = 0
+        self.closed = False
+        self.over = threading.Event()
+
+    def submit(self, do: str, descriptors: Sequence[int], **fields: Any) -> Pending:
+        assert do == "controller.attach" and len(descriptors) == 1 and fields["switch"] == "s1"
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.attached += 1
+        return Pending(self.over)
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    deadline_s = time.monotonic() + 15
+    while not is_so():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def dialling(lab: FullLab, port: int) -> tuple[Dialling, str]:
+    target = f"tcp:127.0.0.1:{port}"
+    return Dialling(lab, [{"name": "s1", "kind": "switch", "controllers": [target]}]), target  # pyright: ignore
+
+
+@pytest.fixture
+def controller() -> Any:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def test_a_connection_that_the_lab_cannot_take_is_told_and_made_again(controller: socket.socket) -> None:
+    lab = FullLab([LabError("the lab has no descriptor left", "raise the limit of open files"), OSError(24, "none")])
+    connections, target = dialling(lab, controller.getsockname()[1])
+    assert eventually(lambda: "no descriptor left" in (connections.trouble("s1", target) or ""))
+    assert eventually(lambda: lab.attached == 1)
+    assert connections.trouble("s1", target) is None
+    connections.end()
+    lab.over.set()
+
+
+def test_no_connection_is_made_for_a_lab_that_has_ended(controller: socket.socket) -> None:
+    lab = FullLab([LabClosed("the lab has ended", "start a new one")] * 9)
+    lab.closed = True
+    connections, _ = dialling(lab, controller.getsockname()[1])
+    assert eventually(lambda: not any(thread.name == "twinnet-control" for thread in threading.enumerate()))
+    assert len(lab.refusals) == 8
+    connections.end()
