@@ -237,7 +237,7 @@ impl Ping {
         }
     }
 
-    fn receive(&mut self, from: SocketAddr, bytes: &[u8], arrived: Time) {
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
         let expected = if self.config.to.is_ipv6() { ECHO_REPLY_V6 } else { ECHO_REPLY };
         let Some(&[kind, _, _, _, _, _, high, low]) = bytes.first_chunk::<HEADER>() else { return };
         if kind != expected || from.ip() != self.config.to {
@@ -252,7 +252,7 @@ impl Ping {
                 request.answered = true;
                 let round_trip_ps = arrived.since(request.sent).as_ps();
                 self.round_trips.add(round_trip_ps);
-                self.intervals.add_round_trip(arrived, u64::from(self.config.payload_bytes), round_trip_ps);
+                self.intervals.add_round_trip(arrived, length.saturating_sub(HEADER) as u64, round_trip_ps);
             }
             None => self.late += 1,
         }
@@ -270,8 +270,8 @@ impl App for Ping {
                 self.expire(now, host);
                 self.send_due(now, host);
             }
-            Event::Datagram { from, bytes, arrived, .. } => {
-                self.receive(from, bytes, arrived);
+            Event::Datagram { from, bytes, length, arrived, .. } => {
+                self.receive(from, bytes, length, arrived);
                 self.expire(now, host);
             }
             Event::Stop => self.finish(now, host),

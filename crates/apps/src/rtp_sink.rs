@@ -475,8 +475,13 @@ mod tests {
 
     #[test]
     fn a_step_that_is_no_ordinary_loss_is_told() {
-        let mut sink =
-            RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });
+        let mut sink = RtpSink::new(RtpSinkConfig {
+            port: 1,
+            interval_ps: 1_000_000_000,
+            clock_hz: None,
+            record_packets: None,
+            mtu_bytes: None,
+        });
         for sequence in [0_u16, 1, 20_000] {
             let [high, low] = sequence.to_be_bytes();
             let packet = [0x80, 33, high, low, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -489,8 +494,13 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_told() {
-        let mut sink =
-            RtpSink::new(RtpSinkConfig { port: 1, interval_ps: 1_000_000_000, clock_hz: None, record_packets: None });
+        let mut sink = RtpSink::new(RtpSinkConfig {
+            port: 1,
+            interval_ps: 1_000_000_000,
+            clock_hz: None,
+            record_packets: None,
+            mtu_bytes: None,
+        });
         let mut host = crate::loop_network::RecordingHost::new(1);
         sink.handle(Time::ZERO, Event::ClockStepped { by_ns: 2_000_000 }, &mut host);
         let told = sink.report(Time::ZERO)["flows"][0]["errors"][0].to_string();

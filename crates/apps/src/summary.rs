@@ -191,7 +191,8 @@ mod tests {
             summary.add(1999);
         }
         assert_eq!(summary.count(), 210_001);
-        let near = |share, value: u64| summary.quantile(share).is_some_and(|found| found.abs_diff(value) <= value / 100);
+        let near =
+            |share, value: u64| summary.quantile(share).is_some_and(|found| found.abs_diff(value) <= value / 100);
         assert!(near(0.333, 1000) && near(0.334, 1999) && near(1.0, 1999));
         let counts: u64 = summary.octaves.iter().flat_map(|octave| (0..64).map(|place| octave.buckets.at(place))).sum();
         assert_eq!(counts, 210_001);

@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn a_forged_sequence_number_is_told_as_a_jump() {
-        let mut sink = UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None });
+        let mut sink =
+            UdpSink::new(UdpSinkConfig { port: 1, interval_ps: 1_000_000_000, record_packets: None, mtu_bytes: None });
         for sequence in [0, 1, 2_000_000_000] {
             let header = Header { sequence, flow: 7, sent: None };
             sink.receive("10.0.0.1:9".parse().unwrap(), &header.emit(), header.length(), Time::ZERO);

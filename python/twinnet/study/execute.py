@@ -297,9 +297,8 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
             return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
-            drawn = marked | _given(gap=entry.gap, size=entry.size)
-            times = {"count_interval": interval}
-            return apps.ping(source, entry.to, count=entry.count or 1, **pace, **payload, **drawn, **times)
+            more = pace | payload | marked | _given(gap=entry.gap, size=entry.size)
+            return apps.ping(source, entry.to, count=entry.count or 1, count_interval=interval, **more)
 
 
 def _given(**settings: Any) -> dict[str, Any]:
