@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 import twinnet as tn
-from twinnet.app_report import FlowReport
+from twinnet.app_report import AppReport, FlowReport
 from twinnet.cli import run as command_line
 from twinnet.measure.run_quantities import RunTables
-from twinnet.study.collect import PlannedFlow
+from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import load_study
@@ -106,6 +106,18 @@ def test_the_sink_of_the_sender_counts_and_late_duplicates_make_no_loss_negative
         rows = seen(arrived)
         found = with_all_losses(rows, [rows[0][0]])
         assert [report.lost for _, report in found] == [None, 3, lost]
+
+
+def test_what_befell_a_whole_receiver_stands_beside_each_of_its_flows() -> None:
+    (flow, source), _, (_, sink) = seen(10)
+    full = "a datagram was dropped in the receiving host: its socket's buffer was full (7 times)"
+    apart = FlowReport(flow=None, protocol="udp", role="sink", errors=(full,))
+    reports = [
+        AppReport(1, "h2", "udp_sink", True, [sink, apart]),
+        AppReport(2, "h1", "udp_source", True, [source]),
+    ]
+    flows = collect(reports, [flow], None, 0, 1).flows
+    assert dict(zip(flows["role"], flows["errors"], strict=True)) == {"sink": full, "source": None}
 
 
 def test_loss_of_echoes_is_over_the_requests_sent() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -93,7 +93,12 @@ def collect(
     processors
         Of hosts whose apps sent in real time: ``own`` or ``shared``.
     """
-    seen = [(flow, report) for app in reports for report in app.flows if (flow := _owner(report, planned)) is not None]
+    seen = [
+        (flow, replace(report, errors=(*report.errors, *_errors_apart(app))))
+        for app in reports
+        for report in app.flows
+        if (flow := _owner(report, planned)) is not None
+    ]
     seen += [(flow, report) for flow in planned for report in flow.reports]
     seen = with_all_losses(seen, planned)
     flows = [_flow_row(flow, report, zero_ps, processors or {}) for flow, report in seen]
@@ -110,6 +115,12 @@ def collect(
         table("port_samples", _port_rows(samples, zero_ps)),
         pl.concat([table("packets", []), *(frame for frame in packets if frame is not None)]),
     )
+
+
+def _errors_apart(app: AppReport) -> list[str]:
+    """What went wrong with no flow in particular, such as datagrams for which the host had no room: it may have
+    befallen each of them."""
+    return [error for report in app.flows if report.flow is None and report.source is None for error in report.errors]
 
 
 def _owner(report: FlowReport, planned: Sequence[PlannedFlow]) -> PlannedFlow | None:
