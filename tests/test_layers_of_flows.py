@@ -7,8 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import twinnet as tn
+from twinnet.app_report import FlowReport
 from twinnet.cli import run as command_line
 from twinnet.errors import BadValue
+from twinnet.sockets.received_table import print_received
+from twinnet.sockets.receiving import Received, ReceivedFlow
 
 STUDY = """\
 study: layers
@@ -103,3 +106,13 @@ def test_one_receiver_cannot_count_by_two_mtus(tmp_path: Path, capsys: pytest.Ca
     study.write_text(STUDY)
     assert command_line(["run", str(study), "--clock", "virtual", "--set", "mtu=9000"]) != 0
     assert "paths with MTUs of 1500, 9000 bytes" in capsys.readouterr().err
+
+
+def test_recv_says_at_which_layer_its_rate_is(capsys: pytest.CaptureFixture[str]):
+    report = FlowReport(1, "udp", "sink", "127.0.0.1:4000", start_ps=0, end_ps=10**12, packets=1000, bytes=125_000)
+    print_received(Received([ReceivedFlow(5003, report, None)], []))
+    head, row = capsys.readouterr().out.splitlines()[:2]
+    # Of payload alone: 125,000 bytes in a second.
+    assert "goodput" in head and "1 Mbit" in row
+    assert command_line(["recv", "--help"]) == 0
+    assert "(goodput)" in capsys.readouterr().out

@@ -143,5 +143,29 @@ def test_an_interval_that_is_bounded_by_arrivals_never_exceeds_the_line():
     # The first interval is not whole: when its first datagram began to arrive is not known.
     assert starts.tolist() == [float(second) for second in range(1, 9)]
     assert between == pytest.approx([800.0] * 8)
+    # When its source began it is known: 0.3 s before that datagram had arrived.
+    begun = {(1, "h1"): -0.25}
+    starts, between = rates_between_arrivals(frame, {}, "payload", 1.0, (0.0, 9.0), begun)
+    assert starts.tolist() == [float(second) for second in range(9)]
+    assert between == pytest.approx([4 * 30 * 8 / 1.2, *[800.0] * 8])
     halves, _ = rates_between_arrivals(frame, {}, "payload", 2.0, (0.0, 9.0))
     assert halves.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_burst_in_the_interval_in_which_a_flow_begins_is_seen():
+    row = {"name": "a", "protocol": "udp", "role": "sink", "length_s": 1.0, "packets": 1}
+    rows = [
+        row | {"flow": flow, "from_host": host, "start_s": float(second), "payload_bytes": size}
+        | {"last_arrival_s": second + at}
+        for flow, host, second, at, size in [
+            (1, "h1", 0, 0.9, 900), (1, "h1", 1, 0.9, 100), (2, "h2", 1, 0.9, 90), (2, "h2", 2, 0.9, 10)
+        ]
+    ]  # fmt: skip
+    frame = table("intervals", rows)
+    starts, rates = rates_between_arrivals(frame, {"from": "h1"}, "payload", 1.0, (0.0, 3.0), {(1, "h1"): 0.4})
+    assert starts[0] == 0.0
+    assert rates.max() == pytest.approx(900 * 8 / 0.5)
+    # Both together: the second began at 1.8 s, and what it sent counts over the interval, not over 0.1 s.
+    begun = {(1, "h1"): 0.4, (2, "h2"): 1.8}
+    _, both = rates_between_arrivals(frame, {}, "payload", 1.0, (0.0, 3.0), begun)
+    assert both[1] == pytest.approx(100 * 8 / 1.0 + 90 * 8 / 0.9)

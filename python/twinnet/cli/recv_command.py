@@ -15,8 +15,8 @@ __all__ = ["recv"]
 _EPILOG = """Ends with Ctrl-C when nothing else is said. Without --udp, --tcp and --rtp it listens on UDP 5003 and
 5006, TCP 5002 and RTP 5004; with one of them, there alone. One-way delay is told where the sender has the same clock,
 or has compared its clock with this one (`twinnet send` does, by UDP port 5009); then its bound is told, too. By the
-same port it tells how much it sent: without that, what is lost after the last arrival is not known. Exit status 1 when
-a port is in use."""
+same port it tells how much it sent: without that, what is lost after the last arrival is not known. Rates are of
+payload (goodput). Exit status 1 when a port is in use."""
 
 
 @click.command(short_help="Receive generated traffic on this machine, and judge it.", epilog=_EPILOG)

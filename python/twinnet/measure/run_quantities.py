@@ -173,12 +173,20 @@ class RunTables:
         first = math.ceil(begin_s / interval_s - 1e-6) * interval_s
         if measurement.bounds == "arrivals":
             rows = _only(self.intervals, measurement)
-            starts, rates = rates_between_arrivals(rows, dict(filters), measurement.layer, interval_s, (first, end_s))
+            starts, rates = rates_between_arrivals(
+                rows, dict(filters), measurement.layer, interval_s, (first, end_s), self._begun_s()
+            )
         else:
             starts, rates = self.line(name, filters).rates_bps(interval_s, end_s, first)
         if rates.size == 0:
             raise LookupError(f"no whole interval of {interval_s:g} s lies between {begin_s:g} s and {end_s:g} s")
         return starts, rates
+
+    def _begun_s(self) -> dict[tuple[int, str], float]:
+        """When sources began to send, by the flow's number and the sending host."""
+        rows = self.flows.filter((pl.col("role") == "source") & pl.col("start_s").is_not_null())
+        keys = zip(rows["flow"].fill_null(0), rows["from_host"], strict=True)
+        return {(int(flow), str(host)): start for (flow, host), start in zip(keys, rows["start_s"], strict=True)}
 
     def _selected(self, table: pl.DataFrame, aggregate: Aggregate) -> pl.DataFrame:
         rows = _only(table, self.measurements[aggregate.measurement])

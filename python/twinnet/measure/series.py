@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -95,14 +96,22 @@ def rates_between_arrivals(
     layer: Layer,
     interval_s: float,
     during_s: tuple[float, float],
+    begun_s: Mapping[tuple[int, str], float] | None = None,
 ) -> tuple[Vector, Vector]:
     """Starts in seconds and rates in bit/s of the whole intervals in `during_s`, bounded by arrivals.
 
     A datagram is counted whole in the interval in which its last bit arrives, so on the clock's bounds an interval can
     hold one datagram more than the line carries in it. Here an interval lasts from the last arrival before it to its
     own last arrival: all that it counts arrived in that time, and no rate can exceed the line's. The interval in which
-    a flow begins is not whole. Parameters as for :func:`flow_bytes`, whose rows are counted in parts of `interval_s`;
-    rates of several flows are added.
+    a flow begins lasts from the moment at which its source began to send or, among several flows, from its own
+    beginning where that is earlier. Parameters as for :func:`flow_bytes`, whose rows are counted in parts of
+    `interval_s`; rates of several flows are added.
+
+    Parameters
+    ----------
+    begun_s
+        When each source began, by the flow's number and its sending host. Of a flow that is not in it the interval in
+        which it begins is left out, since it is not whole.
     """
     rows = _received(intervals, filters)
     counted = rows.with_columns(pl.Series("carried", _carried(rows, layer))).filter(
@@ -112,25 +121,31 @@ def rates_between_arrivals(
     begin_s, end_s = during_s
     count = max(0, int((end_s - begin_s) / interval_s + 1e-6))
     rates = np.zeros(count)
-    for _, flow in counted.group_by("flow", "from_host"):
+    seen_from = begin_s + count * interval_s
+    alone = counted.select("flow", "from_host").n_unique() == 1
+    for (number, host), flow in counted.group_by("flow", "from_host"):
         ordered = flow.sort("start_s")
         place = np.floor((ordered["start_s"].to_numpy() - begin_s) / interval_s + 1e-6).astype(np.int64)
         sizes, arrivals = ordered["carried"].to_numpy(), ordered["last_arrival_s"].to_numpy()
         numbers, first = np.unique(place, return_index=True)
         last = np.append(first[1:], place.size) - 1
-        time_s = np.diff(arrivals[last])
-        bits = np.add.reduceat(sizes, first)[1:] * 8
-        whole = (numbers[1:] >= 0) & (numbers[1:] < count)
-        rates[numbers[1:][whole]] += bits[whole] / time_s[whole]
+        ends, bits = arrivals[last], np.add.reduceat(sizes, first) * 8
+        begun = (begun_s or {}).get((int(cast("int", number or 0)), str(host)))
+        if begun is not None and begun < ends[0]:
+            # Beside others a flow that begins within an interval counts over all of it, or the sum would be too high.
+            bound_s = begun if alone else min(begun, begin_s + float(numbers[0]) * interval_s)
+            ends = np.append(bound_s, ends)
+        else:
+            numbers, bits = numbers[1:], bits[1:]
+        time_s = np.diff(ends)
+        whole = (numbers >= 0) & (numbers < count)
+        rates[numbers[whole]] += bits[whole] / time_s[whole]
+        first_whole = numbers[0] if numbers.size else place[-1] + 1
+        seen_from = min(seen_from, begin_s + float(first_whole) * interval_s)
     starts = begin_s + np.arange(count, dtype=np.float64) * interval_s
-    seen = (starts >= _first_whole_s(counted, interval_s, begin_s) - 1e-6 * interval_s) if counted.height else rates > 0
+    # Before the first whole interval nothing is known.
+    seen = starts >= seen_from - 1e-6 * interval_s
     return starts[seen], rates[seen]
-
-
-def _first_whole_s(rows: pl.DataFrame, interval_s: float, begin_s: float) -> float:
-    """When the first interval begins of which the arrival before it is known."""
-    first = rows["start_s"].to_numpy().min()
-    return float((np.floor((first - begin_s) / interval_s + 1e-6) + 1) * interval_s + begin_s)
 
 
 def _received(intervals: pl.DataFrame, filters: Mapping[str, str]) -> pl.DataFrame:
