@@ -68,7 +68,8 @@ def test_figures_are_in_the_unit_of_the_measurement_and_a_variance_in_its_square
     found = {(one.levels["line"], one.statistic): one for one in figures(small(tmp_path))}
     assert found["l1", "mean"].truth == PrintedValue("9.5", 0.0095)
     assert found["l1", "variance"].rival.value == pytest.approx(5e-6)
-    assert found["l1", "min"].rival == PrintedValue("<0.5", None)
+    below = found["l1", "min"].rival
+    assert (below.text, below.value, below.below) == ("<0.5", None, pytest.approx(0.0005))
     assert found["l2", "variance"].truth == PrintedValue("", None)
 
 
@@ -98,7 +99,8 @@ def test_what_cannot_be_read_is_refused_with_its_place(
 
 def figure(truth: str, rival: str, scale: float = 1.0) -> Figure:
     def printed(text: str) -> PrintedValue:
-        return PrintedValue(text, float(text) * scale if text[:1].isdigit() else None)
+        below = float(text[1:]) * scale if text[:1] == "<" else None
+        return PrintedValue(text, float(text) * scale if text[:1].isdigit() else None, below)
 
     return Figure("delta", "min", {"line": "l2"}, scale, printed(truth), printed(rival))
 
@@ -112,7 +114,17 @@ def figure(truth: str, rival: str, scale: float = 1.0) -> Figure:
         ("1.20", "1.34", 1.3401, "as close"),
         ("1.20", "1.34", 1.06, "as close"),
         ("0", "0", 0.3, "as close"),
-        ("0.04", "<0.01", 0.04, "not comparable"),
+        # Less than 0.004 is at least 0.040 from the truth.
+        ("0.044", "<0.004", 0.02, "closer"),
+        ("0.044", "<0.004", 0.3, "farther"),
+        # The rival was between 0.040 and 0.044 from it: which, is not known.
+        ("0.044", "<0.004", 0.002, "not comparable"),
+        ("<0.01", "0.05", 0.02, "closer"),
+        ("<0.01", "<0.01", 5.0, "farther"),
+        ("<0.01", "<0.01", 0.0, "not comparable"),
+        # At both its ends the rival is farther than we are, but it may have met the truth.
+        ("0.005", "<0.010", 0.004, "not comparable"),
+        ("<0.01", "many", 0.0, "not comparable"),
         ("", "2", 1.0, "not comparable"),
     ],
 )

@@ -42,7 +42,9 @@ def closeness_sentences(found: ReferenceTable) -> list[str]:
             )
     missing = max((found.counts(clock)["not comparable"] for clock in found.clocks), default=0)
     if missing:
-        sentences.append(f"{missing} figures cannot be compared: not printed as a number, or not measured.")
+        sentences.append(
+            f"{missing} figures cannot be compared: not printed as a number that decides it, or not measured."
+        )
     return sentences
 
 

@@ -110,7 +110,7 @@ def _key(figure: Figure, levels: Mapping[str, str]) -> tuple[str, str, tuple[tup
 def _difference(value: PrintedValue, base: PrintedValue, scale: float) -> PrintedValue:
     if value.value is None or base.value is None:
         return PrintedValue("", None)
-    decimals = max(_decimals(value.text), _decimals(base.text))
+    decimals = max(value.decimals, base.decimals)
     change = value.value - base.value
     return PrintedValue(f"{change / scale:.{decimals}f}", change)
 
@@ -126,18 +126,26 @@ def _samples(analysis: Analysis, reference: Reference, figure: Figure) -> list[f
 
 
 def how_close(figure: Figure, measured: float) -> Closeness:
-    """Whether `measured` is closer to the truth than the rival, both rounded as finely as the figures were printed."""
-    truth, rival = figure.truth, figure.rival
-    if truth.value is None or rival.value is None:
+    """Whether `measured` is closer to the truth than the rival, both rounded as finely as the figures were printed.
+
+    A figure that was printed as `<x` may be anything from zero to x: it is judged where all of that comes to the same.
+    """
+    truths, rivals = figure.truth.ends, figure.rival.ends
+    if truths is None or rivals is None:
         return "not comparable"
-    decimals = max(_decimals(truth.text), _decimals(rival.text))
-    ours = abs(round(measured / figure.scale, decimals) - round(truth.value / figure.scale, decimals))
-    theirs = abs(round(rival.value / figure.scale, decimals) - round(truth.value / figure.scale, decimals))
+    decimals = max(figure.truth.decimals, figure.rival.decimals)
+    verdicts: set[Closeness] = set()
+    for truth in truths:
+        # The rival is closest in the middle, where it may be the truth itself, and farthest at one of its ends.
+        nearest = min(max(truth, rivals[0]), rivals[1])
+        verdicts |= {_compared(measured, truth, rival, figure.scale, decimals) for rival in (*rivals, nearest)}
+    return verdicts.pop() if len(verdicts) == 1 else "not comparable"
+
+
+def _compared(measured: float, truth: float, rival: float, scale: float, decimals: int) -> Closeness:
+    ours = abs(round(measured / scale, decimals) - round(truth / scale, decimals))
+    theirs = abs(round(rival / scale, decimals) - round(truth / scale, decimals))
     # Differences of decimal numbers differ in their last binary digits.
     if abs(ours - theirs) < 10.0**-decimals / 1000:
         return "as close"
     return "closer" if ours < theirs else "farther"
-
-
-def _decimals(text: str) -> int:
-    return len(text.partition(".")[2])

@@ -17,6 +17,7 @@ __all__ = ["Figure", "PrintedValue", "read_figures"]
 MOST_ROWS = 10_000
 _COLUMN = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+_BELOW = re.compile(r"<\s*(\d{1,15}(\.\d{1,15})?)")
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,25 @@ class PrintedValue:
         As printed; empty when it was not given.
     value
         In the measurement's unit; `None` for what is no number, such as `<0.01`.
+    below
+        For what was printed as less than a number, that number in the measurement's unit: the value is from zero to it.
     """
 
     text: str
     value: float | None
+    below: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest that the value may be; `None` where nothing is known."""
+        if self.value is not None:
+            return self.value, self.value
+        return None if self.below is None else (0.0, self.below)
+
+    @property
+    def decimals(self) -> int:
+        """How finely it was printed."""
+        return len(self.text.partition(".")[2])
 
 
 @dataclass(frozen=True)
@@ -153,4 +169,7 @@ def _levels(
 def _printed(text: str, scale: float, place: str) -> PrintedValue:
     if len(text) > 40:
         raise ValueError(f"{place}: {text[:40]!r} is no figure")
+    below = _BELOW.fullmatch(text)
+    if below is not None:
+        return PrintedValue(text, None, float(below.group(1)) * scale)
     return PrintedValue(text, float(text) * scale if _NUMBER.fullmatch(text) else None)
