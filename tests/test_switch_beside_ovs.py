@@ -5,9 +5,12 @@ More of it: ``python -m twinnet.conformance.differential --seed 7 --rounds 500``
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from twinnet.conformance.bare import Bare
-from twinnet.conformance.differential import compare, compare_rounds, random_round
+from twinnet.conformance.bench import Bench
+from twinnet.conformance.differential import Round, compare, compare_rounds, random_round
 from twinnet.conformance.open_vswitch import OpenVSwitch, why_not
 
 ROUNDS = 12
@@ -48,9 +51,30 @@ def test_most_rounds_forward_and_rewrite_frames() -> None:
     assert came >= 100
 
 
+def fates(given: Round) -> list[list[tuple[int, bytes]]]:
+    """What our switch does with each frame of a round."""
+    switch = Bare()
+    switch.reset()
+    bench = Bench(switch)
+    for message in given.messages:
+        bench.refusal(message)
+    came: list[list[tuple[int, bytes]]] = []
+    for number, (port, frame) in enumerate(given.frames):
+        for message in given.changes.get(number, ()):
+            bench.refusal(message)
+        came.append(bench.frame(frame, port))
+    bench.close()
+    return came
+
+
+def test_changes_between_frames_and_metadata_decide_the_fate_of_some() -> None:
+    rounds = [random_round(seed) for seed in range(12)]
+    assert sum(fates(given) != fates(replace(given, changes={})) for given in rounds) >= 6
+    told = "\n".join(line for given in rounds for line in given.text)
+    assert all(word in told for word in (": modify table", ": delete table", "metadata=", " metadata "))
+
+
 def test_a_difference_tells_flows_frame_and_both_results() -> None:
     found = compare_rounds(0, 5, (Bare(), Damaged()))
     told = str(found[0])
-    assert (
-        "frame by port" in told and "twinnet: port" in told and "damaged: port" in told and "table 0 priority" in told
-    )
+    assert " by port" in told and "twinnet: port" in told and "damaged: port" in told and "table 0 priority" in told

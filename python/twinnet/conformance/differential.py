@@ -26,6 +26,7 @@ __all__ = ["Difference", "Round", "compare", "compare_rounds", "random_round"]
 TABLES = 3
 FLOWS = 14
 FRAMES = 24
+CHANGES = 8
 PORTS = (1, 2, 3, 4)
 
 _MACS = (0x0A0000000001, 0x0A0000000002, 0x0B0000000003)
@@ -83,6 +84,8 @@ _LAYERS: dict[str, tuple[dict[str, int], tuple[str, ...]]] = {
     "mpls": ({"eth_type": 0x8847}, ("eth_src", "eth_dst", "mpls_label", "mpls_tc")),
 }
 """For each kind of frame what promises it, and the fields that it has."""
+_METADATA = (1, 0x100000002, 0xFF)
+_METADATA_MASKS = ((1 << 64) - 1, 0xFF, 0x100000000)
 _IP = ("ip", "tcp", "udp", "sctp", "icmp", "ip6", "tcp6", "udp6", "icmp6")
 
 
@@ -92,6 +95,8 @@ class Round:
 
     messages: list[of.Message]
     frames: list[tuple[int, bytes]]
+    changes: dict[int, list[of.Message]] = field(default_factory=dict[int, list[of.Message]])
+    """What is changed just before the frame of that number."""
     text: list[str] = field(default_factory=list[str])
     """The messages, for people."""
 
@@ -110,9 +115,13 @@ class Difference:
         return "\n".join([self.what, *results, *(f"    {line}" for line in self.given.text)])
 
 
-def _conditions(random: Random, layer: str) -> dict[str, int | tuple[int, int]]:
+def _conditions(random: Random, layer: str, table: int) -> dict[str, int | tuple[int, int]]:
     needs, fields = _LAYERS[layer]
     found: dict[str, int | tuple[int, int]] = {}
+    # Nothing has written metadata before the first table.
+    if table > 0 and random.random() < 0.3:
+        value, mask = random.choice(_METADATA), random.choice(_METADATA_MASKS)
+        found["metadata"] = (value & mask, mask)
     if random.random() < 0.3:
         found["in_port"] = random.choice(PORTS)
     tag = random.random()
@@ -163,15 +172,20 @@ def _outputs(random: Random, groups: Sequence[int]) -> list[tuple[str, bytes]]:
     return random.sample(kinds, random.randint(1, 2))
 
 
-def _flow(random: Random, table: int, priority: int, groups: Sequence[int]) -> tuple[str, of.Message]:
+def _flow(
+    random: Random, table: int, priority: int, groups: Sequence[int], command: int = of.ADD
+) -> tuple[str, of.Message]:
     layer = random.choice(list(_LAYERS))
-    conditions = _conditions(random, layer)
+    # A modification says only the kind of frame: one that says more covers next to no flow.
+    conditions = _conditions(random, layer, table) if command == of.ADD else dict(_LAYERS[layer][0])
     told: list[str] = []
     instructions: list[bytes] = []
     changes = _rewriting(random, layer, conditions)
+    # What becomes of the action set when a time to live ends is known to differ: in table 0 it is empty.
+    applicable = [change for change in changes if table == 0 or not change[0].startswith("dec_")]
     moved = any(name.startswith(("push", "pop")) for name, _ in changes)
     if random.random() < 0.6:
-        applied = [*changes, *(_outputs(random, groups) if random.random() < 0.6 else [])]
+        applied = [*applicable, *(_outputs(random, groups) if random.random() < 0.6 else [])]
         told.append(f"apply({', '.join(name for name, _ in applied)})")
         instructions.append(of.apply_actions(*(action for _, action in applied)))
     elif not moved:
@@ -183,12 +197,28 @@ def _flow(random: Random, table: int, priority: int, groups: Sequence[int]) -> t
         told.append("clear")
         instructions.append(of.clear_actions())
     if table + 1 < TABLES and random.random() < 0.5:
+        if random.random() < 0.5:
+            value, mask = random.choice(_METADATA), random.choice(_METADATA_MASKS)
+            told.append(f"metadata {value & mask:#x}/{mask:#x}")
+            instructions.append(of.write_metadata(value & mask, mask))
         following = random.randint(table + 1, TABLES - 1)
         told.append(f"goto {following}")
         instructions.append(of.goto_table(following))
     shown = ", ".join(f"{name}={value}" for name, value in conditions.items())
     text = f"table {table} priority {priority} {shown}: {' '.join(told)}"
-    return text, of.flow_mod(conditions, *instructions, table=table, priority=priority)
+    return text, of.flow_mod(conditions, *instructions, table=table, priority=priority, command=command)
+
+
+def _change(random: Random, groups: Sequence[int]) -> tuple[str, list[of.Message]]:
+    """Return what modifies or deletes the flows that some conditions cover, whatever their priority."""
+    table = random.randrange(TABLES)
+    if random.random() < 0.5:
+        text, message = _flow(random, table, 0, groups, of.MODIFY)
+        return f"modify {text}", [message]
+    conditions = dict(_LAYERS[random.choice(list(_LAYERS))][0])
+    deletion = of.flow_mod(conditions, table=table, command=of.DELETE)
+    # What a miss does to the action set is known to differ.
+    return f"delete table {table} {conditions}", [deletion, of.flow_mod({}, table=table, priority=0)]
 
 
 def _frame(random: Random) -> bytes:
@@ -200,7 +230,7 @@ def _frame(random: Random) -> bytes:
     for name in ("eth_src", "eth_dst"):
         values[name] = random.choice(_POOLS[name])
     if layer in _IP:
-        values["ip_ttl"] = random.choice((2, 64, 255))
+        values["ip_ttl"] = random.choice((1, 2, 64, 255))
     if layer == "mpls":
         values["mpls_ttl"] = random.choice((2, 64))
     elif random.random() < 0.4:
@@ -234,7 +264,11 @@ def random_round(seed: int) -> Round:
         # What a miss does to the action set is known to differ.
         messages.append(of.flow_mod({}, table=table, priority=0))
     frames = [(random.choice(PORTS), _frame(random)) for _ in range(FRAMES)]
-    return Round(messages, frames, text)
+    changes: dict[int, list[of.Message]] = {}
+    for number in sorted(random.sample(range(1, FRAMES), CHANGES)):
+        shown, changes[number] = _change(random, groups)
+        text.append(f"before frame {number}: {shown}")
+    return Round(messages, frames, changes, text)
 
 
 def compare(given: Round, switches: Sequence[Target]) -> list[Difference]:
@@ -245,16 +279,21 @@ def compare(given: Round, switches: Sequence[Target]) -> list[Difference]:
         switch.reset()
         benches.append(Bench(switch))
     names = [switch.name for switch in switches]
-    for message in given.messages:
-        answers = [bench.refusal(message) for bench in benches]
-        if len(set(answers)) > 1:
-            results = {name: f"{answer}" for name, answer in zip(names, answers, strict=True)}
-            differences.append(Difference(f"message of type {message.kind}: {message.body.hex()}", results, given))
-    for port, frame in given.frames:
+
+    def say(messages: Sequence[of.Message]) -> None:
+        for message in messages:
+            answers = [bench.refusal(message) for bench in benches]
+            if len(set(answers)) > 1:
+                results = {name: f"{answer}" for name, answer in zip(names, answers, strict=True)}
+                differences.append(Difference(f"message of type {message.kind}: {message.body.hex()}", results, given))
+
+    say(given.messages)
+    for number, (port, frame) in enumerate(given.frames):
+        say(given.changes.get(number, ()))
         came = [sorted(bench.frame(frame, port)) for bench in benches]
         if any(one != came[0] for one in came[1:]):
             results = {name: _told(one) for name, one in zip(names, came, strict=True)}
-            differences.append(Difference(f"frame by port {port}: {frame.hex()}", results, given))
+            differences.append(Difference(f"frame {number} by port {port}: {frame.hex()}", results, given))
     for bench in benches:
         bench.close()
     return differences

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use super::event::PacketInReason;
 use super::extension::Extension;
 use super::field::MatchField;
+use super::subfield;
 use super::value;
 
 /// One action or instruction of a flow.
@@ -15,8 +17,12 @@ pub(super) enum Action {
     All,
     Normal,
     Local,
-    /// At most so many bytes to the controller.
-    Controller(u16),
+    /// To the controllers of this number; the reason is what they are told, else the usual one.
+    Controller {
+        max_len: u16,
+        id: u16,
+        reason: Option<PacketInReason>,
+    },
     Drop,
     Enqueue {
         port: u32,
@@ -79,6 +85,8 @@ pub(super) enum Action {
     },
     /// `multipath`, `bundle`, `learn` or `fin_timeout`.
     Extension(Box<Extension>),
+    /// Bytes without effect: two, and a multiple of eight less.
+    Note(Vec<u8>),
     /// Ends all actions, those of earlier look-ups too.
     Exit,
     /// Submits the frame to the tables (packet-out only).
@@ -103,7 +111,8 @@ pub(super) static MODIFICATIONS: &[(&str, &str)] = &[
 /// Names of actions, for error messages.
 pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, normal, local, controller, drop, enqueue:PORT:QUEUE, set_queue:N, \
      pop_queue, set_field:VALUE->FIELD, mod_dl_src, mod_dl_dst, mod_nw_src, mod_nw_dst, mod_nw_tos, mod_nw_ecn, mod_nw_ttl, mod_tp_src, \
-     mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, pop_vlan, push_vlan:PROTOCOL, dec_ttl, goto_table:N, write_metadata:VALUE/MASK, \
+     mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, pop_vlan, push_vlan:PROTOCOL, dec_ttl, load:VALUE->FIELD[A..B], move:FIELD[A..B]->FIELD[C..D], output:FIELD[A..B], controller(...), learn(...), \
+     multipath(...), bundle(...), bundle_load(...), fin_timeout(...), note:BYTES, goto_table:N, write_metadata:VALUE/MASK, \
      write_actions(...), clear_actions, resubmit(PORT,TABLE), group:N, meter:N, push_mpls:PROTOCOL, pop_mpls:PROTOCOL, push_pbb:PROTOCOL, \
      pop_pbb, set_mpls_ttl:N, dec_mpls_ttl, set_nw_ttl:N, copy_ttl_in, copy_ttl_out, exit";
 
@@ -118,7 +127,7 @@ impl Action {
                 | Self::All
                 | Self::Normal
                 | Self::Local
-                | Self::Controller(_)
+                | Self::Controller { .. }
                 | Self::Enqueue { .. }
                 | Self::OutputField { .. }
         )
@@ -133,7 +142,7 @@ impl Action {
                 | Self::Flood
                 | Self::All
                 | Self::Local
-                | Self::Controller(_)
+                | Self::Controller { .. }
                 | Self::Enqueue { .. }
                 | Self::SetQueue(_)
                 | Self::PopQueue
@@ -143,6 +152,7 @@ impl Action {
                 | Self::GotoTable(_)
                 | Self::Exit
                 | Self::Drop
+                | Self::Note(_)
         )
     }
 
@@ -183,11 +193,28 @@ impl fmt::Display for Action {
             Self::All => f.write_str("ALL"),
             Self::Normal => f.write_str("NORMAL"),
             Self::Local => f.write_str("LOCAL"),
-            Self::Controller(length) => write!(f, "CONTROLLER:{length}"),
+            Self::Controller { max_len, id: 0, reason: None } => write!(f, "CONTROLLER:{max_len}"),
+            Self::Controller { max_len, id, reason } => {
+                let word = match reason {
+                    Some(PacketInReason::NoMatch) => "reason=no_match,",
+                    Some(PacketInReason::InvalidTtl) => "reason=invalid_ttl,",
+                    Some(PacketInReason::Action) | None => "",
+                };
+                write!(f, "controller({word}max_len={max_len},id={id})")
+            }
+            Self::Note(bytes) => {
+                let bytes: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                write!(f, "note:{}", bytes.join("."))
+            }
             Self::Drop => f.write_str("drop"),
             Self::Enqueue { port, queue } => write!(f, "enqueue:{}:{queue}", value::show_port(*port)),
             Self::SetQueue(queue) => write!(f, "set_queue:{queue}"),
             Self::PopQueue => f.write_str("pop_queue"),
+            Self::SetField { field, value, mask } if is_loaded(field, *value, *mask) => {
+                let first_bit = mask.trailing_zeros();
+                let to = subfield::show_own(field, first_bit as u16, mask.count_ones() as u16);
+                write!(f, "load:{}->{to}", value::hexadecimal(value >> first_bit))
+            }
             Self::SetField { field, value, mask } => {
                 write!(f, "set_field:{}->{}", value::show_masked(field, *value, *mask), field.name)
             }
@@ -216,12 +243,11 @@ impl fmt::Display for Action {
             Self::CopyTtlIn => f.write_str("copy_ttl_in"),
             Self::CopyTtlOut => f.write_str("copy_ttl_out"),
             Self::Move { from, from_bit, to, to_bit, bits } => {
-                let last = bits.saturating_sub(1);
-                let (from_last, to_last) = (from_bit + last, to_bit + last);
-                write!(f, "move:{}[{from_bit}..{from_last}]->{}[{to_bit}..{to_last}]", from.name, to.name)
+                let (from, to) = (subfield::show_own(from, *from_bit, *bits), subfield::show_own(to, *to_bit, *bits));
+                write!(f, "move:{from}->{to}")
             }
             Self::OutputField { field, first_bit, bits } => {
-                write!(f, "output:{}[{first_bit}..{}]", field.name, first_bit + bits.saturating_sub(1))
+                write!(f, "output:{}", subfield::show_own(field, *first_bit, *bits))
             }
             Self::Extension(extension) => extension.fmt(f),
             Self::Exit => f.write_str("exit"),
@@ -233,6 +259,13 @@ impl fmt::Display for Action {
             }
         }
     }
+}
+
+/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that is only loaded.
+fn is_loaded(field: &MatchField, value: u128, mask: u128) -> bool {
+    let in_a_row = mask != 0 && (mask >> mask.trailing_zeros()).wrapping_add(1) & (mask >> mask.trailing_zeros()) == 0;
+    let unsaid = !field.settable || !field.maskable && mask != field.field.maximum();
+    in_a_row && value & !mask == 0 && unsaid
 }
 
 /// Actions, separated by commas; `drop` when there are none.

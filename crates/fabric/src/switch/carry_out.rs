@@ -17,7 +17,6 @@ use super::event::PacketInEvent;
 use super::execute::Sender;
 use super::flow::Flow;
 use super::meter::Effect;
-use super::pipeline::MOST_FLOWS;
 use super::port::NO_PACKET_IN;
 use super::translate::{decide, Start};
 use super::{Output, Switch};
@@ -157,13 +156,14 @@ impl Switch {
                 journey.outcomes.push(Outcome::Parsed(FlowKey::extract(journey.in_port, &frame.bytes)));
                 self.decide_again(journey);
             }
-            Step::Controller { max_len, lookup, reason, missed, metadata, tunnel } => {
+            Step::Controller { max_len, controller, lookup, reason, missed, metadata, tunnel } => {
                 let lookup = journey.decision.lookups.get(usize::from(lookup)).copied();
                 let cookie = lookup.and_then(|lookup| self.pipeline.flow(lookup.flow?)).map_or(0, |flow| flow.cookie);
                 let silent =
                     self.datapath.ports.get(journey.in_port).is_some_and(|port| port.config & NO_PACKET_IN != 0);
                 let event = PacketInEvent {
                     reason,
+                    controller,
                     missed,
                     table: lookup.map_or(0, |lookup| lookup.table),
                     cookie,
@@ -198,8 +198,7 @@ impl Switch {
 
     /// Adds a flow that a frame taught; one that does the same already is only used once more, so that it does not idle out.
     fn learn(&mut self, flow: Flow, now: Time) {
-        if !self.pipeline.renew(&flow, now) && self.pipeline.len() < MOST_FLOWS {
-            self.pipeline.add(flow, true, now);
+        if !self.pipeline.renew(&flow, now) && self.pipeline.add(flow, true, now) {
             self.cache.invalidate();
         }
     }

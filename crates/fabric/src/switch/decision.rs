@@ -101,6 +101,8 @@ pub(super) enum Step {
     /// To the controllers; `lookup` is the look-up whose flow sends it.
     Controller {
         max_len: u16,
+        /// The number of the controllers that it is for.
+        controller: u16,
         lookup: u16,
         reason: PacketInReason,
         missed: bool,

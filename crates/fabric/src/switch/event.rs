@@ -21,6 +21,8 @@ pub(super) enum PacketInReason {
 #[derive(Clone, Debug)]
 pub(super) struct PacketInEvent {
     pub(super) reason: PacketInReason,
+    /// Connections with this number get it (`NXT_SET_CONTROLLER_ID`; 0 unless they say otherwise).
+    pub(super) controller: u16,
     /// No flow sent it: it missed every one.
     pub(super) missed: bool,
     pub(super) table: u8,

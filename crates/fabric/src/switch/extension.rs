@@ -7,6 +7,7 @@ use twinnet_openflow::nicira;
 use twinnet_packet::{Field, FlowKey};
 
 use super::action::Action;
+use super::extension_syntax;
 use super::field::MatchField;
 use super::flow::{Flow, TELL_WHEN_REMOVED};
 use super::group::Groups;
@@ -27,6 +28,11 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn ones(&self) -> u128 {
         u128::MAX.checked_shr(128 - u32::from(self.bits.clamp(1, 128))).unwrap_or(u128::MAX)
+    }
+
+    /// Whether a constant may be written there; the whole tag of a VLAN can only be written so.
+    pub(super) fn is_loadable(&self) -> bool {
+        self.field.settable || self.field.field == Field::VLAN_TCI
     }
 
     fn of(&self, key: &FlowKey) -> u128 {
@@ -272,19 +278,6 @@ fn learnt(learn: &nicira::Learn, parts: &[(Source, Target)], key: &FlowKey) -> O
 
 impl fmt::Display for Extension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Multipath { ways, to, .. } => {
-                write!(f, "multipath({ways} ways,{}[{}..{}])", to.field.name, to.first_bit, to.first_bit + to.bits - 1)
-            }
-            Kind::Bundle { by_weight, members, .. } => {
-                write!(f, "bundle({},members:{members:?})", if *by_weight { "hrw" } else { "active_backup" })
-            }
-            Kind::FinTimeout { idle_s, hard_s } => {
-                write!(f, "fin_timeout(idle_timeout={idle_s},hard_timeout={hard_s})")
-            }
-            Kind::Learn { learn, parts } => {
-                write!(f, "learn(table={},priority={},{} parts)", learn.table_id, learn.priority, parts.len())
-            }
-        }
+        extension_syntax::write(&self.wire, f)
     }
 }

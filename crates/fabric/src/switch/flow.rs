@@ -6,14 +6,27 @@ use super::action::{Action, List};
 use super::matching::Match;
 
 /// The priority of a flow that names none (`OFP_DEFAULT_PRIORITY`).
-const DEFAULT_PRIORITY: u16 = 32768;
+pub(super) const DEFAULT_PRIORITY: u16 = 32768;
 
 /// `OFPFF_SEND_FLOW_REM`.
 pub(super) const TELL_WHEN_REMOVED: u16 = 1;
+/// `OFPFF_CHECK_OVERLAP`.
+pub(super) const CHECK_OVERLAP: u16 = 1 << 1;
+/// `OFPFF_RESET_COUNTS`.
+const RESET_COUNTS: u16 = 1 << 2;
 /// `OFPFF_NO_PKT_COUNTS`.
 pub(super) const NO_FRAME_COUNT: u16 = 1 << 3;
 /// `OFPFF_NO_BYT_COUNTS`.
 pub(super) const NO_BYTE_COUNT: u16 = 1 << 4;
+
+/// The flags by the words of `ovs-ofctl`.
+pub(super) static FLAGS: [(&str, u16); 5] = [
+    ("send_flow_rem", TELL_WHEN_REMOVED),
+    ("check_overlap", CHECK_OVERLAP),
+    ("reset_counts", RESET_COUNTS),
+    ("no_packet_counts", NO_FRAME_COUNT),
+    ("no_byte_counts", NO_BYTE_COUNT),
+];
 
 /// A flow as it was added; what it counted is kept beside it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +60,17 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// Writes priority, match and actions, as the end of a line of `ovs-ofctl dump-flows`.
+    /// Writes timeouts, flags, priority, match and actions, as the end of a line of `ovs-ofctl dump-flows`. That it was not to overlap
+    /// others when it was added is left out: a dump can be added again.
     pub(super) fn write_rule(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        for (name, seconds) in [("idle_timeout", self.idle_timeout_s), ("hard_timeout", self.hard_timeout_s)] {
+            if seconds != 0 {
+                write!(f, "{name}={seconds}, ")?;
+            }
+        }
+        for (name, _) in FLAGS.iter().filter(|(_, flag)| self.flags & flag & !CHECK_OVERLAP != 0) {
+            write!(f, "{name} ")?;
+        }
         let priority = (self.priority != DEFAULT_PRIORITY).then(|| format!("priority={}", self.priority));
         let parts: Vec<_> = priority.into_iter().chain(self.matching.parts()).collect();
         write!(f, "{} actions={}", parts.join(","), List(&self.actions))
@@ -58,12 +80,6 @@ impl Flow {
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cookie={:#x}, table={}, ", self.cookie, self.table)?;
-        if self.idle_timeout_s != 0 {
-            write!(f, "idle_timeout={}, ", self.idle_timeout_s)?;
-        }
-        if self.hard_timeout_s != 0 {
-            write!(f, "hard_timeout={}, ", self.hard_timeout_s)?;
-        }
         self.write_rule(f)
     }
 }

@@ -20,6 +20,7 @@ mod decision;
 mod event;
 mod execute;
 mod extension;
+mod extension_syntax;
 mod field;
 mod flow;
 mod group;
@@ -30,6 +31,7 @@ mod meter;
 mod parse;
 mod pipeline;
 mod port;
+mod subfield;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -48,7 +50,8 @@ use cache::Cache;
 use decision::Lookup;
 use event::{Events, RemovalReason, SwitchEvent};
 use execute::Datapath;
-use pipeline::Pipeline;
+use flow::CHECK_OVERLAP;
+use pipeline::{Pipeline, MOST_FLOWS};
 use port::{Port, NO_RECEIVE};
 use translate::{translate, Miss, Start};
 
@@ -296,10 +299,26 @@ impl Switch {
     /// Adds a flow in `ovs-ofctl` syntax; one with the same table, match and priority is replaced.
     ///
     /// # Errors
-    /// [`FlowSyntaxError`] points at the word that is wrong; nothing is changed then.
+    /// [`FlowSyntaxError`] points at the word that is wrong, or says that the flow overlaps another or that the switch is full; nothing is
+    /// changed then.
     pub fn add_flow(&mut self, line: &str, now: Time) -> Result<(), FlowSyntaxError> {
-        let flow = parse::flow(line)?;
-        self.pipeline.add(flow, false, now);
+        let mut flow = parse::flow(line)?;
+        let refused = |problem: &str, remedy: &str| {
+            let (token, problem, remedy) = (line.chars().take(60).collect(), problem.to_owned(), remedy.to_owned());
+            FlowSyntaxError { token, column: 1, problem, remedy }
+        };
+        if flow.flags & CHECK_OVERLAP != 0 && self.pipeline.overlaps(flow.table, &flow.matching, flow.priority) {
+            let remedy = "leave check_overlap away, or give it another priority";
+            return Err(refused("overlaps a flow of the same priority", remedy));
+        }
+        // A wish about the addition, nothing of the flow.
+        flow.flags &= !CHECK_OVERLAP;
+        if !self.pipeline.add(flow, false, now) {
+            return Err(refused(
+                "finds the switch full",
+                &format!("delete flows: a switch holds at most {MOST_FLOWS}"),
+            ));
+        }
         self.cache.invalidate();
         Ok(())
     }

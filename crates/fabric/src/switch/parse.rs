@@ -6,14 +6,19 @@
 use twinnet_packet::Field;
 
 use super::action::{Action, ACTION_NAMES, MODIFICATIONS};
+use super::event::PacketInReason;
+use super::extension_syntax;
 use super::field::{Format, MatchField, Needs, FIELDS, SHORTHANDS};
-use super::flow::Flow;
+use super::flow::{Flow, FLAGS};
 use super::matching::Match;
+use super::subfield::{self, Subfield};
 use super::syntax::{FlowSyntaxError, Item, Items, Word};
 use super::value;
 
 /// The last table of the pipeline (OpenFlow 1.3: 255 stands for all).
 pub(super) const LAST_TABLE: u8 = 254;
+/// Bytes that a note may have.
+const MOST_NOTE_BYTES: usize = 1024;
 /// Actions that one flow may have.
 const MOST_ACTIONS: usize = 256;
 
@@ -32,7 +37,7 @@ pub(super) struct Selection {
     pub(super) matching: Match,
 }
 
-type Parsed<T> = Result<T, FlowSyntaxError>;
+pub(super) type Parsed<T> = Result<T, FlowSyntaxError>;
 
 /// Conditions as they are gathered, with the words whose prerequisites are to be checked at the end.
 #[derive(Default)]
@@ -55,6 +60,7 @@ pub(super) fn flow(line: &str) -> Parsed<Flow> {
             "hard_timeout" => flow.hard_timeout_s = integer(item, 0, u64::from(u16::MAX))?,
             "cookie" => flow.cookie = integer(item, 0, u64::MAX)?,
             "actions" | "action" => actions = Some(value_of(item)?),
+            name if FLAGS.iter().any(|(flag, _)| *flag == name) => flow.flags |= flag(item)?,
             // What a dump shows beside the flow itself.
             "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
                 value_of(item)?;
@@ -97,7 +103,7 @@ pub(super) fn actions(text: &str) -> Parsed<Vec<Action>> {
     Reader { matching: Match::default(), table: 0, nested: true }.actions(Word::whole(text))
 }
 
-fn value_of(item: Item<'_>) -> Parsed<Word<'_>> {
+pub(super) fn value_of(item: Item<'_>) -> Parsed<Word<'_>> {
     item.value.ok_or_else(|| item.name.error("needs a value", format!("write {}=VALUE", item.name.text)))
 }
 
@@ -106,10 +112,18 @@ fn integer<T: TryFrom<u128>>(item: Item<'_>, least: u64, most: u64) -> Parsed<T>
     number_in(value_of(item)?, item.name.text, least, most)
 }
 
-fn number_in<T: TryFrom<u128>>(word: Word<'_>, name: &str, least: u64, most: u64) -> Parsed<T> {
+pub(super) fn number_in<T: TryFrom<u128>>(word: Word<'_>, name: &str, least: u64, most: u64) -> Parsed<T> {
     let value = value::number(word.text).filter(|value| (u128::from(least)..=u128::from(most)).contains(value));
     let value = value.and_then(|value| T::try_from(value).ok());
     value.ok_or_else(|| word.error(format!("is no valid {name}"), format!("write a number from {least} to {most}")))
+}
+
+fn flag(item: Item<'_>) -> Parsed<u16> {
+    let name = item.name.text;
+    if let Some(value) = item.value {
+        return Err(value.error(format!("follows {name:?}, which takes no value"), format!("write {name} alone")));
+    }
+    Ok(FLAGS.iter().find(|(flag, _)| *flag == name).map_or(0, |(_, bit)| *bit))
 }
 
 fn table(item: Item<'_>) -> Parsed<u8> {
@@ -194,6 +208,7 @@ impl<'a> Conditions<'a> {
 fn unknown_name_remedy(name: &str) -> String {
     let names = FIELDS.iter().map(|field| field.name).chain(SHORTHANDS.iter().map(|shorthand| shorthand.0));
     let properties = ["table", "priority", "cookie", "idle_timeout", "hard_timeout", "actions"];
+    let properties = properties.into_iter().chain(FLAGS.iter().map(|(flag, _)| *flag));
     let names: Vec<_> = names.chain(properties).collect();
     match names.iter().find(|known| close(name, known)) {
         Some(known) => format!("did you mean {known:?}?"),
@@ -265,14 +280,19 @@ impl Reader {
             "output" => {
                 let word = value_of(item)?;
                 match plain_action(&word.text.to_ascii_lowercase()) {
+                    _ if word.text.contains('[') => self.output_field(word)?,
                     Some(action) if action.is_output() => action,
                     _ => output(port(word)?),
                 }
             }
-            "controller" => Action::Controller(match item.value.filter(|value| !value.text.is_empty()) {
-                Some(word) => number_in(word, "length", 0, u64::from(u16::MAX))?,
-                None => u16::MAX,
-            }),
+            "controller" => controller(item.value.filter(|value| !value.text.is_empty()))?,
+            "load" => self.load(value_of(item)?)?,
+            "move" => self.copy(value_of(item)?)?,
+            "note" => note(value_of(item)?)?,
+            "learn" | "multipath" | "bundle" | "bundle_load" | "fin_timeout" => {
+                let require = |word: Word<'_>, needs| self.require(word, needs);
+                extension_syntax::read(&name, value_of(item)?, &self.matching, &require)?
+            }
             "enqueue" => {
                 let word = value_of(item)?;
                 let halves = word.split_once(":").or_else(|| word.split_once(","));
@@ -350,6 +370,46 @@ impl Reader {
         Err(word.error("changes a header that the frames that match need not have", remedy))
     }
 
+    fn output_field(&self, word: Word<'_>) -> Parsed<Action> {
+        let Subfield { part, .. } = subfield::parse(word, &self.matching)?;
+        self.require(word, part.field.needs)?;
+        Ok(Action::OutputField { field: part.field, first_bit: part.first_bit, bits: part.bits })
+    }
+
+    /// A constant for bits of a field.
+    fn load(&self, word: Word<'_>) -> Parsed<Action> {
+        let arrow = || word.error("names no bits to set", "write load:VALUE->FIELD[A..B]");
+        let (text, to) = word.split_once("->").ok_or_else(arrow)?;
+        let Subfield { part, .. } = subfield::parse(to, &self.matching)?;
+        self.require(to, part.field.needs)?;
+        if !part.is_loadable() {
+            return Err(to.error("cannot be set", "write bits of a field that can"));
+        }
+        let value = value::number(text.text).filter(|value| *value <= part.ones()).ok_or_else(|| {
+            text.error("does not fit into those bits", format!("write a number from 0 to {:#x}", part.ones()))
+        })?;
+        Ok(Action::SetField { field: part.field, value: value << part.first_bit, mask: part.ones() << part.first_bit })
+    }
+
+    /// Bits of one field into another.
+    fn copy(&self, word: Word<'_>) -> Parsed<Action> {
+        let arrow = || word.error("does not say where to", "write move:FIELD[A..B]->FIELD[C..D]");
+        let (from_word, to_word) = word.split_once("->").ok_or_else(arrow)?;
+        let from = subfield::parse(from_word, &self.matching)?.part;
+        let to = subfield::parse(to_word, &self.matching)?.part;
+        self.require(from_word, from.field.needs)?;
+        self.require(to_word, to.field.needs)?;
+        if !to.field.settable {
+            return Err(to_word.error("cannot be set", "write bits of a field that can"));
+        }
+        if from.bits != to.bits {
+            let problem = format!("has {} bits, and what it goes to {}", from.bits, to.bits);
+            return Err(from_word.error(problem, "write as many bits on either side"));
+        }
+        let (from_bit, to_bit, bits) = (from.first_bit, to.first_bit, to.bits);
+        Ok(Action::Move { from: from.field, from_bit, to: to.field, to_bit, bits })
+    }
+
     fn set_field(&self, word: Word<'_>) -> Parsed<Action> {
         let syntax = || word.error("names no field to set", "write set_field:VALUE->FIELD");
         let (text, name) = word.split_once("->").ok_or_else(syntax)?;
@@ -395,6 +455,51 @@ fn output(port: u32) -> Action {
 
 fn queue_number(word: Word<'_>) -> Parsed<u32> {
     number_in(word, "queue", 0, u64::from(u32::MAX - 1))
+}
+
+/// `controller`, `controller:BYTES` or `controller(max_len=BYTES,reason=REASON,id=NUMBER)`.
+fn controller(word: Option<Word<'_>>) -> Parsed<Action> {
+    let (mut max_len, mut id, mut reason) = (u16::MAX, 0, None);
+    match word {
+        None => {}
+        Some(word) if !word.text.contains('=') => max_len = number_in(word, "length", 0, u64::from(u16::MAX))?,
+        Some(word) => {
+            let mut items = Items::of_actions(word);
+            while let Some(item) = items.next()? {
+                let word = value_of(item)?;
+                match item.name.text {
+                    "max_len" => max_len = number_in(word, "length", 0, u64::from(u16::MAX))?,
+                    "id" => id = number_in(word, "controller", 0, u64::from(u16::MAX))?,
+                    "reason" => {
+                        reason = match word.text {
+                            "action" => None,
+                            "no_match" => Some(PacketInReason::NoMatch),
+                            "invalid_ttl" => Some(PacketInReason::InvalidTtl),
+                            _ => return Err(word.error("is no reason", "write action, no_match or invalid_ttl")),
+                        }
+                    }
+                    _ => return Err(item.name.error("is nothing of controller", "write max_len=N, reason=R or id=N")),
+                }
+            }
+        }
+    }
+    Ok(Action::Controller { max_len, id, reason })
+}
+
+/// Bytes in hexadecimal, with zeros behind them as messages have them.
+fn note(word: Word<'_>) -> Parsed<Action> {
+    let wrong = || word.error("is no note", "write bytes of two hexadecimal digits, such as note:01.ff");
+    let mut bytes = Vec::new();
+    for pair in word.text.split('.').filter(|_| !word.text.is_empty()) {
+        let plain = pair.len() == 2 && pair.bytes().all(|byte| byte.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(pair, 16).ok().filter(|_| plain).ok_or_else(wrong)?);
+    }
+    if bytes.len() > MOST_NOTE_BYTES {
+        return Err(word.error("is too long", format!("write at most {MOST_NOTE_BYTES} bytes")));
+    }
+    // Ten bytes of header go before them.
+    bytes.resize((bytes.len() + 10).next_multiple_of(8).max(16) - 10, 0);
+    Ok(Action::Note(bytes))
 }
 
 fn write_metadata(word: Word<'_>) -> Parsed<Action> {

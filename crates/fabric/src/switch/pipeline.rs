@@ -56,6 +56,8 @@ pub(super) struct Pipeline {
     /// A deadline of each flow that has timeouts, as it was when it was last looked at: never later than the true one.
     deadlines: BinaryHeap<Reverse<(Time, FlowId, u64)>>,
     seed: u64,
+    /// Flows that it holds at most.
+    pub(super) most_flows: usize,
     pub(super) groups: Groups,
     pub(super) meters: Meters,
     pub(super) settings: Settings,
@@ -70,6 +72,7 @@ impl Pipeline {
             next_sequence: 0,
             deadlines: BinaryHeap::new(),
             seed,
+            most_flows: MOST_FLOWS,
             groups: Groups::default(),
             meters: Meters::default(),
             settings: Settings { miss, drop_fragments: false, miss_send_len: 128, tell_invalid_ttl: false },
@@ -102,12 +105,17 @@ impl Pipeline {
     }
 
     /// Adds a flow; one with the same table, match and priority is replaced. Its counters go on in the new one when `keep_counters`.
-    pub(super) fn add(&mut self, flow: Flow, keep_counters: bool, now: Time) {
+    /// `false`, and nothing changes, when the switch is full and no flow is replaced.
+    #[must_use]
+    pub(super) fn add(&mut self, flow: Flow, keep_counters: bool, now: Time) -> bool {
         let table = usize::from(flow.table);
         while self.tables.len() <= table {
             self.tables.push(Classifier::new(self.seed));
         }
         let same = self.tables[table].find_same(&flow.matching, flow.priority);
+        if same.is_none() && self.len() >= self.most_flows {
+            return false;
+        }
         let replaced = same.and_then(|same| self.remove(same));
         let (frames, bytes) = replaced.filter(|_| keep_counters).map_or((0, 0), |entry| (entry.frames, entry.bytes));
         let id = self.free.pop().unwrap_or_else(|| {
@@ -125,6 +133,7 @@ impl Pipeline {
         if self.deadlines.len() > 2 * self.entries.len() + 64 {
             self.forget_stale_deadlines();
         }
+        true
     }
 
     /// Notes that the flow with this table, match, priority and actions is in use; `false`: there is none.
@@ -293,7 +302,7 @@ fn sends_to(actions: &[Action], wanted: u32) -> bool {
     actions.iter().any(|action| match action {
         Action::Output(port) | Action::Enqueue { port, .. } => *port == wanted,
         Action::Local => wanted == super::value::PORT_LOCAL,
-        Action::Controller(_) => wanted == super::value::PORT_CONTROLLER,
+        Action::Controller { .. } => wanted == super::value::PORT_CONTROLLER,
         Action::InPort => wanted == super::value::PORT_IN_PORT,
         Action::Normal => wanted == super::value::PORT_NORMAL,
         Action::Flood => wanted == super::value::PORT_FLOOD,
@@ -320,12 +329,6 @@ fn dump_line(entry: &Entry, now: Time) -> String {
         milliseconds % 1000,
         flow.table
     );
-    if flow.idle_timeout_s != 0 {
-        line += &format!("idle_timeout={}, ", flow.idle_timeout_s);
-    }
-    if flow.hard_timeout_s != 0 {
-        line += &format!("hard_timeout={}, ", flow.hard_timeout_s);
-    }
     let mut rule = String::new();
     // Writing to a String cannot fail.
     let _ = flow.write_rule(&mut rule);

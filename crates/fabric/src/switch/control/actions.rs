@@ -1,12 +1,13 @@
 //! Actions and instructions between the wire and the pipeline.
 
-use twinnet_openflow::nicira::{self, RegisterMove, Subfield};
+use twinnet_openflow::nicira::{self, ControllerReason, RegisterMove, Subfield};
 use twinnet_openflow::oxm::{Field as Oxm, FieldId, FieldMatch, FieldValue};
 use twinnet_openflow::v10;
 use twinnet_openflow::v13::{self, BadAction, BadInstruction, ErrorKind, Instruction, MeterModFailed};
 use twinnet_packet::{mac_of, mac_value, Field};
 
 use super::super::action::Action;
+use super::super::event::PacketInReason;
 use super::super::field::MatchField;
 use super::super::matching::Match;
 use super::super::parse::LAST_TABLE;
@@ -58,7 +59,7 @@ impl ActionReader<'_> {
             value::PORT_NORMAL => Action::Normal,
             value::PORT_FLOOD => Action::Flood,
             value::PORT_ALL => Action::All,
-            value::PORT_CONTROLLER => Action::Controller(max_len),
+            value::PORT_CONTROLLER => Action::Controller { max_len, id: 0, reason: None },
             value::PORT_LOCAL => Action::Local,
             1..=value::PORT_MAX => Action::Output(port),
             _ => return bad(BadAction::BadOutPort),
@@ -203,13 +204,22 @@ impl ActionReader<'_> {
                 self.load(Some(own), u128::from(*value) << destination.offset, mask)?
             }
             Nicira::RegisterLoadMasked(FieldMatch { field, value, mask }) => self.load(ours(*field), *value, *mask)?,
-            Nicira::Note(_) => Action::Drop,
+            Nicira::Note(bytes) => Action::Note(bytes.clone()),
             Nicira::OutputRegister { source, .. } => {
                 Action::OutputField { field: subfield(source)?, first_bit: source.offset, bits: source.bits }
             }
             Nicira::Exit => Action::Exit,
             Nicira::DecTtl | Nicira::DecTtlNotifying(_) => Action::DecrementTtl,
-            Nicira::Controller { max_len, .. } => Action::Controller(*max_len),
+            Nicira::Controller { max_len, controller_id, reason } => {
+                let reason = match reason {
+                    // What is usual for actions.
+                    ControllerReason::Action => None,
+                    ControllerReason::NoMatch => Some(PacketInReason::NoMatch),
+                    ControllerReason::InvalidTtl => Some(PacketInReason::InvalidTtl),
+                    ControllerReason::Unknown(_) => return bad(BadAction::BadArgument),
+                };
+                Action::Controller { max_len: *max_len, id: *controller_id, reason }
+            }
             Nicira::PushMpls(protocol) => Action::PushMpls(*protocol),
             Nicira::PopMpls(protocol) => Action::PopMpls(*protocol),
             Nicira::SetMplsTtl(ttl) => Action::SetMplsTtl(*ttl),
@@ -338,6 +348,16 @@ fn to_port(port: u32, max_len: u16) -> v13::Action {
 fn common_nicira(action: &Action, matching: &Match) -> Option<nicira::Action> {
     let nxm = |field: &MatchField| Some(FieldId::nxm(theirs(field, matching)?, false));
     Some(match action {
+        Action::Controller { max_len, id, reason } => nicira::Action::Controller {
+            max_len: *max_len,
+            controller_id: *id,
+            reason: match reason {
+                Some(PacketInReason::NoMatch) => ControllerReason::NoMatch,
+                Some(PacketInReason::InvalidTtl) => ControllerReason::InvalidTtl,
+                Some(PacketInReason::Action) | None => ControllerReason::Action,
+            },
+        },
+        Action::Note(bytes) => nicira::Action::Note(bytes.clone()),
         Action::PopQueue => nicira::Action::PopQueue,
         Action::Exit => nicira::Action::Exit,
         Action::Extension(extension) => extension.wire.clone(),
@@ -377,7 +397,7 @@ fn write(action: &Action, matching: &Match) -> Option<v13::Action> {
         Action::All => to_port(value::PORT_ALL, 0),
         Action::Normal => to_port(value::PORT_NORMAL, 0),
         Action::Local => to_port(value::PORT_LOCAL, 0),
-        Action::Controller(max_len) => to_port(value::PORT_CONTROLLER, *max_len),
+        Action::Controller { max_len, id: 0, reason: None } => to_port(value::PORT_CONTROLLER, *max_len),
         Action::Table => to_port(value::PORT_TABLE, 0),
         Action::Enqueue { port, .. } => to_port(*port, 0),
         Action::SetQueue(queue) => v13::Action::SetQueue(*queue),

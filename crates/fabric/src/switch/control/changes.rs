@@ -13,7 +13,6 @@ use super::super::group::{Bucket, GroupKind, GroupRefusal};
 use super::super::matching::Match;
 use super::super::meter::{Band, Effect, Meter, BURST, MOST_BANDS, MOST_METERS, PACKETS};
 use super::super::parse::{Selection, LAST_TABLE};
-use super::super::pipeline::MOST_FLOWS;
 use super::super::value;
 use super::actions::ActionReader;
 use super::{Context, TABLES};
@@ -82,10 +81,9 @@ impl Context<'_> {
         if change.check_overlap && self.switch.pipeline.overlaps(table, &matching, priority) {
             return refuse(FlowModFailed::Overlap);
         }
-        if self.switch.pipeline.len() >= MOST_FLOWS {
+        if !self.switch.pipeline.add(change.flow, !change.reset_counts, self.now) {
             return refuse(FlowModFailed::TableFull);
         }
-        self.switch.pipeline.add(change.flow, !change.reset_counts, self.now);
         self.release(change.buffer)
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Connection {
     pub(super) table_in_command: bool,
     pub(super) extensible_flows: bool,
     pub(super) extensible_packet_ins: bool,
+    /// Its number: it gets what flows send to the controllers of this number.
+    pub(super) controller: u16,
     /// Parts of a question about table features.
     pub(super) features_so_far: Vec<v13::multipart::TableFeatures>,
     xid: u32,
@@ -63,6 +65,7 @@ impl Connection {
             table_in_command: false,
             extensible_flows: false,
             extensible_packet_ins: false,
+            controller: 0,
             features_so_far: Vec::new(),
             xid: 0,
         }

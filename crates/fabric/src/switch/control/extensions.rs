@@ -28,6 +28,14 @@ fn settable(part: Part) -> Result<Part, ErrorKind> {
     }
 }
 
+fn loadable(part: Part) -> Result<Part, ErrorKind> {
+    if part.is_loadable() {
+        Ok(part)
+    } else {
+        Err(BAD_ARGUMENT)
+    }
+}
+
 fn destination(subfield: &Subfield) -> Result<Part, ErrorKind> {
     settable(part(subfield.id, subfield.offset, subfield.bits)?)
 }
@@ -40,7 +48,7 @@ fn hashed(fields: nicira::HashFields, basis: u16) -> Result<Hashed, ErrorKind> {
 }
 
 /// One of these actions; `None` for any other.
-pub(super) fn read(action: &nicira::Action) -> Result<Option<Action>, ErrorKind> {
+pub(in crate::switch) fn read(action: &nicira::Action) -> Result<Option<Action>, ErrorKind> {
     let kind = match action {
         nicira::Action::Multipath(multipath) => read_multipath(multipath)?,
         nicira::Action::Bundle(bundle) => read_bundle(bundle)?,
@@ -100,7 +108,7 @@ fn read_learn(learn: &nicira::Learn) -> Result<Kind, ErrorKind> {
         };
         let target = match spec.target {
             LearnTarget::Match(id, first_bit) => Target::Match(part(id, first_bit, spec.bits)?),
-            LearnTarget::Load(id, first_bit) => Target::Load(settable(part(id, first_bit, spec.bits)?)?),
+            LearnTarget::Load(id, first_bit) => Target::Load(loadable(part(id, first_bit, spec.bits)?)?),
             LearnTarget::Output => Target::Output,
         };
         parts.push((source, target));

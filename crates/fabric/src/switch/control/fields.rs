@@ -93,12 +93,17 @@ pub(super) fn supported() -> impl Iterator<Item = (Oxm, &'static MatchField)> {
 }
 
 /// Our field for one of the wire.
-pub(super) fn ours(field: Oxm) -> Option<&'static MatchField> {
+pub(in crate::switch) fn ours(field: Oxm) -> Option<&'static MatchField> {
     NAMES.iter().find(|(oxm, _)| *oxm == field).and_then(|(_, name)| MatchField::by_name(name))
 }
 
+/// The wire's field that has our field's name, whatever frames match.
+pub(in crate::switch) fn named(field: &MatchField) -> Option<Oxm> {
+    NAMES.iter().find(|(_, name)| *name == field.name).map(|(oxm, _)| *oxm)
+}
+
 /// The wire's field for one of ours, for frames that `matching` matches.
-pub(super) fn theirs(field: &MatchField, matching: &Match) -> Option<Oxm> {
+pub(in crate::switch) fn theirs(field: &MatchField, matching: &Match) -> Option<Oxm> {
     let protocol = matching.exact(Field::NW_PROTO);
     let v6 = matching.exact(Field::ETH_TYPE) == Some(0x86dd);
     let arp = matching.exact(Field::ETH_TYPE) == Some(0x0806);

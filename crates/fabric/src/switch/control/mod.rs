@@ -6,14 +6,16 @@
 mod actions;
 #[cfg(test)]
 mod any_bytes;
+#[cfg(test)]
+mod bounds_tests;
 mod buffers;
 mod changes;
 mod connection;
 #[cfg(test)]
 mod extension_tests;
-mod extensions;
-mod fields;
-mod numbers;
+pub(super) mod extensions;
+pub(super) mod fields;
+pub(super) mod numbers;
 mod statistics;
 mod table_features;
 mod table_limits;
@@ -143,8 +145,6 @@ impl Agent {
         (now, out): (Time, &mut Vec<Output>),
     ) {
         let Some(mut connection) = self.connections.remove(&number) else { return };
-        connection.heard = now;
-        connection.probed = false;
         while connection.ending.is_none() {
             let taken = connection.framer.push(bytes);
             bytes = &bytes[taken..];
@@ -155,6 +155,9 @@ impl Agent {
                     Ok(Some(message)) => {
                         any = true;
                         connection.messages += 1;
+                        // Only whole messages are a sign of life: one that never ends would be one for ever.
+                        connection.heard = now;
+                        connection.probed = false;
                         self.handle(switch, &mut connection, &message, lines, (now, &mut *out));
                         // What it brought about is told before the next one is answered, a barrier perhaps.
                         if !switch.events.is_empty() {

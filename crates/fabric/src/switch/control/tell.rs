@@ -35,6 +35,7 @@ impl Agent {
             let crowded = connection.out.len() + connection.backlog > CROWDED_BYTES;
             // Only OpenFlow 1.0 has frames sent that no flow matches.
             let for_it = connection.version == v10::VERSION || (connection.version != 0 && !packet.missed);
+            let for_it = for_it && connection.controller == packet.controller;
             if !wanted || crowded || !for_it {
                 continue;
             }

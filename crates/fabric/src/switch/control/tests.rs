@@ -23,7 +23,7 @@ impl Lines for NoLines {
 /// A switch with ports 1 to 4 and one controller that speaks this version.
 pub(super) struct Bench {
     pub(super) switch: Switch,
-    agent: Agent,
+    pub(super) agent: Agent,
     version: u8,
     pub(super) now: Time,
 }
@@ -39,19 +39,19 @@ impl Bench {
         bench
     }
 
-    fn join(&mut self, number: u64) {
+    pub(super) fn join(&mut self, number: u64) {
         self.agent.open(number, Peer::Controller, self.now);
         self.raw(number, &[self.version, 0, 0, 8, 0, 0, 0, 1]);
         self.agent.take_output();
     }
 
-    fn raw(&mut self, number: u64, bytes: &[u8]) -> Vec<Output> {
+    pub(super) fn raw(&mut self, number: u64, bytes: &[u8]) -> Vec<Output> {
         let mut out = Vec::new();
         self.agent.receive(&mut self.switch, number, bytes, &NoLines, (self.now, &mut out));
         out
     }
 
-    fn say_from(&mut self, number: u64, message: &Message) -> Vec<Output> {
+    pub(super) fn say_from(&mut self, number: u64, message: &Message) -> Vec<Output> {
         let mut bytes = Vec::new();
         message.encode(7, &mut bytes).unwrap();
         self.raw(number, &bytes)
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     /// What the controller got, less what is not of its version.
-    fn heard_by(&mut self, number: u64) -> Vec<Message> {
+    pub(super) fn heard_by(&mut self, number: u64) -> Vec<Message> {
         self.agent.tell(&mut self.switch);
         let mut framer = Framer::new();
         let mut heard = Vec::new();

@@ -262,8 +262,8 @@ impl Context<'_> {
                 connection.told = v13::AsyncConfig { packet_in, port_status, flow_removed };
             }
             nicira::Message::FlowMod(change) => self.flow_mod_nicira(connection, &change)?,
-            // One controller takes the place of another's number: there is only one here.
-            nicira::Message::SetControllerId(_) | nicira::Message::FlowAge => {}
+            nicira::Message::SetControllerId(number) => connection.controller = number,
+            nicira::Message::FlowAge => {}
             _ => return Err(ErrorKind::BadRequest(BadRequest::BadExpType)),
         }
         Ok(None)

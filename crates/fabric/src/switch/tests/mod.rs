@@ -8,6 +8,7 @@ mod properties;
 mod rewriting;
 mod speed;
 mod syntax;
+mod syntax_round_trip;
 
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};

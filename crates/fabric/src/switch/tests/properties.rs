@@ -73,7 +73,7 @@ fn a_match() -> impl Strategy<Value = String> {
     })
 }
 
-fn an_action(table: u8) -> impl Strategy<Value = String> {
+pub(super) fn an_action(table: u8) -> impl Strategy<Value = String> {
     prop_oneof![
         (1..6).prop_map(|port| format!("output:{port}")),
         (1..6, 0..4).prop_map(|(port, queue)| format!("enqueue:{port}:{queue}")),

@@ -194,7 +194,7 @@ impl Walk<'_> {
             Miss::Controller => {
                 self.action_set.clear();
                 let max_len = self.pipeline.settings.miss_send_len;
-                self.tell_controllers(max_len, PacketInReason::NoMatch, true);
+                self.tell_controllers((max_len, 0), PacketInReason::NoMatch, true);
             }
             _ => {
                 // OpenFlow 1.3, 5.4: without a table-miss flow the packet is dropped, its action set with it.
@@ -204,11 +204,11 @@ impl Walk<'_> {
         }
     }
 
-    fn tell_controllers(&mut self, max_len: u16, reason: PacketInReason, missed: bool) {
+    fn tell_controllers(&mut self, (max_len, controller): (u16, u16), reason: PacketInReason, missed: bool) {
         let lookup = u16::try_from(self.decision.lookups.len().saturating_sub(1)).unwrap_or(u16::MAX);
         let metadata = self.key.get(Field::METADATA) as u64;
         let tunnel = self.key.get(Field::TUNNEL_ID) as u64;
-        self.push(Step::Controller { max_len, lookup, reason, missed, metadata, tunnel });
+        self.push(Step::Controller { max_len, controller, lookup, reason, missed, metadata, tunnel });
     }
 
     /// The frame is gone; controllers that asked for such frames get it.
@@ -216,7 +216,7 @@ impl Walk<'_> {
         self.push(Step::Drop(SwitchDrop::TimeToLive));
         if self.pipeline.settings.tell_invalid_ttl {
             let max_len = self.pipeline.settings.miss_send_len;
-            self.tell_controllers(max_len, PacketInReason::InvalidTtl, false);
+            self.tell_controllers((max_len, 0), PacketInReason::InvalidTtl, false);
         }
     }
 
@@ -363,9 +363,9 @@ impl Walk<'_> {
             Action::All => self.push(Step::All { queue }),
             Action::Normal => self.normal(),
             Action::Local => self.push(Step::Drop(SwitchDrop::Local)),
-            Action::Controller(max_len) => {
-                let reason = if self.table_miss { PacketInReason::NoMatch } else { PacketInReason::Action };
-                self.tell_controllers(*max_len, reason, false);
+            Action::Controller { max_len, id, reason } => {
+                let usual = if self.table_miss { PacketInReason::NoMatch } else { PacketInReason::Action };
+                self.tell_controllers((*max_len, *id), reason.unwrap_or(usual), false);
             }
             Action::Enqueue { port, queue } => self.output(*port, *queue),
             Action::SetQueue(queue) => self.queue = *queue,
@@ -452,7 +452,7 @@ impl Walk<'_> {
             }
             Action::ClearActions => self.action_set.clear(),
             // The walk itself does these.
-            Action::Drop | Action::GotoTable(_) | Action::Resubmit { .. } => {}
+            Action::Drop | Action::Note(_) | Action::GotoTable(_) | Action::Resubmit { .. } => {}
             // The frame has no such tag.
             Action::PopMpls(_) | Action::PopBackbone | Action::DecrementMplsTtl | Action::SetTtl(_) => {}
         }
