@@ -157,7 +157,7 @@ def _weight(quick: bool, quiet: Quiet) -> Figure:
 
 
 def _look_ups(repetitions: int, quiet: Quiet) -> Figure:
-    """Frames that no cache knows, among many rules of 16 masks and among few of two."""
+    """Frames that no cache knows, among many rules of 16 masks and among few of four."""
     ratios: list[float] = []
     for _ in range(repetitions):
         quiet.wait()
@@ -171,7 +171,7 @@ def _look_up_seconds(rules: int) -> float:
     switch = BareSwitch(4)
     switch.open(1)
     data = bytes([4, 0, 0, 8, 0, 0, 0, 1])
-    kinds = 16 if rules > 100 else 2
+    kinds = 16 if rules > 100 else 4
     for number in range(rules):
         kind, place = number % kinds, number // kinds
         length = 16 + kind % 4 * 4
