@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from twinnet.control.choice import APP_TARGET, ControllerChoice
 from twinnet.control.controller import Controller
@@ -15,11 +15,16 @@ from twinnet.control.lockstep_socket import SocketEndpoint
 from twinnet.control.program import ControllerProgram
 from twinnet.control.tls import connecting
 from twinnet.errors import ControllerWarning, NotAvailable
+from twinnet.lab_connection import LabRequests
 
 __all__ = ["VirtualControl"]
 
 _QUIET_S = 0.02
 _PATIENCE_S = 10.0
+
+
+class SimulatedLab(ControlledLab, LabRequests, Protocol):
+    """A lab on the virtual clock: driven in lockstep, and asked by requests."""
 
 
 class VirtualControl:
@@ -41,7 +46,7 @@ class VirtualControl:
 
     def __init__(
         self,
-        lab: ControlledLab,
+        lab: SimulatedLab,
         spec: Mapping[str, Any],
         choice: ControllerChoice | None,
         controller: Controller | None,
@@ -55,7 +60,7 @@ class VirtualControl:
         self._now_ps = 0
         try:
             if controller is not None:
-                self._runtime = InProcess(controller, spec, lambda: self._now_ps)
+                self._runtime = InProcess(controller, spec, lambda: self._now_ps, lab=lab)
             for node in spec["nodes"]:
                 context = connecting(node)
                 for target in node.get("controllers", ()) if node["kind"] == "switch" else ():
