@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 
 use serde_json::{json, Value};
-use twinnet_fabric::lab::capture::{Batch, CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
 use twinnet_fabric::Way;
+use twinnet_lab::capture::{Batch, CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 

@@ -1,9 +1,9 @@
 //! Apps in the model hosts of a lab on the wall clock: the fabric's loop runs them, beside the agent that runs those of real hosts.
 
 use serde_json::{json, Value};
-use twinnet_fabric::lab::requests::Answer;
-use twinnet_fabric::lab::{app_numbers, optional_number, ModelApps, RunningNetwork};
 use twinnet_fabric::World;
+use twinnet_lab::requests::Answer;
+use twinnet_lab::{app_numbers, optional_number, ModelApps, RunningNetwork};
 use twinnet_units::{Duration, Time};
 
 use crate::service::{LabError, Reply};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
-use twinnet_packet::Framing;
+use twinnet_packet::{Framing, Prefix};
 
 use crate::back_pressure::{most_segments, TokenBucket};
 use crate::interface::{
@@ -18,7 +18,7 @@ use crate::interface::{
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
 use crate::open_vswitch;
 use crate::service::LabError;
-use twinnet_fabric::lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec, Prefix};
+use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec};
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work
 /// under few locks, so more gain little.

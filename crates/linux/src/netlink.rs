@@ -21,7 +21,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::net::{AddressFamily as SocketFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::back_pressure::{self, TokenBucket};
-use twinnet_fabric::lab::network::{MacAddress, Prefix};
+use twinnet_packet::{MacAddress, Prefix};
 
 /// Index of the loopback interface: the first of every network namespace.
 pub const LOOPBACK: u32 = 1;

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use rustix::mount::{mount, MountFlags};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use twinnet_fabric::lab::network::{Attachment, HostPortSpec, HostSpec, NetworkSpec};
-use twinnet_fabric::lab::outside::Datapath;
+use twinnet_lab::network::{Attachment, HostPortSpec, HostSpec, NetworkSpec};
+use twinnet_lab::outside::Datapath;
 use twinnet_packet::Framing;
 
 use crate::interface::HostInterface;

@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use serde_json::Value;
-use twinnet_fabric::lab::network::NetworkSpec;
-use twinnet_fabric::lab::requests::{missing, number, text};
+use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::requests::{missing, number, text};
 
 use crate::interface::{
     bind_packet_socket, check, interface_index, interface_request, open_packet_socket, set_option, HostInterface,
@@ -315,7 +315,7 @@ pub(crate) struct RealInterface {
 impl RealInterface {
     /// As `interfaces` tells it.
     pub(crate) fn to_json(&self, network: &NetworkSpec) -> Value {
-        let node = network.nodes.get(self.node).map(twinnet_fabric::lab::network::NodeSpec::name);
+        let node = network.nodes.get(self.node).map(twinnet_lab::network::NodeSpec::name);
         serde_json::json!({"node": node, "interface": self.watch.name, "state": self.state})
     }
 }

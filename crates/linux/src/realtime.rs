@@ -34,9 +34,9 @@ use crate::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::service::{LabError, Reply, Request, Service};
 use crate::tunnels::Tunnels;
 use crate::wakefulness::Wakefulness;
-use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
-use twinnet_fabric::lab::requests::schedule_described;
-use twinnet_fabric::lab::{assemble, Bodies, RunningNetwork};
+use twinnet_lab::network::{NetworkSpec, NodeSpec};
+use twinnet_lab::requests::schedule_described;
+use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;

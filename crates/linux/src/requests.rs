@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use serde_json::{json, Value};
-use twinnet_fabric::lab::capture::CaptureSettings;
-use twinnet_fabric::lab::requests::{self, missing, number, port, text};
+use twinnet_lab::capture::CaptureSettings;
+use twinnet_lab::requests::{self, missing, number, port, text};
 
 use crate::capture::Capture;
 use crate::fidelity::{FidelityRecord, TakenRecord};
@@ -13,7 +13,7 @@ use crate::realtime::FabricLoop;
 use crate::scheduling::is_realtime;
 use crate::service::{LabError, Reply, Request};
 
-use twinnet_fabric::lab::requests::Answer;
+use twinnet_lab::requests::Answer;
 
 /// Answers one request, now or later.
 pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fidelity::{ThreadUsage, Timeliness};
 
-pub use twinnet_fabric::lab::LabError;
+pub use twinnet_lab::LabError;
 
 type Answer = dyn FnOnce(Result<Value, LabError>) + Send;
 

@@ -7,9 +7,10 @@ use twinnet_packet::Frame;
 use twinnet_units::{Duration, Rate, Time};
 
 use super::config::{ExperimentError, PortExperiment, SourceConfig, LEAST_BYTES};
-use crate::impair::{stream, Rng};
 use crate::link::DirectionConfig;
-use crate::{Fabric, FramePool, PortId, Way, World};
+use crate::{Fabric, PortId, Way, World};
+use twinnet_packet::FramePool;
+use twinnet_units::random::{stream, Rng};
 
 /// What is told of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

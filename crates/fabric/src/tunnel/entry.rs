@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use twinnet_packet::{Fragment, Frame};
 
 use super::config::{OuterFragment, TunnelConfig};
-use crate::queue::ecn::network_header;
+use twinnet_queue::ecn::network_header;
 
 /// The entry of a tunnel, at the sending port of a direction.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use serde_json::{json, Value};
-use twinnet_fabric::lab::requests::{missing, text};
-use twinnet_fabric::lab::RunningNetwork;
-use twinnet_fabric::switch::control::Peer;
 use twinnet_fabric::{NodeId, World};
+use twinnet_lab::requests::{missing, text};
+use twinnet_lab::RunningNetwork;
+use twinnet_switch::control::Peer;
 use twinnet_units::{Duration, Time};
 
 use crate::service::{LabError, Reply, Request};

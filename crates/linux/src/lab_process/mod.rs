@@ -25,7 +25,7 @@ use crate::real_interface::{self, Offer};
 use crate::service::{LabError, Reply, Request, Service};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
-use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_lab::network::NetworkSpec;
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
 pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>

@@ -17,7 +17,7 @@ use super::orders::{HostOrder, Notice, Order, ProgramOrder};
 use crate::control::message::{self, Received};
 use crate::namespace::HostNamespace;
 use crate::service::{LabError, Request, Service};
-use twinnet_fabric::lab::network::NetworkSpec;
+use twinnet_lab::network::NetworkSpec;
 
 /// Hosts that are named when an unknown one is asked for.
 const NAMED_HOSTS: usize = 8;

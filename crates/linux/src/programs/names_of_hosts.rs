@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use twinnet_fabric::lab::network::{NetworkSpec, NodeSpec};
+use twinnet_lab::network::{NetworkSpec, NodeSpec};
 
 /// One line for each address of each host; a host's first address of a family is the one that its name resolves to.
 #[must_use]

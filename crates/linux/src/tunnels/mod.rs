@@ -11,10 +11,10 @@ use std::os::fd::RawFd;
 
 use serde::Serialize;
 use serde_json::{json, Value};
-use twinnet_fabric::lab::requests::{missing, number, text};
-use twinnet_fabric::lab::tunnel_end::TunnelEndSpec;
-use twinnet_fabric::lab::RunningNetwork;
 use twinnet_fabric::{PortId, TunnelConfig};
+use twinnet_lab::requests::{missing, number, text};
+use twinnet_lab::tunnel_end::TunnelEndSpec;
+use twinnet_lab::RunningNetwork;
 use twinnet_packet::Frame;
 
 use crate::service::{LabError, Request};

@@ -1,0 +1,38 @@
+//! Refusals, as they are told to the user.
+
+use serde::Serialize;
+use twinnet_host::HostError;
+
+/// A refusal: a stable name, what was given and what is allowed, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct LabError {
+    /// Stable name, such as `UnknownHost`.
+    pub name: String,
+    /// What went wrong, with what was given and what is allowed.
+    pub message: String,
+    /// What to do; empty when the message says all.
+    pub remedy: String,
+}
+
+impl LabError {
+    /// An error with a remedy.
+    pub fn new(name: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), message: message.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<HostError> for LabError {
+    fn from(error: HostError) -> Self {
+        let (name, remedy) = match &error {
+            HostError::TooManyInterfaces { .. } => ("InvalidNetwork", "describe fewer interfaces"),
+            HostError::UnknownParameter { .. } => {
+                ("UnknownParameter", "leave it out, or run the lab on the wall clock with real hosts")
+            }
+            HostError::BadParameter { .. } => ("BadParameter", "give a value that is allowed"),
+            HostError::BadRoute { .. } => ("BadRoute", "name a router that has an address in one of them"),
+            HostError::Processing { .. } => ("InvalidNetwork", "change it"),
+        };
+        Self::new(name, error.to_string(), remedy)
+    }
+}
