@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde_json::Value;
 use twinnet_apps::{App, AppConfig, Event, SocketId};
+use twinnet_units::random::Rng;
 use twinnet_units::Time;
 
 use super::sockets::{Kind, Socket};
 use super::stack::{Arrival, Stack, Told, Turn};
 use super::timers::{Alarm, Owner};
 use super::view::HostView;
-use twinnet_units::random::Rng;
 
 enum State {
     /// Starts when its alarm rings.

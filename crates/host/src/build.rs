@@ -2,24 +2,25 @@
 
 use std::net::IpAddr;
 
+use twinnet_packet::Prefix;
+use twinnet_units::random::stream;
+
 use super::interface::{is_link_local, Interface};
 use super::parameters::Parameters;
 use super::processing::Processing;
 use super::route::{Routes, RoutesBuilder};
 use super::stack::Stack;
-use crate::config::{HostConfig, HostError, MOST_INTERFACES};
-use twinnet_packet::Prefix;
-use twinnet_units::random::stream;
+use crate::config::{HostConfig, HostConfigError, MOST_INTERFACES};
 
 /// Bits of the network of IPv6 link-local addresses.
 const LINK_LOCAL_BITS: u8 = 64;
 
 /// The stack of the described host.
-pub(super) fn stack(described: &HostConfig, seed: u64) -> Result<Stack, HostError> {
+pub(super) fn stack(described: &HostConfig, seed: u64) -> Result<Stack, HostConfigError> {
     let name = &described.name;
     let given = described.interfaces.len();
     if given > MOST_INTERFACES {
-        return Err(HostError::TooManyInterfaces { host: name.clone(), given });
+        return Err(HostConfigError::TooManyInterfaces { host: name.clone(), given });
     }
     // A host speaks IPv6 when it has any such address, as real hosts of a lab do.
     let v6 = described.interfaces.iter().flat_map(|port| &port.addresses).any(|prefix| prefix.address.is_ipv6());
@@ -46,15 +47,15 @@ pub(super) fn stack(described: &HostConfig, seed: u64) -> Result<Stack, HostErro
     Ok(stack)
 }
 
-fn processing(described: &HostConfig, seed: u64) -> Result<Option<Box<Processing>>, HostError> {
+fn processing(described: &HostConfig, seed: u64) -> Result<Option<Box<Processing>>, HostConfigError> {
     let name = &described.name;
     let Some(config) = described.processing.as_ref().filter(|config| !config.takes_no_time()) else { return Ok(None) };
     let random = stream(seed, &format!("processing of {name}"));
-    let refused = |error| HostError::Processing { host: name.clone(), error };
+    let refused = |error| HostConfigError::Processing { host: name.clone(), error };
     Processing::new(config, random).map(|processing| Some(Box::new(processing))).map_err(refused)
 }
 
-fn routes(described: &HostConfig, interfaces: &[Interface]) -> Result<Routes, HostError> {
+fn routes(described: &HostConfig, interfaces: &[Interface]) -> Result<Routes, HostConfigError> {
     let mut connected = RoutesBuilder::default();
     add_connected(&mut connected, interfaces);
     let connected = connected.build();
@@ -67,7 +68,7 @@ fn routes(described: &HostConfig, interfaces: &[Interface]) -> Result<Routes, Ho
         } else {
             connected.find(route.via).map(|hop| hop.interface)
         };
-        let interface = interface.ok_or_else(|| HostError::BadRoute {
+        let interface = interface.ok_or_else(|| HostConfigError::BadRoute {
             host: described.name.clone(),
             to: route.to,
             via: route.via,

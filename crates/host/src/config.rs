@@ -54,7 +54,7 @@ pub struct RouteConfig {
 
 /// Something that a model host cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum HostError {
+pub enum HostConfigError {
     /// Describe fewer interfaces.
     #[error("host {host:?} has {given} interfaces; there are at most {MOST_INTERFACES}")]
     TooManyInterfaces {

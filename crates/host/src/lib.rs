@@ -41,7 +41,7 @@ use twinnet_apps::AppConfig;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-pub use config::{HostConfig, HostError, InterfaceConfig, RouteConfig, MOST_INTERFACES};
+pub use config::{HostConfig, HostConfigError, InterfaceConfig, RouteConfig, MOST_INTERFACES};
 pub use counters::HostCounters;
 pub use neighbours::StaticNeighbours;
 pub use processing::ProcessingConfig;
@@ -66,7 +66,7 @@ impl ModelHost {
     ///
     /// # Errors
     /// What a model cannot be: an unknown kernel parameter, a route by a router that is not on any of its links.
-    pub fn new(described: &HostConfig, seed: u64) -> Result<Self, HostError> {
+    pub fn new(described: &HostConfig, seed: u64) -> Result<Self, HostConfigError> {
         let stack = build::stack(described, seed)?;
         Ok(Self { name: described.name.clone().into(), stack, apps: Apps::default() })
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tcp::congestion::Algorithm;
 use super::tcp::{Ecn, TcpConfig};
-use crate::config::{HostConfig, HostError};
+use crate::config::{HostConfig, HostConfigError};
 
 /// How a host is set up; the defaults are Linux's.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Parameters {
     ///
     /// # Errors
     /// For a parameter that a model does not know, or a value that it cannot have.
-    pub(super) fn of(described: &HostConfig) -> Result<Arc<Self>, HostError> {
+    pub(super) fn of(described: &HostConfig) -> Result<Arc<Self>, HostConfigError> {
         /// Most hosts have the same, and there may be very many.
         static PLAIN: OnceLock<Arc<Parameters>> = OnceLock::new();
         let plain = PLAIN.get_or_init(|| {
@@ -89,19 +89,19 @@ impl Parameters {
         Ok(Arc::new(parameters))
     }
 
-    fn set_all(&mut self, host: &str, given: &BTreeMap<String, Value>) -> Result<(), HostError> {
+    fn set_all(&mut self, host: &str, given: &BTreeMap<String, Value>) -> Result<(), HostConfigError> {
         for (key, value) in given {
             // sysctl(8) takes both spellings.
             let name = key.replace('/', ".");
             let Some((_, set)) = KNOWN.iter().find(|(known, _)| *known == name) else {
                 let known = KNOWN.map(|(known, _)| known).join(", ");
                 let (host, parameter) = (host.to_owned(), key.clone());
-                return Err(HostError::UnknownParameter { host, parameter, known });
+                return Err(HostConfigError::UnknownParameter { host, parameter, known });
             };
             let text = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned());
             set(self, &text).map_err(|allowed| {
                 let (host, parameter) = (host.to_owned(), key.clone());
-                HostError::BadParameter { host, parameter, given: text, allowed }
+                HostConfigError::BadParameter { host, parameter, given: text, allowed }
             })?;
         }
         Ok(())
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parameters(given: &[(&str, Value)]) -> Result<Arc<Parameters>, HostError> {
+    fn parameters(given: &[(&str, Value)]) -> Result<Arc<Parameters>, HostConfigError> {
         let described = HostConfig {
             name: "h1".to_owned(),
             sysctls: given.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn an_unknown_parameter_is_refused_with_those_that_are_known() {
         let error = parameters(&[("net.core.somaxconn", json!(1))]).unwrap_err();
-        assert!(matches!(error, HostError::UnknownParameter { .. }));
+        assert!(matches!(error, HostConfigError::UnknownParameter { .. }));
         let message = error.to_string();
         assert!(message.contains("\"net.core.somaxconn\"") && message.contains("net.ipv4.tcp_rmem"));
     }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use twinnet_impair::{ImpairConfig, ImpairError, Impairments, JitterConfig};
 use twinnet_packet::Frame;
 use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Time};
 
 use super::timers::{Alarm, Owner, Timers};
-use twinnet_impair::{ImpairConfig, ImpairError, Impairments, JitterConfig};
 
 /// How long a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rand::Rng as _;
 use twinnet_apps::HostError;
 use twinnet_packet::Frame;
+use twinnet_packet::FramePool;
+use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Rate, Time};
 
 use super::counters::HostCounters;
@@ -23,8 +25,6 @@ use super::route::{Hop, Routes};
 use super::sockets::{Kind, Sockets};
 use super::tcp_sockets::TcpTable;
 use super::timers::{Alarm, Owner, Timers};
-use twinnet_packet::FramePool;
-use twinnet_units::random::Rng;
 
 /// How fast the loopback is, and how long a frame is on its way: a host that talks to itself takes some time, as a real one does,
 /// and no stream through it is endless at one moment.

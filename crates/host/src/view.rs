@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use rand::Rng as _;
 use twinnet_apps::{Chunk, Host, HostError, SocketId, TcpInfo};
+use twinnet_units::random::Rng;
 
 use super::sockets::{any_address, Kind, Socket};
 use super::stack::{Stack, Turn};
 use super::tcp::Connection;
-use twinnet_units::random::Rng;
 
 /// A host during one call of an app.
 pub(super) struct HostView<'a, 'b> {

@@ -2,11 +2,11 @@
 
 use rand::Rng as _;
 use serde::{Deserialize, Serialize};
+use twinnet_units::random::{unit, Rng};
 use twinnet_units::Duration;
 
 use super::quantile;
 use super::ImpairError;
-use twinnet_units::random::{unit, Rng};
 
 /// Values of an empirical table.
 const MOST_VALUES: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! Which frames are lost.
 
 use serde::{Deserialize, Serialize};
+use twinnet_units::random::{happens, Rng};
 
 use super::{check_probability, ImpairError};
-use twinnet_units::random::{happens, Rng};
 
 /// A loss model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

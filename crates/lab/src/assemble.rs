@@ -5,6 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::Value;
+use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
+use twinnet_host::{ModelHost, StaticNeighbours};
+use twinnet_impair::ImpairConfig;
+use twinnet_queue::QueueConfig;
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 use super::error::LabError;
@@ -12,11 +17,6 @@ use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, Switc
 use super::outside;
 use super::requests::not_a_switch;
 use super::tunnel_end::{self, TunnelEndSpec};
-use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
-use twinnet_host::{ModelHost, StaticNeighbours};
-use twinnet_impair::ImpairConfig;
-use twinnet_queue::QueueConfig;
-use twinnet_switch::{FailMode, Switch, SwitchConfig};
 
 /// A network in motion: the fabric, the names of what is in it, and what it was described as.
 pub struct RunningNetwork {

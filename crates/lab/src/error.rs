@@ -1,7 +1,7 @@
 //! Refusals, as they are told to the user.
 
 use serde::Serialize;
-use twinnet_host::HostError;
+use twinnet_host::HostConfigError;
 
 /// A refusal: a stable name, what was given and what is allowed, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -22,16 +22,16 @@ impl LabError {
     }
 }
 
-impl From<HostError> for LabError {
-    fn from(error: HostError) -> Self {
+impl From<HostConfigError> for LabError {
+    fn from(error: HostConfigError) -> Self {
         let (name, remedy) = match &error {
-            HostError::TooManyInterfaces { .. } => ("InvalidNetwork", "describe fewer interfaces"),
-            HostError::UnknownParameter { .. } => {
+            HostConfigError::TooManyInterfaces { .. } => ("InvalidNetwork", "describe fewer interfaces"),
+            HostConfigError::UnknownParameter { .. } => {
                 ("UnknownParameter", "leave it out, or run the lab on the wall clock with real hosts")
             }
-            HostError::BadParameter { .. } => ("BadParameter", "give a value that is allowed"),
-            HostError::BadRoute { .. } => ("BadRoute", "name a router that has an address in one of them"),
-            HostError::Processing { .. } => ("InvalidNetwork", "change it"),
+            HostConfigError::BadParameter { .. } => ("BadParameter", "give a value that is allowed"),
+            HostConfigError::BadRoute { .. } => ("BadRoute", "name a router that has an address in one of them"),
+            HostConfigError::Processing { .. } => ("InvalidNetwork", "change it"),
         };
         Self::new(name, error.to_string(), remedy)
     }

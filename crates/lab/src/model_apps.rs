@@ -1,12 +1,12 @@
 //! The apps that run in model hosts: started, stopped and asked by requests (docs/reference/lab-protocol.md).
 
 use serde_json::{json, Value};
+use twinnet_fabric::{NodeId, World};
 
 use super::app_requests::{app_number, reported_apps, unknown_host, AppStart};
 use super::assemble::RunningNetwork;
 use super::error::LabError;
 use super::requests::Answer;
-use twinnet_fabric::{NodeId, World};
 
 /// Where each app of a lab's model hosts runs; its number is its place, counted from `first`.
 #[derive(Debug)]

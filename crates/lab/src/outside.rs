@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use twinnet_fabric::{PortId, DEFAULT_QUEUE_FRAMES};
 use twinnet_packet::MacAddress;
+use twinnet_queue::QueueConfig;
 
 use super::assemble::{queue, switch_port_mac, RunningNetwork};
 use super::error::LabError;
 use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchSpec};
-use twinnet_fabric::{PortId, DEFAULT_QUEUE_FRAMES};
-use twinnet_queue::QueueConfig;
 
 /// An existing interface of the machine: what it receives enters the network, and what the network sends to it leaves the
 /// machine.

@@ -1,12 +1,12 @@
 //! The requests that every lab answers alike, on either clock (docs/reference/lab-protocol.md).
 
 use serde_json::{json, Map, Value};
+use twinnet_fabric::{DirectionChange, DirectionConfig, NodeId, PortCounters, PortId, Samples, World};
+use twinnet_switch::Switch;
 use twinnet_units::{Duration, Time};
 
 use super::assemble::{self, RunningNetwork};
 use super::error::LabError;
-use twinnet_fabric::{DirectionChange, DirectionConfig, NodeId, PortCounters, PortId, Samples, World};
-use twinnet_switch::Switch;
 
 /// What a request is answered with.
 pub type Answer = Result<Value, LabError>;

@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use twinnet_fabric::{TunnelConfig, DEFAULT_QUEUE_FRAMES};
+use twinnet_queue::QueueConfig;
 
 use super::assemble::queue;
 use super::error::LabError;
 use super::network::{NetworkSpec, NodeSpec};
-use twinnet_fabric::{TunnelConfig, DEFAULT_QUEUE_FRAMES};
-use twinnet_queue::QueueConfig;
 
 /// A tunnel to another speaker of GRE or VXLAN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

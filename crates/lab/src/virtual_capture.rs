@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use twinnet_fabric::Way;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
 use super::capture::{CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
-use twinnet_fabric::Way;
 
 /// The lab's files, for one capture.
 struct Shared(Arc<dyn CaptureStore>);

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
+use twinnet_fabric::{NodeId, World};
+use twinnet_switch::control::Peer;
 
 use super::assemble::RunningNetwork;
 use super::error::LabError;
 use super::requests::{number, text, Answer};
-use twinnet_fabric::{NodeId, World};
-use twinnet_switch::control::Peer;
 
 /// A connection of a switch.
 #[derive(Debug)]

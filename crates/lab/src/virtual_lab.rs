@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{json, Value};
+use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
@@ -16,7 +17,6 @@ use super::network::NetworkSpec;
 use super::requests::{self, number, port, schedule_described, text, Answer};
 use super::virtual_capture::VirtualCapture;
 use super::virtual_control::{ControlMessage, VirtualControl};
-use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 
 /// Events that are handled between two looks at whether the owner wants to pause.
 const EVENTS_PER_TURN: usize = 8192;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
+use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec};
 use twinnet_packet::{Framing, Prefix};
 
 use crate::back_pressure::{most_segments, TokenBucket};
@@ -18,7 +19,6 @@ use crate::interface::{
 use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
 use crate::open_vswitch;
 use crate::service::LabError;
-use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec};
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work
 /// under few locks, so more gain little.

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{json, Value};
 use twinnet_lab::capture::CaptureSettings;
+use twinnet_lab::requests::Answer;
 use twinnet_lab::requests::{self, missing, number, port, text};
 
 use crate::capture::Capture;
@@ -12,8 +13,6 @@ use crate::ingress::Counted;
 use crate::realtime::FabricLoop;
 use crate::scheduling::is_realtime;
 use crate::service::{LabError, Reply, Request};
-
-use twinnet_lab::requests::Answer;
 
 /// Answers one request, now or later.
 pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use twinnet_units::random::{stream, Rng};
 
 use super::cbq::CbqConfig;
 use super::codel::CodelConfig;
@@ -13,7 +14,6 @@ use super::ranges::{check_burst, check_count, check_rate, refuse, QueueError, HI
 use super::red::RedConfig;
 use super::sfq::SfqConfig;
 use super::{Drr, Fifo, Htb, Priority, QueueDiscipline, Tbf};
-use twinnet_units::random::{stream, Rng};
 
 /// Frames that a queue keeps where nothing else is said.
 pub const DEFAULT_LIMIT_FRAMES: u64 = 1000;

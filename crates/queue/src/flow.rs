@@ -1,9 +1,9 @@
 //! Which flow a frame belongs to, as a hash: addresses, protocol and ports.
 
 use twinnet_packet::Frame;
+use twinnet_units::random::mix;
 
 use super::ecn::network_header;
-use twinnet_units::random::mix;
 
 /// A hash of the frame's flow under `salt`. Fragments go by their addresses and protocol, and what is not IP by its Ethernet
 /// addresses and type. Marks, hop counts and TCP flags do not matter.

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
+use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Time};
 
 use super::config::Site;
@@ -20,7 +21,6 @@ use super::ranges::{check_frames, check_range, check_span, QueueError, LONGEST_S
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
-use twinnet_units::random::Rng;
 
 /// 1 in fixed-point numbers.
 const ONE: i128 = 1 << 56;

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
+use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Rate, Time};
 
 use super::config::Site;
@@ -19,7 +20,6 @@ use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HI
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
-use twinnet_units::random::Rng;
 
 /// 1 in fixed-point numbers.
 const ONE: u64 = 1 << 32;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
+use twinnet_units::random::mix;
 use twinnet_units::Time;
 
 use super::config::Site;
@@ -16,7 +17,6 @@ use super::ranges::{check_frames, check_quantum, check_range, check_span, QueueE
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
-use twinnet_units::random::mix;
 
 const UNUSED: u32 = u32::MAX;
 const FEWEST_BUCKETS: u64 = 127;

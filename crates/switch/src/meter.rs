@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 
 use twinnet_packet::Frame;
-use twinnet_units::Time;
-
 use twinnet_queue::TokenBucket;
+use twinnet_units::Time;
 
 /// `OFPMF_PKTPS`.
 pub(super) const PACKETS: u16 = 1 << 1;

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::field::{Format, MatchField};
 use twinnet_packet::mac_of;
+
+use super::field::{Format, MatchField};
 
 const TCP_FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use twinnet_queue::QueueConfig;
 
 use crate::link::DirectionConfig;
 use crate::BuildError;
-use twinnet_queue::QueueConfig;
 
 /// Frames of one experiment: each takes 24 bytes until the end.
 pub const MOST_FRAMES: u64 = 10_000_000;

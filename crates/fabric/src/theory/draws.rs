@@ -2,9 +2,9 @@
 
 use rand::distr::Distribution;
 use rand_distr::Exp1;
+use twinnet_units::random::Rng;
 
 use super::config::Draw;
-use twinnet_units::random::Rng;
 
 impl Draw {
     /// The next number.

@@ -1,11 +1,11 @@
 //! From frames to blocks of a capture file, gathered until they are worth writing.
 
+use twinnet_fabric::Way;
 use twinnet_packet::pcapng::{self, Direction};
 use twinnet_packet::{Checksum, Frame};
 use twinnet_units::{Duration, Time};
 
 use super::settings::CaptureSettings;
-use twinnet_fabric::Way;
 
 /// Bytes gathered before they are handed to the writer.
 const BATCH_BYTES: usize = 256 * 1024;

@@ -1,10 +1,10 @@
 //! What a capture is asked to keep.
 
 use serde_json::Value;
+use twinnet_fabric::Way;
 use twinnet_units::Duration;
 
 use crate::error::LabError;
-use twinnet_fabric::Way;
 
 /// The least that a file may be bounded to: its headers and a few frames.
 const LEAST_FILE_BYTES: u64 = 4096;

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use twinnet_fabric::{wire_bytes, TunnelConfig};
+use twinnet_host::{HostConfig, InterfaceConfig, ProcessingConfig, RouteConfig};
 use twinnet_packet::{Framing, MacAddress, Prefix};
 use twinnet_units::{Duration, Rate};
 
 use crate::error::LabError;
 use crate::outside::{Datapath, InterfaceSpec};
 use crate::tunnel_end::TunnelEndSpec;
-use twinnet_fabric::{wire_bytes, TunnelConfig};
-use twinnet_host::{HostConfig, InterfaceConfig, ProcessingConfig, RouteConfig};
 
 pub(super) use check::{check_interface_name, invalid};
 

@@ -1,7 +1,8 @@
 //! Networks whose hosts know each other's hardware addresses beforehand.
 
-use crate::lab::{host, link, switch, udp_sink, udp_source, Lab};
 use serde_json::{json, Value};
+
+use crate::lab::{host, link, switch, udp_sink, udp_source, Lab};
 
 /// Two hosts behind one switch with links that take no time.
 fn two_hosts(is_static: bool) -> Value {

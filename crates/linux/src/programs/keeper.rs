@@ -10,6 +10,7 @@ use rustix::fs::MemfdFlags;
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use serde::Deserialize;
 use serde_json::{json, Value};
+use twinnet_lab::network::NetworkSpec;
 
 use super::jobs::Jobs;
 use super::names_of_hosts;
@@ -17,7 +18,6 @@ use super::orders::{HostOrder, Notice, Order, ProgramOrder};
 use crate::control::message::{self, Received};
 use crate::namespace::HostNamespace;
 use crate::service::{LabError, Request, Service};
-use twinnet_lab::network::NetworkSpec;
 
 /// Hosts that are named when an unknown one is asked for.
 const NAMED_HOSTS: usize = 8;

@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use twinnet_openflow::v13::{table_number, Role};
 use twinnet_openflow::{v10, v13, FramingError};
+use twinnet_queue::ClassRates;
 use twinnet_units::{Duration, Time};
 
 use super::translate::Miss;
@@ -40,7 +41,6 @@ use super::{FailMode, Output, Switch};
 use buffers::Buffers;
 use connection::Connection;
 use table_limits::TableLimits;
-use twinnet_queue::ClassRates;
 
 /// Silence after which a controller is probed, and after which, unanswered, it counts as gone.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
