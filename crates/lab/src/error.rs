@@ -24,15 +24,23 @@ impl LabError {
 
 impl From<HostConfigError> for LabError {
     fn from(error: HostConfigError) -> Self {
-        let (name, remedy) = match &error {
-            HostConfigError::TooManyInterfaces { .. } => ("InvalidNetwork", "describe fewer interfaces"),
-            HostConfigError::UnknownParameter { .. } => {
-                ("UnknownParameter", "leave it out, or run the lab on the wall clock with real hosts")
+        let message = error.to_string();
+        match error {
+            HostConfigError::TooManyInterfaces { .. } => {
+                LabError::new("InvalidNetwork", message, "describe fewer interfaces")
             }
-            HostConfigError::BadParameter { .. } => ("BadParameter", "give a value that is allowed"),
-            HostConfigError::BadRoute { .. } => ("BadRoute", "name a router that has an address in one of them"),
-            HostConfigError::Processing { .. } => ("InvalidNetwork", "change it"),
-        };
-        Self::new(name, error.to_string(), remedy)
+            HostConfigError::UnknownParameter { .. } => LabError::new(
+                "UnknownParameter",
+                message,
+                "leave it out, or run the lab on the wall clock with real hosts",
+            ),
+            HostConfigError::BadParameter { .. } => {
+                LabError::new("BadParameter", message, "give a value that is allowed")
+            }
+            HostConfigError::BadRoute { .. } => {
+                LabError::new("BadRoute", message, "name a router that has an address in one of them")
+            }
+            HostConfigError::Processing { .. } => LabError::new("InvalidNetwork", message, "change it"),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use serde_json::Value;
 
-use crate::fidelity::{ThreadUsage, Timeliness};
+use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
 pub use twinnet_lab::LabError;
 

@@ -12,8 +12,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use serde_json::{json, Value};
 use twinnet_lab::network::NetworkSpec;
-use twinnet_linux::interface::{HostInterface, InterfaceKind};
-use twinnet_linux::namespace::{build, Built};
+use twinnet_linux::kernel::interface::{HostInterface, InterfaceKind};
+use twinnet_linux::kernel::namespace::{build, Built};
 
 /// Longest that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(10);

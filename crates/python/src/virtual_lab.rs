@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
-use twinnet_linux::capture::Paths;
+use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
 

@@ -15,7 +15,7 @@ use twinnet_lab::capture::{Batch, CaptureFile, CaptureSettings, CaptureStore, Ca
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use crate::clock::LabClock;
+use crate::wall::clock::LabClock;
 
 /// Batches that may wait for the writer; more are dropped and counted.
 const WAITING: usize = 64;

@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 
-use crate::interface::{InterfaceKind, VNET_HEADER_BYTES};
-use crate::vlan_tag;
+use crate::kernel::interface::{InterfaceKind, VNET_HEADER_BYTES};
+use crate::kernel::vlan_tag;
 
 /// Longest super-segment that the kernel hands over, with room for headers.
 const LARGEST: usize = 65_536 + 256;

@@ -5,7 +5,7 @@ use std::io;
 use twinnet_units::{Duration, Time};
 
 use crate::agent;
-use crate::clock::thread_cpu_ns;
+use crate::wall::clock::thread_cpu_ns;
 
 /// Name of the loop's thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "fabric";
@@ -132,7 +132,7 @@ fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::LabClock;
+    use crate::wall::clock::LabClock;
 
     /// Takes turns for three periods; returns of how many looks the thread was real-time in, of all.
     fn looks(mut pass: impl FnMut()) -> (u32, u32) {

@@ -7,12 +7,12 @@ use twinnet_lab::capture::CaptureSettings;
 use twinnet_lab::requests::Answer;
 use twinnet_lab::requests::{self, missing, number, port, text};
 
-use crate::capture::Capture;
-use crate::fidelity::{FidelityRecord, TakenRecord};
-use crate::ingress::Counted;
-use crate::realtime::FabricLoop;
-use crate::scheduling::is_realtime;
 use crate::service::{LabError, Reply, Request};
+use crate::wall::capture::Capture;
+use crate::wall::fidelity::{FidelityRecord, TakenRecord};
+use crate::wall::ingress::Counted;
+use crate::wall::realtime::FabricLoop;
+use crate::wall::scheduling::is_realtime;
 
 /// Answers one request, now or later.
 pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {

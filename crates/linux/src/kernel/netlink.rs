@@ -21,7 +21,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::net::{AddressFamily as SocketFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use twinnet_packet::{MacAddress, Prefix};
 
-use crate::back_pressure::{self, TokenBucket};
+use crate::kernel::back_pressure::{self, TokenBucket};
 
 /// Index of the loopback interface: the first of every network namespace.
 pub const LOOPBACK: u32 = 1;

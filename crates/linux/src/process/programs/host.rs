@@ -15,9 +15,9 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use super::orders::{Notice, Order, Outcome, ProgramOrder};
 use super::program;
 use super::zygote::keep_only;
-use crate::control::message::{self, Received};
-use crate::lab_process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
-use crate::open_vswitch;
+use crate::kernel::open_vswitch;
+use crate::process::control::message::{self, Received};
+use crate::process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
 use crate::service::LabError;
 
 /// Time between the signal that asks a program to end and the one that ends it.

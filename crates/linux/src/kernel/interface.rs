@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Mode, OFlags};
 use twinnet_units::Rate;
 
-use crate::netlink::Netlink;
-use crate::real_interface::Watch;
+use crate::kernel::netlink::Netlink;
+use crate::kernel::real_interface::Watch;
 
 /// Bytes of the `virtio_net_hdr` before each frame (the form without `num_buffers`).
 pub const VNET_HEADER_BYTES: usize = 10;

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::fidelity::steal_s;
-use crate::netlink::Netlink;
+use crate::kernel::netlink::Netlink;
+use crate::wall::fidelity::steal_s;
 
 /// One interface that is asked for its losses.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use twinnet_lab::network::{Attachment, HostPortSpec, HostSpec, NetworkSpec};
 use twinnet_lab::outside::Datapath;
 use twinnet_packet::Framing;
 
-use crate::interface::HostInterface;
+use crate::kernel::interface::HostInterface;
 use crate::service::LabError;
 
 /// The name under which programs are started in the place of Open vSwitch. No node can have it.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::requests::{missing, number, text};
 
-use crate::interface::{
+use crate::kernel::interface::{
     bind_packet_socket, check, interface_index, interface_request, open_packet_socket, set_option, HostInterface,
     InterfaceKind, VNET_HEADER_BYTES,
 };

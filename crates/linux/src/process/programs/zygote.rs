@@ -9,8 +9,8 @@ use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 
 use super::host::{self, HostSetUp};
 use super::orders::HostOrder;
-use crate::control::message::{self, Received};
-use crate::lab_process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
+use crate::process::control::message::{self, Received};
+use crate::process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
 
 /// The zygote as the lab holds it.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use rustix::fs::{Mode, OFlags};
 use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec, NodeSpec};
 use twinnet_packet::{Framing, Prefix};
 
-use crate::back_pressure::{most_segments, TokenBucket};
-use crate::interface::{
+use crate::kernel::back_pressure::{most_segments, TokenBucket};
+use crate::kernel::interface::{
     bind_packet_socket, open_packet_socket, open_tap, transmit_queue_frames, HostInterface, InterfaceKind,
     VNET_HEADER_BYTES,
 };
-use crate::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
-use crate::open_vswitch;
+use crate::kernel::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
+use crate::kernel::open_vswitch;
 use crate::service::LabError;
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work

@@ -2,8 +2,8 @@
 
 use twinnet_units::{Duration, Time};
 
-use crate::clock::thread_cpu_ns;
-use crate::scheduling::is_realtime;
+use crate::wall::clock::thread_cpu_ns;
+use crate::wall::scheduling::is_realtime;
 
 /// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this machine.
 const LONGEST_SPIN: Duration = Duration::from_us(250);

@@ -2,7 +2,9 @@
 //! ends all that it started; when its owner dies it ends itself.
 
 mod child;
+pub mod control;
 mod names;
+pub mod programs;
 mod spawn;
 pub mod start_up;
 
@@ -13,16 +15,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::clock::LabClock;
-use crate::control::{Control, Incident, Next};
-use crate::fidelity::{ThreadUsage, Timeliness};
-use crate::interface::{HostInterface, InterfaceKind};
-use crate::model_apps::{self, Share};
-use crate::namespace;
-use crate::open_vswitch;
-use crate::programs::{zygote, Keeper};
-use crate::real_interface::{self, Offer};
+use crate::kernel::interface::{HostInterface, InterfaceKind};
+use crate::kernel::namespace;
+use crate::kernel::open_vswitch;
+use crate::kernel::real_interface::{self, Offer};
+use crate::process::control::{Control, Incident, Next};
+use crate::process::programs::{zygote, Keeper};
 use crate::service::{LabError, Reply, Request, Service};
+use crate::wall::clock::LabClock;
+use crate::wall::fidelity::{ThreadUsage, Timeliness};
+use crate::wall::model_apps::{self, Share};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 use twinnet_lab::network::NetworkSpec;

@@ -15,8 +15,8 @@ use twinnet_lab::network::NetworkSpec;
 use super::jobs::Jobs;
 use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
-use crate::control::message::{self, Received};
-use crate::namespace::HostNamespace;
+use crate::kernel::namespace::HostNamespace;
+use crate::process::control::message::{self, Received};
 use crate::service::{LabError, Request, Service};
 
 /// Hosts that are named when an unknown one is asked for.
