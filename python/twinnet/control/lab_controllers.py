@@ -12,10 +12,10 @@ from twinnet.control.program import ControllerProgram
 from twinnet.control.targets import answers, parse_target
 from twinnet.control.virtual_control import VirtualControl
 from twinnet.errors import NotAvailable
-from twinnet.lab_connection import LabRequests
+from twinnet.lab_process.connection import LabRequests
 
 if TYPE_CHECKING:
-    from twinnet.virtual_connection import VirtualConnection
+    from twinnet.lab_process.virtual_connection import VirtualConnection
 
 __all__ = ["LabControllers"]
 
