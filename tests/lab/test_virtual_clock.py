@@ -15,8 +15,8 @@ import pytest
 import twinnet as tn
 from fake_lab import FakeLab
 from twinnet import _core, errors
+from twinnet.lab import virtual_connection
 from twinnet.lab.lab import Lab
-from twinnet.lab_process import virtual_connection
 
 SOURCE = str(Path(tn.__file__).parent.parent)
 PAIRS = 3

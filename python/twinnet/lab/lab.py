@@ -15,18 +15,18 @@ from types import TracebackType
 from typing import Any, Literal
 
 from twinnet.control.controller import Controller
-from twinnet.control.lab_controllers import LabControllers
 from twinnet.control.tls import check_tls
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
 from twinnet.lab.capture_plan import CapturePlan
+from twinnet.lab.controllers import LabControllers
 from twinnet.lab.interfaces import RealInterfaces
 from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
+from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab_process.connection import LabRequests, connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_process.process import LabProcess
-from twinnet.lab_process.virtual_connection import VirtualConnection, no_programs
 from twinnet.network.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH

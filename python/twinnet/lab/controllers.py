@@ -15,7 +15,7 @@ from twinnet.errors import NotAvailable
 from twinnet.lab_process.connection import LabRequests
 
 if TYPE_CHECKING:
-    from twinnet.lab_process.virtual_connection import VirtualConnection
+    from twinnet.lab.virtual_connection import VirtualConnection
 
 __all__ = ["LabControllers"]
 
