@@ -1,8 +1,8 @@
 """Check that imports point one way, in Python and in Rust: ``python tools/check_imports.py``.
 
 Python: every part of the package has its place in `PYTHON_ORDER` and imports only parts that stand before it, whether
-at the top of a file, inside a function or for types alone. `DOORS` are the exceptions, each with its reason. Files of one
-part import each other without a circle at load time.
+at the top of a file, inside a function or for types alone. `DOORS` are the exceptions, each with its reason. Files of
+one part import each other without a circle at load time.
 
 Rust: every crate depends only on those that stand before it in `RUST_ORDER`, and the folders of a crate use each other
 without a circle.

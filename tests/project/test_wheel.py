@@ -84,11 +84,11 @@ def test_the_wheel_holds_what_belongs_to_it_and_nothing_else(wheel: Path) -> Non
     studies = {f"twinnet/studies/{path.parent.name}/{path.name}" for path in paths}
     assert studies
     assert studies <= names
-    sources = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/twinnet/**/*.py")}
+    sources = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/*/**/*.py")}
     assert sources <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert "License-Expression: Apache-2.0" in told
-    assert all(name.startswith(("twinnet/", "twinnet-")) for name in names)
+    assert all(name.startswith(("twinnet/", "twinnet_conformance/", "twinnet-")) for name in names)
     assert not any("__pycache__" in name or name.endswith((".pyc", ".rs")) for name in names)
 
 
