@@ -35,6 +35,7 @@ PYTHON_ORDER = (
     "results",
     "open_vswitch",
     "lab",
+    "policies",
     "programs",
     "sockets",
     "study",

@@ -6,20 +6,18 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.session import Session
-from twinnet.errors import BadTopology, LabClosed
-from twinnet.open_vswitch import Bridge, is_open_vswitch
-from twinnet.qos.fifo import Fifo
+from twinnet.errors import LabClosed
+from twinnet.qos.queue import Queue
 
-if TYPE_CHECKING:
-    from twinnet.lab_connection import LabRequests
-    from twinnet.qos.queue import Queue
+__all__ = ["ChangeQueue", "InProcess"]
 
-__all__ = ["InProcess"]
+ChangeQueue = Callable[[str, int, Queue | None], None]
+"""Gives an OpenFlow port of a switch another queue configuration; ``None`` is the default."""
 
 
 class InProcess:
@@ -35,8 +33,8 @@ class InProcess:
         Tells the lab's time.
     wake
         Called when a session has something to send, or a timer was set.
-    lab
-        The lab, whose queues the controller may change; ``None``: it may not.
+    change_queue
+        By which the controller changes queues; ``None``: it may not.
     """
 
     def __init__(
@@ -45,14 +43,14 @@ class InProcess:
         spec: Mapping[str, Any],
         now_ps: Callable[[], int],
         wake: Callable[[], None] = lambda: None,
-        lab: LabRequests | None = None,
+        change_queue: ChangeQueue | None = None,
     ) -> None:
         self.controller = controller
         self.spec = spec
         self.sessions: dict[int, Session] = {}
         self._now_ps = now_ps
         self._wake = wake
-        self._lab = lab
+        self._change_queue = change_queue
         self._joined: dict[str, ConnectedSwitch] = {}
         self._served: set[str] = set()
         self._changed = threading.Condition()
@@ -72,24 +70,10 @@ class InProcess:
         self._wake()
 
     def set_queue(self, switch: str, port: int, queue: Queue | None) -> None:
-        """Replace the queue configuration of a port; ``None`` for the default.
-
-        Raises
-        ------
-        BadTopology
-            When the switch has no such port.
-        """
-        if self._lab is None:
+        """Replace the queue configuration of a port; ``None`` for the default."""
+        if self._change_queue is None:
             raise LabClosed("the controller runs in no lab whose queues it could change", "start a lab")
-        node = next((one for one in self.spec["nodes"] if one["name"] == switch and one["kind"] == "switch"), None)
-        ports = [] if node is None else [one.get("number") for one in node["ports"]]
-        if node is None or port not in ports:
-            raise BadTopology(f"there is no port {port} of a switch {switch}", f"its ports are {ports}")
-        index, chosen = ports.index(port), Fifo() if queue is None else queue
-        if is_open_vswitch(node):
-            Bridge(self._lab, node).set_queue(node["ports"][index]["name"], index, chosen)
-            return
-        self._lab.request("queues.set", node=switch, port=index, queue=chosen.to_spec())
+        self._change_queue(switch, port, queue)
 
     @property
     def next_timer_ps(self) -> int | None:

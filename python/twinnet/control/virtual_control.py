@@ -5,26 +5,21 @@ from __future__ import annotations
 import ssl
 import warnings
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from twinnet.control.choice import APP_TARGET, ControllerChoice
 from twinnet.control.controller import Controller
-from twinnet.control.in_process import InProcess
+from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.control.lockstep import ControlledLab, InProcessEndpoint, Lockstep
 from twinnet.control.lockstep_socket import SocketEndpoint
 from twinnet.control.program import ControllerProgram
 from twinnet.control.tls import connecting
 from twinnet.errors import ControllerWarning, NotAvailable
-from twinnet.lab_connection import LabRequests
 
 __all__ = ["VirtualControl"]
 
 _QUIET_S = 0.02
 _PATIENCE_S = 10.0
-
-
-class SimulatedLab(ControlledLab, LabRequests, Protocol):
-    """A lab on the virtual clock: driven in lockstep, and asked by requests."""
 
 
 class VirtualControl:
@@ -42,15 +37,18 @@ class VirtualControl:
         The controller in this process, where there is one.
     program
         The program that the lab has started as a controller.
+    change_queue
+        By which the controller in this process changes queues.
     """
 
     def __init__(
         self,
-        lab: SimulatedLab,
+        lab: ControlledLab,
         spec: Mapping[str, Any],
         choice: ControllerChoice | None,
         controller: Controller | None,
         program: ControllerProgram | None,
+        change_queue: ChangeQueue | None = None,
     ) -> None:
         self._lab = lab
         self._lockstep = Lockstep(lab)
@@ -60,7 +58,7 @@ class VirtualControl:
         self._now_ps = 0
         try:
             if controller is not None:
-                self._runtime = InProcess(controller, spec, lambda: self._now_ps, lab=lab)
+                self._runtime = InProcess(controller, spec, lambda: self._now_ps, change_queue=change_queue)
             for node in spec["nodes"]:
                 context = connecting(node)
                 for target in node.get("controllers", ()) if node["kind"] == "switch" else ():

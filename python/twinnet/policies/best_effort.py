@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.load import Load
 from twinnet.policies.policy import Policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from twinnet.errors import BadPolicy, did_you_mean
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies.applications import application_matches
 from twinnet.policies.load import Load
 from twinnet.policies.policy import Policy

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.applications import application_matches
 from twinnet.policies.groups import Groups, checked_groups, clients_of, even_parts, servers_of

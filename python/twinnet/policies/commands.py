@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from twinnet.datapaths import checked_queue
 from twinnet.errors import BadPolicy, BadQueue
+from twinnet.network.datapaths import checked_queue
 from twinnet.open_vswitch.bridge import quality_of_service
 from twinnet.policies.compiled import CompiledPolicy, SwitchRules
 from twinnet.qos.queue import Queue

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from twinnet.datapaths import checked_queue
 from twinnet.errors import BadPolicy, BadQueue
+from twinnet.network.datapaths import checked_queue
 from twinnet.policies.enforcement import EnforcedPort, Enforcement
 from twinnet.policies.traffic_class import TrafficClass
 from twinnet.qos.queue import Queue
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
     from twinnet.policies.controller import PolicyController
     from twinnet.policies.policy import Policy
 

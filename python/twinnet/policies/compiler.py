@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 
 from twinnet.errors import BadPolicy, TwinnetError, did_you_mean
-from twinnet.flow_syntax import checked_flow
-from twinnet.network import Network
+from twinnet.network.flow_syntax import checked_flow
+from twinnet.network.network import Network
 from twinnet.policies.class_places import ClassPlaces
 from twinnet.policies.compiled import CompiledPolicy, Meter, Rule, SwitchRules
 from twinnet.policies.conditions import Condition, HostAddresses, by_precedence, first_overlap

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from twinnet.errors import BadPolicy, did_you_mean
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies.match import Match
 from twinnet.policies.prefixes import Prefix, fewest_prefixes
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from twinnet.errors import BadPolicy, did_you_mean
-from twinnet.network import Network
-from twinnet.nodes import Port, Switch
+from twinnet.network.network import Network
+from twinnet.network.nodes import Port, Switch
 from twinnet.policies.load import Load
 from twinnet.policies.paths import Paths
 from twinnet.ranges import line_rate_bps

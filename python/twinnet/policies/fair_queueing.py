@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.load import Load
 from twinnet.policies.policy import Policy

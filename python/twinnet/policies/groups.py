@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies.load import Load
 
 __all__ = ["Groups", "checked_groups", "clients_of", "even_parts", "servers_of"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from twinnet.errors import BadPolicy, did_you_mean
-from twinnet.network import Network
-from twinnet.nodes import Host
+from twinnet.network.network import Network
+from twinnet.network.nodes import Host
 from twinnet.policies.match import Protocol
 from twinnet.ranges import line_rate_bps
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from twinnet.control.events import Statistics
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies.applications import application_matches
 from twinnet.policies.compiled import CompiledPolicy
 from twinnet.policies.controller import PolicyController

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
-from twinnet.nodes import Host, Link, Port, Switch
+from twinnet.network.network import Network
+from twinnet.network.nodes import Host, Link, Port, Switch
 
 __all__ = ["Attachment", "Paths"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.forwarding import Routes
 from twinnet.policies.load import Load

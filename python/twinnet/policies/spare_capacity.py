@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies.applications import application_matches
 from twinnet.policies.forwarding import Routes
 from twinnet.policies.line_loads import LineLoads, other_demands, rate_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from twinnet.errors import BadPolicy
-from twinnet.network import Network
+from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.applications import application_matches
 from twinnet.policies.load import Load

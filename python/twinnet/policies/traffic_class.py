@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinnet.addressing import checked_name
 from twinnet.errors import BadPolicy, UsageError
+from twinnet.network.addressing import checked_name
 from twinnet.policies.match import Match
 from twinnet.qos.queue import Queue
 from twinnet.ranges import line_rate_bps
