@@ -30,7 +30,7 @@ __all__ = ["MOST_CLASSES", "compile_policy"]
 
 MOST_CLASSES = 65_535
 """The most classes of a policy: OpenFlow numbers the queues of Open vSwitch with 16 bits."""
-_MOST_OF_PORT = 4096
+_MOST_OF_PORT = 1024
 _CLASS_PRIORITY = 10
 _LOGGER = logging.getLogger(__name__)
 

@@ -42,8 +42,8 @@ class ConstrainedPaths(Policy):
     title = "Video on constrained shortest paths, found by a linear programme"
     promise = "Each video path keeps the delay bound, and no line is promised more than it has."
     origin = (
-        "Civanlar, Parlakisik, Tekalp, Gorkemli, Kaytaz and Onem, A QoS-enabled OpenFlow environment for scalable video "
-        "streaming, GLOBECOM Workshops 2010"
+        "Civanlar, Parlakisik, Tekalp, Gorkemli, Kaytaz and Onem, A QoS-enabled OpenFlow environment for scalable "
+        "video streaming, GLOBECOM Workshops 2010"
     )
     fails = (
         "When no such paths exist: that is an error before the lab starts. Queues' delays are not part of the bound."

@@ -93,11 +93,11 @@ class Paths:
 
     def towards(self, target: str) -> Mapping[str, int]:
         """Return for each other switch the port that leads to the switch `target` on a shortest path."""
-        found = self._towards.get(target)
-        if found is not None:
-            return found
+        known = self._towards.get(target)
+        if known is not None:
+            return known
         distance = {target: 0}
-        found = {}
+        found: dict[str, int] = {}
         waiting = deque([target])
         while waiting:
             here = waiting.popleft()
@@ -115,7 +115,9 @@ class Paths:
 
     def distances(self, starts: Sequence[str]) -> Mapping[str, int]:
         """Return how many lines each switch is from the nearest of the switches `starts`."""
-        distance: dict[str, int] = dict.fromkeys(starts, 0)
+        distance: dict[str, int] = {}
+        for start in starts:
+            distance[start] = 0
         waiting = deque(starts)
         while waiting:
             here = waiting.popleft()

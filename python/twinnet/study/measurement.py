@@ -32,7 +32,8 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
+        in segments played. `stall_time`: how long each viewer's video stood still.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
@@ -66,6 +67,8 @@ class Measurement(_Strict):
         "loss_burst",
         "psnr",
         "ssim",
+        "video_rate",
+        "stall_time",
     ]
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"

@@ -36,10 +36,13 @@ _UNITS = {
     "duplicates": "1",
     "packet_rate": "1/s",
     "loss_burst": "packets",
+    "video_rate": "bit/s",
     "psnr": "dB",
     "ssim": "SSIM",
 }
 """Of measurements that are neither rates in bit/s nor times."""
+_VIEWERS = {"video_rate": "video_rate_bps", "stall_time": "video_stalled_s"}
+"""By measurement: columns of the table `flows` of viewers of video."""
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
@@ -119,6 +122,8 @@ class RunTables:
         if measurement.of in ("packet_rate", "psnr", "ssim"):
             values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
             return _of_flows(values, aggregate)
+        if measurement.of in _VIEWERS:
+            return _of_flows(_viewers(rows, measurement.of), aggregate)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
@@ -236,6 +241,17 @@ def _video(rows: pl.DataFrame, of: str) -> Vector:
     if judged.size == 0:
         raise LookupError("no video was judged; let programs stream it ('using: programs')")
     return judged
+
+
+def _viewers(rows: pl.DataFrame, of: str) -> Vector:
+    """What each viewer of video in segments had."""
+    column = _VIEWERS[of]
+    if column not in rows.columns:
+        raise LookupError("viewers of video were not counted when this run was made")
+    values = rows[column].drop_nulls().to_numpy()
+    if values.size == 0:
+        raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
+    return values
 
 
 def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:

@@ -33,6 +33,8 @@ _KINDS: dict[str, Kind] = {
     "loss_burst": "number",
     "psnr": "number",
     "ssim": "number",
+    "video_rate": "rate",
+    "stall_time": "duration",
 }
 _EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
 _PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
