@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
+    "policy": Entry("twinnet.cli.policy_command", "policy", "QoS policies: list, show, write and compare them."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
     "validate": Entry(
         "twinnet.cli.validate_command", "validate", "Check the simulation against theory, and tell where it stands."
