@@ -277,6 +277,7 @@ def _switch_rules(
                 told.add(number)
                 into = number if here else None
                 rules += _class_rules(one, number, conditions[number], table, meter, into)
+            rules += _address_resolution(policy, classes, last) if here else []
         for number in used:
             rules += [Rule(f"table={tables[number]},{line}") for line in planes[number][name]]
             rules.append(Rule(f"table={tables[number]},priority=0,actions=goto_table:{last}"))
@@ -287,6 +288,15 @@ def _switch_rules(
         checked_flow(sample)
     _LOGGER.debug("%s at %s: %d rules", policy.name, enforcement.text, sum(len(one.rules) for one in found.values()))
     return found
+
+
+def _address_resolution(policy: Policy, classes: Mapping[int, TrafficClass], table: int) -> list[Rule]:
+    """The rule for ARP, where the policy puts it into a class that there is."""
+    number = next((n for n, one in classes.items() if one.name == policy.address_resolution), None)
+    if number is None:
+        return []
+    queued = f"set_queue:{number}," if number else ""
+    return [Rule(f"table=0,priority={_CLASS_PRIORITY - 1},arp,actions={queued}goto_table:{table}", number)]
 
 
 def _class_rules(

@@ -50,6 +50,9 @@ class Policy:
     """Whether the rest has queue 0, as Open vSwitch's default queue, and the others 1, 2, ...; without it classes are
     numbered from 0 in their order and the rest comes last, as bands of priority."""
 
+    address_resolution: str | None = None
+    """The class that ARP's frames go with, where the rest could keep them waiting for ever; ``None``: the rest."""
+
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return the classes; one without matches takes the rest, and is added when there is none.
 

@@ -75,12 +75,15 @@ def _of_switch(
     queued: Mapping[tuple[str, int], Mapping[int, int]],
 ) -> list[Misplaced]:
     by_cookie = {rule.cookie: rule.queue for rule in rules.rules if rule.queue is not None}
+    # A question of ARP leaves by several ports.
+    copies = {rule.cookie: len(rules.queues) for rule in rules.rules if ",arp," in rule.text}
     counted: dict[int, int] = {}
     for line in lab.switch(name).dump_flows():
         told = _COUNTED.search(line)
-        number = by_cookie.get(int(told[1], 16)) if told else None
+        cookie = int(told[1], 16) if told else 0
+        number = by_cookie.get(cookie)
         if told and number is not None:
-            counted[number] = counted.get(number, 0) + int(told[2])
+            counted[number] = counted.get(number, 0) + int(told[2]) * copies.get(cookie, 1)
     found: list[Misplaced] = []
     for number, one in compiled.classes.items():
         taken = sum(queued.get((name, port), {}).get(number, 0) for port in rules.queues)
