@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from policy_networks import small_load, small_tree
-from test_rules import Classes
+from policy_networks import Classes, small_load, small_tree
 from twinnet import policies, qos
 from twinnet.errors import BadPolicy
 from twinnet.network import Network

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import twinnet as tn
-from policy_networks import small_load, small_tree
-from test_rules import Classes
+from policy_networks import Classes, small_load, small_tree
 from twinnet import policies
 from twinnet.network import Network, templates
 from twinnet.policies import Enforcement, Match, PolicyController, TrafficClass, compile_policy
@@ -149,7 +148,7 @@ def test_a_meter_lets_its_rate_pass_and_no_more() -> None:
         flow = lab.start(apps.udp("h1", "h4", rate="8 Mbit", duration="20 s", port=PORTS["a"], payload="958 B"))
         lab.run_until("21 s")
         received = flow.report().bytes or 0
-    # 958 B of payload are 1000 B in the meter; a tenth of a second passes at once, 1 % of 10 s and half of that of 20 s.
+    # 958 B of payload are 1000 B in the meter; a tenth of a second passes at once, half a percent of 20 s.
     assert received * 8 / 20 * 1000 / 958 == pytest.approx(2e6, rel=0.01)
 
 

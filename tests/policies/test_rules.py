@@ -8,25 +8,13 @@ import random
 import time
 
 import pytest
-from policy_networks import small_load, small_tree
+from policy_networks import Classes, small_load, small_tree
 from twinnet import policies
 from twinnet.errors import BadPolicy
-from twinnet.network import Network, graphs, templates
+from twinnet.network import graphs, templates
 from twinnet.policies import Enforcement, Match, TrafficClass, compile_policy
 from twinnet.policies.conditions import Condition, HostAddresses, first_overlap
 from twinnet.policies.prefixes import fewest_prefixes
-
-
-class Classes(policies.Policy):
-    """A policy of given classes."""
-
-    name = "given"
-
-    def __init__(self, *classes: TrafficClass) -> None:
-        self._classes = classes
-
-    def classes(self, network: Network, load: policies.Load) -> tuple[TrafficClass, ...]:
-        return self._classes
 
 
 def covers(prefix: tuple[int, int], value: int, width: int) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -20,7 +21,7 @@ _LEAST_SAMPLES = 3
 def profile_table(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
     """Return a row for each profile and quantity: count, mean, standard deviation, least and greatest, as published
     tables have them."""
-    rows: list[dict[str, object]] = []
+    rows: list[Mapping[str, object]] = []
     for profile in profiles:
         for name, values in profile.values.items():
             if not values:
@@ -41,7 +42,7 @@ def places_compared(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
     one second or server resemble each other, so that p-values are smaller than they would be for independent ones.
     """
     by_place = {(one.policy, one.enforced_at): one for one in profiles}
-    rows: list[dict[str, object]] = []
+    rows: list[Mapping[str, object]] = []
     for policy in dict.fromkeys(one.policy for one in profiles):
         leaf, core = by_place.get((policy, "leaf")), by_place.get((policy, "core"))
         if leaf is None or core is None:
@@ -154,7 +155,7 @@ def ranking_figure(table: pl.DataFrame, path: Path) -> None:
     known = [name for name in RANKED if table[name].is_not_null().all()]
     ranks = [_ranks(table[name].to_list(), RANKED[name].higher) for name in known]
     count = len(table)
-    figure = Figure(figsize=(1.6 + 1.25 * len(known), 1.4 + 0.38 * count), layout="constrained")
+    figure: Any = Figure(figsize=(1.6 + 1.25 * len(known), 1.4 + 0.38 * count), layout="constrained")
     axes = figure.subplots()
     shades = [[column[row] for column in ranks] for row in range(count)]
     # Light is good and dark is bad; the same in print and with impaired colour vision.

@@ -311,10 +311,10 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
             return apps.http_get(source, entry.to, interval=interval, **more)
         case "video":
             lengths = {"segment": entry.segment_ps, "buffer": entry.buffer_ps, "needed": entry.needed_ps}
-            more = {name: f"{value} ps" for name, value in lengths.items() if value is not None}
-            more |= port | control | _given(duration=duration)
+            watched: dict[str, Any] = {name: f"{value} ps" for name, value in lengths.items() if value is not None}
+            watched |= port | control | {"duration": duration}
             rates = [f"{one} bit" for one in entry.ladder_bps or ()]
-            return apps.video(source, entry.to, rates=rates, interval=interval, **more)
+            return apps.video(source, entry.to, rates=rates, interval=interval, **watched)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
             more = pace | payload | marked | _given(gap=entry.gap, size=entry.size)
