@@ -20,7 +20,10 @@ __all__ = ["policy"]
 
 @click.group(short_help="QoS policies: list, show, write and compare them.")
 def policy() -> None:
-    """QoS policies: which traffic classes there are, what each gets, and where that is enforced."""
+    """QoS policies: which traffic classes there are, what each gets, and where that is enforced.
+
+    Each of these commands takes --json.
+    """
 
 
 @policy.command("list")
@@ -79,7 +82,9 @@ def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules
 
 @policy.command("new")
 @click.argument("name")
-@click.option("--in", "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path())
+@click.option(
+    "--in", "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path(), help="The folder."
+)
 @json_option
 def new(name: str, folder: Path, as_json: bool) -> None:
     """Write a commented policy NAME and its test into the present folder, or into that of --in."""
