@@ -15,7 +15,7 @@ from twinnet.study.predicate import Aggregate
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
-__all__ = ["RunTables", "unit_of"]
+__all__ = ["RunTables"]
 
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
@@ -29,25 +29,7 @@ _DISTRIBUTIONS = {
     "delay_variation": ("delay_variation", "ms", 1e-3),
 }
 """By measurement: columns of the tables `flows` and `packets`, their unit, and its size in that of the measurement."""
-_UNITS = {
-    "loss": "1",
-    "frame_loss": "1",
-    "reordering": "1",
-    "duplicates": "1",
-    "packet_rate": "1/s",
-    "loss_burst": "packets",
-    "psnr": "dB",
-    "ssim": "SSIM",
-}
-"""Of measurements that are neither rates in bit/s nor times."""
 _NOTHING = {"rtt": "no round trip was measured"}
-
-
-def unit_of(measurement: Measurement) -> str:
-    """The unit in which a measurement's values are: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
-    if measurement.is_series or measurement.of == "rtp_bandwidth":
-        return "bit/s"
-    return _UNITS.get(measurement.of, "s")
 
 
 class RunTables:

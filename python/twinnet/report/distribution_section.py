@@ -8,7 +8,6 @@ from html import escape
 import numpy as np
 import polars as pl
 
-from twinnet.measure.run_quantities import unit_of
 from twinnet.report.html import table
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.wording import common_scale, worded_levels, worded_value
@@ -69,7 +68,7 @@ def value_figures(analysis: Analysis) -> list[Figure]:
     for name, measurement in analysis.specification.measurements.items():
         if not measurement.describe or measurement.is_series:
             continue
-        unit = unit_of(measurement)
+        unit = measurement.unit
         panels: list[Panel] = []
         for levels in analysis.combinations:
             lines = [

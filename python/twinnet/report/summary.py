@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from twinnet.fidelity import FidelityRecord
-from twinnet.measure.run_quantities import unit_of
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
     common_scale,
@@ -120,7 +119,7 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
 def _unit(analysis: Analysis, one: ComparisonResult) -> str:
     for term in (*one.comparison.left, *one.comparison.right):
         if term.aggregate is not None:
-            return unit_of(analysis.specification.measurements[term.aggregate.measurement])
+            return analysis.specification.measurements[term.aggregate.measurement].unit
     return "1"
 
 

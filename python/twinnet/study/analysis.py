@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.measure.run_quantities import RunTables
 from twinnet.measure.series import Band, band, receivers
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
 from twinnet.study.judgement import judged_again
@@ -218,7 +218,7 @@ class Analysis:
         """Every measurement's mean under every combination of levels; throughputs by phase."""
         found: list[PhaseMean] = []
         for name, measurement in self.specification.measurements.items():
-            unit = unit_of(measurement)
+            unit = measurement.unit
             phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(measurement):
@@ -275,7 +275,7 @@ class Analysis:
         for one, (measured, value) in zip(self.specification.published, sides, strict=True):
             wanted = sum(term.factor for term in value)
             names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
-            unit = unit_of(self.specification.measurements[names[0]]) if names else "1"
+            unit = self.specification.measurements[names[0]].unit if names else "1"
             try:
                 interval, _ = evaluate_side(measured, self.used, self.specification.confidence)
                 found.append(PublishedResult(one, wanted, interval, unit, ""))

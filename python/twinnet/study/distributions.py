@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.measure.run_quantities import RunTables
 from twinnet.stats import Interval, anderson_darling, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.predicate import Aggregate, Function
@@ -60,7 +60,7 @@ def described(analysis: Analysis) -> list[Described]:
                         statistics[statistic] = t_interval(samples, analysis.specification.confidence)
                 if statistics:
                     count, said = _normality(runs, name, filters)
-                    unit = unit_of(measurement)
+                    unit = measurement.unit
                     found.append(Described(name, levels, label, unit, len(runs), count, statistics, said))
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.network_of import check_networks
-from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
+from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, StudySpecification
@@ -78,7 +78,8 @@ class Study:
     def names(self) -> Names:
         """The names that a check of this study may use."""
         factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
-        return Names(self.parameters, tuple(self.specification.measurements), factors)
+        units = {name: one.unit for name, one in self.specification.measurements.items()}
+        return Names(self.parameters, units, factors)
 
     def checks(self) -> dict[str, Check]:
         """The check of each statement, by the statement's id."""
@@ -403,7 +404,8 @@ def _check_statements(study: Study) -> None:
     for index, published in enumerate(study.specification.published):
         for key, text in (("measured", published.measured), ("value", published.value)):
             try:
-                _check_windows(study, parse_side(text, names))
+                unit = unit_of_side(published.measured, names) if key == "value" else None
+                _check_windows(study, parse_side(text, names, unit))
             except ValueError as error:
                 raise study.document.error(("published", index, key), str(error)) from None
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.measure.run_quantities import RunTables, unit_of
+from twinnet.measure.run_quantities import RunTables
 from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
@@ -158,7 +158,7 @@ class Twin:
             return None
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
-        unit = unit_of(self.study.specification.measurements[name])
+        unit = self.study.specification.measurements[name].unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
         difference = (
             welch_interval(wall, virtual, level)
