@@ -24,6 +24,7 @@ __all__ = [
     "INTERRUPTED",
     "compare",
     "observer_on",
+    "on_this_machine",
     "report",
     "run",
     "schema",
@@ -131,9 +132,21 @@ def run(
     if clock is not None:
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
+    if loaded.specification.clock == "wall":
+        loaded = on_this_machine(loaded)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
     return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
+
+
+def on_this_machine(study: Study) -> Study:
+    """`study` as real hosts can run it here; tells on standard error when that changes it."""
+    from twinnet.study.congestion_control import for_this_machine
+
+    adapted, told = for_this_machine(study)
+    if told:
+        click.echo(told, err=True)
+    return adapted
 
 
 def run_study(

@@ -45,6 +45,8 @@ def answer(analysis: Analysis) -> str:
         return "There is no finished run yet."
     if not analysis.used:
         return "No run kept its schedule, so nothing can be said."
+    if analysis.makes_no_claims:
+        return "This size shows that the study works and claims nothing; for an answer take another preset, or none."
     if not results:
         return "The study makes no statements; the numbers speak below."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}

@@ -121,6 +121,11 @@ class Analysis:
         """The study's specification."""
         return self.study.specification
 
+    @property
+    def makes_no_claims(self) -> bool:
+        """Whether this is a size that shows that the study works, and no more."""
+        return self.specification.claims == "none"
+
     @cached_property
     def used(self) -> list[RunTables]:
         """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
@@ -262,7 +267,9 @@ class Analysis:
 
     @cached_property
     def statements(self) -> list[StatementResult]:
-        """Every statement with its verdict."""
+        """Every statement with its verdict; none where the study makes no claims at this size."""
+        if self.makes_no_claims:
+            return []
         checks = self.study.checks()
         confidence = self.specification.confidence
         return [judge(one, checks[one.id], self.used, confidence) for one in self.specification.statements]
@@ -271,6 +278,8 @@ class Analysis:
     def published(self) -> list[PublishedResult]:
         """Every published figure beside what was measured."""
         found: list[PublishedResult] = []
+        if self.makes_no_claims:
+            return found
         sides = self.study.published_sides()
         for one, (measured, value) in zip(self.specification.published, sides, strict=True):
             wanted = sum(term.factor for term in value)

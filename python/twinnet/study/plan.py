@@ -20,7 +20,9 @@ MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
     {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "seeds", "order"}
     | {"statements"}
-    | {"published", "confidence", "factors", "fidelity", "twin", "reference"}
+    | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
+    # Every entry of traffic carries the one that it uses.
+    | {"congestion_control"}
 )
 _WITHOUT_EFFECT_WHEN_ABSENT = (
     "shaping_ps",

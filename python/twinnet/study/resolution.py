@@ -75,6 +75,13 @@ class Study:
             parameters.update({name: parse_quantity(value) for name, value in chosen.set.items()})
         return parameters
 
+    @property
+    def named_controls(self) -> tuple[str, ...]:
+        """The congestion controls that the study's traffic names itself."""
+        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters)
+        entries = cast(list[dict[str, Any]], written)
+        return tuple(str(one["congestion_control"]) for one in entries if one.get("congestion_control") is not None)
+
     def names(self) -> Names:
         """The names that a check of this study may use."""
         factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
