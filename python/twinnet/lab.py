@@ -111,6 +111,17 @@ class Lab:
         self._equals: Counter[str] = Counter()
         self.started: Mapping[str, Any] = {}
 
+    def __repr__(self) -> str:
+        if self._network is not None:
+            from twinnet.drawing.summary import summary_of
+
+            said = f" of {summary_of(self._network)}"
+        else:
+            said = ""
+        name = f" {self._name}" if self._name is not None else ""
+        state = "running" if self.running else "not running"
+        return f"<Lab{name}{said}, {self.clock} clock, {state}>"
+
     def open(self) -> Lab:
         """Build the network and start it; ``with`` does so too. All is undone when building fails."""
         if self._connection is not None or self._network is None:

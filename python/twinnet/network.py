@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet import addressing, datapaths
@@ -42,6 +43,7 @@ from twinnet.tunnels import Tunnel, far_tunnel, link_tunnel
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
+    from twinnet.drawing import Picture
     from twinnet.lab import Lab
 
 __all__ = ["Network", "NetworkMoment", "Side"]
@@ -536,6 +538,37 @@ class Network:
             "links": [link.to_spec() for link in self._links],
             "schedule": sorted(self._schedule, key=lambda change: change["at_ps"]),
         }
+
+    def __repr__(self) -> str:
+        from twinnet.drawing.summary import summary_of
+
+        return f"<Network of {summary_of(self)}>"
+
+    def draw(self, path: str | Path | None = None) -> Picture:
+        """Return the picture of the network, and write it to `path` when one is given.
+
+        Parameters
+        ----------
+        path
+            A file that ends in .svg, .pdf, .png, .dot (Graphviz) or .mmd (Mermaid).
+
+        Examples
+        --------
+        >>> import twinnet as tn
+        >>> tn.templates.single(4, rate="1 Gbit").draw().caption
+        '4 hosts, 1 switch and 4 links. Links: 1 Gbit/s.'
+        """
+        from twinnet.drawing import picture_of
+
+        picture = picture_of(self)
+        if path is not None:
+            picture.save(path)
+        return picture
+
+    def _repr_html_(self) -> str:
+        from twinnet.drawing.summary import page_part
+
+        return page_part(self)
 
     def emulate(self, name: str | None = None, interface: str = "auto", **options: Any) -> Lab:
         """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,6 @@ from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
-    from twinnet.network import Network
 
 __all__ = ["lab"]
 
@@ -67,9 +66,15 @@ def lab(
     Without -c, lines are read from the keyboard, or from standard input when that is a file or pipe. Exit status 1
     when a line failed, or when a controller did not join in time.
     """
+    from twinnet import templates
     from twinnet.cli import lab_options
+    from twinnet.cli.network_argument import described_network, network_of_file
 
-    described = _network(network, seed, {key: value for key, value in link.items() if value is not None})
+    described = (
+        described_network(network, seed, link)
+        if templates.is_template(network) or any(link.values())
+        else network_of_file(network, seed)
+    )
     if controller is not None or controller_run is not None:
         lab_options.give_controller(described, controller, controller_run)
     if queue is not None:
@@ -103,18 +108,3 @@ def _wait_for_controllers(running: Lab, wait: str) -> None:
         running.wait_for_controllers(wait)
     except TimeLimit as error:
         raise TimeLimit(error.message, f"{error.remedy}; or start the lab with --no-wait") from None
-
-
-def _network(text: str, seed: int, link: dict[str, Any]) -> Network:
-    from twinnet import templates
-
-    if templates.is_template(text):
-        return templates.from_text(text, seed, **link)
-    if text.endswith((".yaml", ".yml")) or "/" in text:
-        from twinnet.topology_file import load_network
-
-        if link:
-            options = " ".join(f"--{key}" for key in link)
-            raise click.UsageError(f"{options} is for templates; a file says it under link_defaults")
-        return load_network(text)
-    return templates.from_text(text, seed, **link)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "send": Entry("twinnet.cli.send_command", "send", "Send generated traffic from this machine."),
     "recv": Entry("twinnet.cli.recv_command", "recv", "Receive generated traffic on this machine, and judge it."),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
+    "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
