@@ -12,7 +12,7 @@ from twinnet.errors import TimeLimit
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
-    from twinnet.lab import Lab
+    from twinnet.lab.lab import Lab
 
 __all__ = ["lab"]
 
@@ -66,9 +66,9 @@ def lab(
     Without -c, lines are read from the keyboard, or from standard input when that is a file or pipe. Exit status 1
     when a line failed, or when a controller did not join in time.
     """
-    from twinnet import templates
     from twinnet.cli import lab_options
     from twinnet.cli.network_argument import described_network, network_of_file
+    from twinnet.network import templates
 
     described = (
         described_network(network, seed, link)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.errors import BadValue, did_you_mean
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
     from twinnet.qos.queue import Queue
 
 __all__ = ["give_controller", "give_models", "give_queues", "give_switches", "queue_from_text"]
@@ -61,7 +61,7 @@ def queue_from_text(text: str) -> Queue:
     """
     from pydantic import TypeAdapter, ValidationError
 
-    from twinnet.topology_schema import QUEUE_KINDS, QueueModel
+    from twinnet.network.topology_schema import QUEUE_KINDS, QueueModel
 
     kind, *words = [part.strip() for part in text.split(",")]
     if kind not in QUEUE_KINDS:
@@ -88,7 +88,7 @@ def queue_from_text(text: str) -> Queue:
 
 def give_switches(network: Network, kind: str) -> None:
     """Have all switches of `network` be of `kind`: ``own``, ``ovs`` or ``ovs:system``."""
-    from twinnet.datapaths import checked_datapath
+    from twinnet.network.datapaths import checked_datapath
 
     name, _, datapath = kind.partition(":")
     for switch in network.switches:

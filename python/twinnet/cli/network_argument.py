@@ -11,7 +11,7 @@ import click
 from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
 
 __all__ = ["described_network", "network_of_file"]
 
@@ -28,7 +28,7 @@ def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> N
     link
         Settings of all links of a template; those that are `None` are left out.
     """
-    from twinnet import templates
+    from twinnet.network import templates
 
     given = {name: value for name, value in link.items() if value is not None}
     if templates.is_template(text):
@@ -56,8 +56,8 @@ def network_of_file(text: str, seed: int) -> Network:
     BadValue
         The file is a study, which has traffic and questions beside its network.
     """
-    from twinnet import templates
-    from twinnet.topology_file import load_network
+    from twinnet.network import templates
+    from twinnet.network.topology_file import load_network
 
     if not text.endswith((".yaml", ".yml")) and "/" not in text:
         return templates.from_text(text, seed)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from twinnet.drawing.placing import Place, placed
 from twinnet.drawing.summary import kind_of, summary_of
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.link_settings import describe_direction
-from twinnet.nodes import Host, Interface, Link, Node, Router, Switch
+from twinnet.network.link_settings import describe_direction
+from twinnet.network.nodes import Host, Interface, Link, Node, Router, Switch
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
 
 __all__ = ["FORMATS", "MOST_NODES", "DrawnLink", "DrawnNode", "Picture", "picture_of"]
 

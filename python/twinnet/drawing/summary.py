@@ -6,10 +6,10 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from twinnet.nodes import Host, Interface, Node, Router, Switch
+from twinnet.network.nodes import Host, Interface, Node, Router, Switch
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
 
 __all__ = ["kind_of", "page_part", "summary_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.control.standing import standings
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
+from twinnet.lab.standing import standings
 
 __all__ = ["controllers", "without_controller"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
 
 __all__ = ["dpctl", "switch"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, NotAvailable
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
 
 __all__ = ["terminal", "window_command"]
 
