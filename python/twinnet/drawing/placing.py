@@ -75,7 +75,8 @@ def _component(names: Sequence[str], neighbours: Neighbours, hosts: set[str]) ->
     hanging = {name: [leaf for leaf in names if leaf not in inside and name in neighbours[leaf]] for name in core}
     links = sum(map(len, inside.values())) // 2
     if links == len(core) - 1:
-        if all(len(others) <= 2 for others in inside.values()) and len(core) > 1:
+        # The node that was described first is the root of a tree, and an end of a row.
+        if all(len(others) <= 2 for others in inside.values()) and len(core) > 1 and len(inside[core[0]]) == 1:
             return _row(inside, hanging)
         return _tree(inside, hanging)
     bearing = [name for name in core if hanging[name]]
