@@ -209,7 +209,7 @@ def _write_report(analysis: Analysis, folder: Path) -> Path:
 def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
-    from twinnet.report.summary import print_summary, summary_record
+    from twinnet.report.summary import answer_in_words, print_summary, summary_record
 
     if as_json:
         record: dict[str, Any] = {**summary_record(analysis), "page": None if page is None else str(page)}
@@ -220,7 +220,12 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
     width = None if sys.stdout.isatty() else 120
     print_summary(analysis, Console(highlight=False, width=width))
     if page is not None:
-        click.echo(f"\nReport: {page}")
+        # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
+        words = answer_in_words(analysis)
+        figure = next((one for one in sorted(page.parent.glob("*.svg")) if one.stem == "throughput"), None)
+        seen = f" Figure: {figure}" if figure is not None else ""
+        click.echo(f"\n{words}{seen}" if words else "", nl=bool(words))
+        click.echo(f"Report: {page}" if words else f"\nReport: {page}")
 
 
 def _load(results: Path, with_invalid: bool = False) -> Analysis:

@@ -171,7 +171,7 @@ def _told(link: Link) -> str:
     """The settings of both directions in a few words; empty where there are none."""
     ab, ba = (describe_direction(way) for way in (link.ab, link.ba))
     both = ab if ab == ba else f"→ {ab}, ← {ba}"
-    queue = {type(port.queue).__name__ for port in (link.a, link.b) if port.queue is not None}
+    queue = {f"{type(port.queue).__name__} queue" for port in (link.a, link.b) if port.queue is not None}
     said = [both.replace("unlimited", "").strip(", ")] if both else []
     if link.tunnel is not None:
         said.append(str(link.tunnel))

@@ -47,6 +47,8 @@ class Measurement(_Strict):
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
         row, in packets. `psnr`, `ssim`: of a video that a program received.
+    title
+        What figures and tables call it; its name in words when left out.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
@@ -81,6 +83,7 @@ class Measurement(_Strict):
         "psnr",
         "ssim",
     ]
+    title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
     layer: Literal["payload", "network", "link", "wire"] = "payload"

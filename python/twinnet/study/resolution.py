@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
@@ -402,6 +403,11 @@ def _check_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str]
 
 def _check_statements(study: Study) -> None:
     names = study.names()
+    try:
+        for part in parse_answer(study.specification.answer, names):
+            _check_windows(study, part.side or ())
+    except ValueError as error:
+        raise study.document.error(("answer",), str(error)) from None
     for index, statement in enumerate(study.specification.statements):
         try:
             for comparison in parse_check(statement.check, names):

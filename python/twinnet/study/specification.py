@@ -172,6 +172,11 @@ class Traffic(_Strict):
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
 
+    @property
+    def protocol(self) -> str:
+        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp` or `rtp`."""
+        return {"ping": "icmp", "voice": "udp"}.get(self.app, self.app)
+
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
         | {"trace", "exact", "record_packets", "preset", "packets_per_second", "unpaced", "fragment", "repeat"},
@@ -403,6 +408,9 @@ class StudySpecification(_Strict):
 
     Attributes
     ----------
+    answer
+        One or two sentences that the report begins with; quantities in braces are measured, as in a check:
+        `UDP takes {mean(throughput[protocol=udp])} of ${link_rate}.`
     congestion_control
         Of TCP and HTTP traffic that names none and whose sender pins none by its sysctls; CUBIC when left out. It is
         the same on both clocks, and every entry of `traffic` carries the one that it uses.
@@ -413,6 +421,7 @@ class StudySpecification(_Strict):
     study: Name
     title: str
     question: str
+    answer: Annotated[str, Field(max_length=2000)] = ""
     text: str = ""
     sources: list[str] = []
     parameters: dict[ParameterName, Scalar | Parameter] = {}
