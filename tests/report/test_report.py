@@ -108,7 +108,15 @@ def test_the_page_says_what_the_text_says(page):
     assert "Of 7 statements: 7 supported." in text
     assert text.count('class="verdict supported"') == 7
     assert "In the shared queue UDP takes" in text
-    for heading in ("The network and the answer in one look", "Egress over time", "Level by level", "Published figures beside these", "Method", "Runs", "Machine and software"):
+    for heading in (
+        "The network and the answer in one look",
+        "Egress over time",
+        "Level by level",
+        "Published figures beside these",
+        "Method",
+        "Runs",
+        "Machine and software",
+    ):
         assert heading in text
 
 

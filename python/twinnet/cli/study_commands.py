@@ -180,10 +180,13 @@ def run_study(
     with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs)
     analysis = Analysis(study, store, with_invalid)
+    if outcome.interrupted and not as_json:
+        done = f"{len(analysis.stored)} of {len(plan)} runs are finished"
+        told.print(f"interrupted: {done}; the same command goes on, `twinnet report {folder}` tells what they say")
+        return INTERRUPTED
     page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)
     if outcome.interrupted:
-        told.print(f"interrupted: {len(analysis.stored)} of {len(plan)} runs are finished; the same command goes on")
         return INTERRUPTED
     return 1 if outcome.failed else 0
 
@@ -281,7 +284,7 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     if as_json:
         print_json(compared_record(found))
     elif found.compared:
-        head = ["quantity", "levels", "time", str(first), str(second), "difference", "p", "effect (g)"]
+        head = ["quantity", "levels", "time", str(first), str(second), "difference", "n", "p", "effect (g)"]
         click.echo(table(head, compared_rows(found)))
     if not as_json and (found.only_first or found.only_second):
         click.echo(

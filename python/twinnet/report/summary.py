@@ -98,7 +98,9 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
         )
     elif counts["invalid"]:
         sentences.append("Invalid runs are in the numbers, as asked for: do not rely on them.")
-    reasons = merged_reasons([reason for run in analysis.stored.values() for reason in run.record["fidelity"]["reasons"]])
+    reasons = merged_reasons(
+        [reason for run in analysis.stored.values() for reason in run.record["fidelity"]["reasons"]]
+    )
     sentences += [f"{reason}." for reason in reasons[:5]]
     if len(reasons) > 5:
         sentences.append(f"{counted(len(reasons) - 5, 'more reason')} in the table of runs.")
@@ -285,7 +287,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
 
 
 def compared_rows(found: Comparison) -> list[list[str]]:
-    """One row of text for each compared mean: quantity, levels, time, first, second, difference, p, effect."""
+    """One row of text for each compared mean: quantity, levels, time, first, second, difference, n, p, effect."""
     rows: list[list[str]] = []
     for one in found.compared:
         unit = one.first.unit
@@ -298,11 +300,17 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 value_with_interval(one.first.interval, unit, scale),
                 value_with_interval(one.second.interval, unit, scale),
                 value_with_interval(one.difference, unit, scale),
+                f"{len(one.first.samples)}, {len(one.second.samples)}",
                 "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
-                "" if one.effect is None else f"{one.effect.value:.2f} {one.effect.magnitude}",
+                # The size of an effect that may be none says nothing.
+                f"{one.effect.value:.2f} {one.effect.magnitude}" if one.effect and _is_told(one.adjusted_p) else "",
             ]
         )
     return rows
+
+
+def _is_told(p_value: float | None) -> bool:
+    return p_value is not None and p_value < 0.05
 
 
 def compared_record(found: Comparison) -> dict[str, object]:
