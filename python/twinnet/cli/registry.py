@@ -20,6 +20,7 @@ COMMANDS: dict[str, Entry] = {
     "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
+    "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
     "validate": Entry(

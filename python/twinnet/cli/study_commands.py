@@ -99,6 +99,7 @@ def study_options(command: _Command) -> _Command:
     show_default=True,
     help="The hosts' interfaces.",
 )
+@click.option("--dry-run", is_flag=True, help="Tell the runs, the time and the network; run nothing.")
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")
@@ -113,6 +114,7 @@ def run(
     order: str | None,
     clock: str | None,
     interface: str,
+    dry_run: bool,
     no_report: bool,
     with_invalid: bool,
     yes: bool,
@@ -137,6 +139,11 @@ def run(
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
+    if dry_run:
+        from twinnet.cli.dry_run import tell_plan
+
+        tell_plan(loaded, executor, out / loaded.name, jobs, as_json)
+        return 0
     return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
 
 

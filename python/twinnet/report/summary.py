@@ -62,7 +62,7 @@ def answer(analysis: Analysis) -> str:
         return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    return f"Of {len(results)} statements: {', '.join(parts)}."
+    return f"Of {counted(len(results), 'statement')}: {', '.join(parts)}."
 
 
 def answer_in_words(analysis: Analysis) -> str:
