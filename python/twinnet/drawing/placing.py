@@ -75,8 +75,10 @@ def _component(names: Sequence[str], neighbours: Neighbours, hosts: set[str]) ->
     hanging = {name: [leaf for leaf in names if leaf not in inside and name in neighbours[leaf]] for name in core}
     links = sum(map(len, inside.values())) // 2
     if links == len(core) - 1:
-        # The node that was described first is the root of a tree, and an end of a row.
-        if all(len(others) <= 2 for others in inside.values()) and len(core) > 1 and len(inside[core[0]]) == 1:
+        is_path = len(core) > 1 and all(len(others) <= 2 for others in inside.values())
+        # A path may be a tree as well, whose root was described first and has several hosts under each of its ends.
+        single = all(len(leaves) <= 1 for leaves in hanging.values())
+        if is_path and (len(inside[core[0]]) == 1 or len(core) % 2 == 0 or single):
             return _row(inside, hanging)
         return _tree(inside, hanging)
     bearing = [name for name in core if hanging[name]]

@@ -17,7 +17,7 @@ from twinnet.study.specification import StudySpecification
 
 __all__ = ["DISTRIBUTIONS_NOTE", "distribution_frame", "distribution_tables", "value_figures"]
 
-_BINS = 200
+_BINS = 125
 
 
 DISTRIBUTIONS_NOTE = (

@@ -11,9 +11,13 @@ from twinnet.report.panels import Figure, Line, Panel
 
 __all__ = ["traces_of_panel"]
 
+_MOST_TOLD = 120
+"""Of longer lines the bounds are drawn, and not told beside the pointer as well."""
+
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
-    return [None if math.isnan(value) else round(float(value), 6) for value in values]
+    # Five digits are more than a figure shows, and keep the page small.
+    return [None if math.isnan(value) else float(f"{value:.5g}") for value in values]
 
 
 def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
         for time, words in figure.moments
     ]
     layout = {
-        "height": 300,
+        "height": 300 + min(150, 5 * max(map(len, figure.cases), default=0)),
         "margin": {"l": 60, "r": 16, "t": 12, "b": 44},
         "xaxis": _x_axis(figure),
         "yaxis": {
@@ -70,8 +74,9 @@ def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
         fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.2)"}
         traces.append(common | edge | {"y": _numbers(line.low)})
         traces.append(common | edge | fill | {"y": _numbers(line.high)})
-    bounds = list(zip(_numbers(line.low), _numbers(line.high), strict=True))
-    hover = "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if line.has_band else "")
+    told = line.has_band and line.mean.size <= _MOST_TOLD
+    bounds = list(zip(_numbers(line.low), _numbers(line.high), strict=True)) if told else []
+    hover = "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if told else "")
     traces.append(
         common
         | {

@@ -190,6 +190,7 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
                 (),
                 "case",
                 tuple(cases),
+                points=True,
             )
         )
     return figures

@@ -32,7 +32,7 @@ _DISTRIBUTIONS = {
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _WITHOUT_QUANTILES = ("jitter_rfc3550", "rtp_bandwidth", "delay_variation")
 """Of these, flows tell no median."""
-_SHARES = np.linspace(0.0, 1.0, 201)
+_SHARES = np.linspace(0.0, 1.0, 101)
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
