@@ -8,7 +8,7 @@ mod heap;
 pub mod host;
 pub mod impair;
 pub mod lab;
-mod link;
+mod line;
 mod pool;
 pub mod queue;
 pub mod switch;
@@ -20,6 +20,6 @@ pub use engine::{
     BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
-pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
+pub use line::{catch_up, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
 pub use pool::FramePool;
 pub use tunnel::{TunnelConfig, TunnelError};

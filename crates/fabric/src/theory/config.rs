@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::link::DirectionConfig;
+use crate::line::DirectionConfig;
 use crate::queue::QueueConfig;
 use crate::BuildError;
 

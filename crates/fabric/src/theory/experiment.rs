@@ -8,7 +8,7 @@ use twinnet_units::{Duration, Rate, Time};
 
 use super::config::{ExperimentError, PortExperiment, SourceConfig, LEAST_BYTES};
 use crate::impair::{stream, Rng};
-use crate::link::DirectionConfig;
+use crate::line::DirectionConfig;
 use crate::{Fabric, FramePool, PortId, Way, World};
 
 /// What is told of an experiment.

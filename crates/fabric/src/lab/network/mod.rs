@@ -15,7 +15,7 @@ use crate::host::ProcessingConfig;
 use crate::lab::error::LabError;
 use crate::lab::outside::{Datapath, InterfaceSpec};
 use crate::lab::tunnel_end::TunnelEndSpec;
-use crate::link::wire_bytes;
+use crate::line::wire_bytes;
 use crate::tunnel::TunnelConfig;
 
 pub use addresses::{MacAddress, Prefix};
