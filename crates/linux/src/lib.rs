@@ -11,7 +11,6 @@ pub mod control;
 mod controllers;
 pub mod device;
 pub mod doctor;
-mod fabric_clock;
 pub mod fidelity;
 pub mod ingress;
 pub mod interface;

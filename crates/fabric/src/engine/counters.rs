@@ -54,6 +54,12 @@ impl Fabric {
         self.lines[port.0 as usize].as_ref().map_or_else(Backlog::default, Line::backlog)
     }
 
+    /// The port at the far end of the line that `port` sends into.
+    #[must_use]
+    pub fn far_end(&self, port: PortId) -> Option<PortId> {
+        self.lines.get(port.0 as usize)?.as_ref().map(|line| PortId(line.to))
+    }
+
     /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked at too late.
     #[must_use]
     pub fn line_record(&self, port: PortId) -> Option<&LineRecord> {
