@@ -5,13 +5,7 @@
 mod engine;
 mod event;
 mod heap;
-pub mod host;
-pub mod impair;
-pub mod lab;
 mod line;
-mod pool;
-pub mod queue;
-pub mod switch;
 pub mod theory;
 mod tree;
 mod tunnel;
@@ -20,6 +14,5 @@ pub use engine::{
     BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
-pub use line::{catch_up, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
-pub use pool::FramePool;
+pub use line::{catch_up, wire_bytes, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
 pub use tunnel::{TunnelConfig, TunnelError};

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use proptest::prelude::*;
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
 use twinnet_fabric::{catch_up, DirectionConfig, Fabric, LineRecord, PortId, Way, World};
 use twinnet_packet::Frame;
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Rate, Time};
 
 /// Bytes of a frame, and what it takes on the wire with Ethernet's framing.

@@ -5,8 +5,8 @@ use twinnet_units::Time;
 use super::{index, BuildError, Fabric, Node, PortId, World};
 use crate::event::Class;
 use crate::line::{Budget, DirectionConfig, Line};
-use crate::queue::QueueConfig;
 use crate::tree::spanning_tree;
+use twinnet_queue::QueueConfig;
 
 /// A change of a link in motion. All fields that are set take effect together.
 #[derive(Clone, Debug, Default)]

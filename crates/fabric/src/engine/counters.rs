@@ -4,7 +4,7 @@ use twinnet_units::Duration;
 
 use super::{Fabric, PortId};
 use crate::line::{DirectionConfig, DirectionCounters, Feed, Line, LineRecord};
-use crate::queue::Backlog;
+use twinnet_queue::Backlog;
 
 /// What a port has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]

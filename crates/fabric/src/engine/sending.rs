@@ -9,7 +9,7 @@ use super::showing::{show_train, Showing};
 use super::{Fabric, Node, Port, PortId, Way, World};
 use crate::event::{Class, EventQueue};
 use crate::line::{Budget, DirectionConfig, Effects, Line, Sender};
-use crate::pool::FramePool;
+use twinnet_packet::FramePool;
 
 /// The node that sends into the line of `port`, and who watches the port.
 pub(super) struct Behind<'a> {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
-use crate::impair::ImpairConfig;
 use crate::tunnel::TunnelConfig;
+use twinnet_impair::ImpairConfig;
 
 /// What a link does in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl DirectionConfig {
 
 /// Bytes that a frame of `length` bytes occupies on a wire with `framing`, through a tunnel if there is one.
 #[must_use]
-pub(crate) fn wire_bytes(framing: Framing, tunnel: Option<&TunnelConfig>, length: u64) -> u64 {
+pub fn wire_bytes(framing: Framing, tunnel: Option<&TunnelConfig>, length: u64) -> u64 {
     tunnel.map_or_else(|| framing.wire_bytes(length), |tunnel| tunnel.wire_bytes(framing, length))
 }
 

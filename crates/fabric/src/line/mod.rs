@@ -13,17 +13,16 @@ mod schedule;
 use twinnet_packet::{Fragment, Frame};
 use twinnet_units::{Duration, Rate, Time};
 
-pub(crate) use config::wire_bytes;
-pub use config::DirectionConfig;
+pub use config::{wire_bytes, DirectionConfig};
 pub use counters::DirectionCounters;
 use in_flight::InFlight;
 use schedule::Schedule;
 pub use schedule::{catch_up, LineRecord};
 
-use crate::impair::{ImpairError, Impairments};
-use crate::queue::ecn::{is_congested, mark_congestion};
-use crate::queue::{Backlog, DropReason, DropSink, QueueDiscipline};
 use crate::tunnel::Entry;
+use twinnet_impair::{ImpairError, Impairments};
+use twinnet_queue::ecn::{is_congested, mark_congestion};
+use twinnet_queue::{Backlog, DropReason, DropSink, QueueDiscipline};
 
 /// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
 /// the last: at 1 Gbit/s eight full-size Ethernet frames.
