@@ -42,8 +42,11 @@ impl World for Hosts {
     }
     fn carrier(&mut self, _port: PortId, _up: bool) {}
     fn reconfigured(&mut self, _port: PortId, _config: &DirectionConfig) {}
-    fn wall(&self) -> Option<Time> {
+    fn wall(&mut self) -> Option<Time> {
         Some(self.wall)
+    }
+    fn is_on_the_wall_clock(&self) -> bool {
+        true
     }
 }
 

@@ -79,9 +79,14 @@ pub trait World {
     /// The link at the host's `port` went up or down.
     fn carrier(&mut self, port: PortId, up: bool);
 
-    /// The wall clock's reading, where it is the wall clock that drives the fabric.
-    fn wall(&self) -> Option<Time> {
+    /// The wall clock's reading, where it is the wall clock that drives the fabric: what is due can be late then.
+    fn wall(&mut self) -> Option<Time> {
         None
+    }
+
+    /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
+    fn is_on_the_wall_clock(&self) -> bool {
+        false
     }
 
     /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.
@@ -345,7 +350,7 @@ impl Fabric {
     /// Lets time pass until `until`: handles every event that is due.
     pub fn advance(&mut self, until: Time, world: &mut dyn World) {
         self.plant_tree();
-        self.wall = world.wall().unwrap_or(Time::ZERO);
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.at;
             self.handle(event, world);
@@ -357,7 +362,7 @@ impl Fabric {
     /// ([`Fabric::controllers_are_due`]); returns whether any due one is left.
     pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.plant_tree();
-        self.wall = world.wall().unwrap_or(Time::ZERO);
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         for _ in 0..most {
             if self.controllers_are_due() {
                 return true;
@@ -418,10 +423,9 @@ impl Fabric {
         let now = self.now;
         let Some(line) = self.lines[port as usize].as_mut() else { return };
         let to = line.to;
-        let meets_the_world =
-            line.has_rate() && matches!(self.nodes[self.ports[to as usize].node.0 as usize], Node::Host);
-        // Where the frame leaves the fabric the clock is read anew: what was handed over before took its time.
-        let wall = if meets_the_world { world.wall().unwrap_or(self.wall) } else { self.wall };
+        // Where a frame leaves the fabric the clock is read anew: what was handed over before took its time.
+        let leaves = matches!(self.nodes[self.ports[to as usize].node.0 as usize], Node::Host);
+        let wall = if leaves { world.wall().unwrap_or(self.wall) } else { self.wall };
         let frame = match line.arrive(now, wall) {
             Arrival::Stale => return,
             Arrival::Postponed(effects) => return self.plan(port, effects),

@@ -55,7 +55,7 @@ impl Fabric {
     /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
     pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.plant_tree();
-        self.wall = world.wall().unwrap_or(Time::ZERO);
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         let finished = self.finished_apps;
         for _ in 0..most {
             if self.controllers_are_due() {

@@ -498,12 +498,6 @@ impl Line {
         Arrival::Frame(complete(&fragment, &frame, now), effects)
     }
 
-    /// Whether there is a rate to keep.
-    #[inline]
-    pub(crate) const fn has_rate(&self) -> bool {
-        self.config.rate_bps.is_some()
-    }
-
     /// What was due at `now` arrives at `moment` instead, and what follows it on the line no closer than the rate allows. `None` when
     /// nothing was due.
     #[cold]

@@ -4,8 +4,6 @@
 //! which the frame was due, for each line and for all. What a line could not catch up with it [lost](twinnet_fabric::LineRecord), and regained
 //! in part. Pauses of the loop are counted whatever was due.
 
-use std::collections::BTreeMap;
-
 use serde_json::{json, Value};
 use twinnet_fabric::{Fabric, LineRecord, PortId};
 use twinnet_units::{Duration, Time};
@@ -226,7 +224,7 @@ pub struct FidelityRecord {
     /// Lateness of each frame's hand-over.
     pub lateness: Histogram,
     /// The same for each line that leads to a real host, by the port of the host.
-    by_port: BTreeMap<PortId, Histogram>,
+    by_port: Vec<Option<Histogram>>,
     /// Frames handed to real hosts.
     pub handed_over: u64,
     /// Pauses of the loop.
@@ -247,7 +245,11 @@ impl FidelityRecord {
     /// A frame was handed to the host behind `port`, `late` after it was due.
     pub fn hand_over(&mut self, port: PortId, late: Duration) {
         self.lateness.record(late.as_ns(), 1);
-        self.by_port.entry(port).or_default().record(late.as_ns(), 1);
+        let place = port.0 as usize;
+        if self.by_port.len() <= place {
+            self.by_port.resize_with(place + 1, || None);
+        }
+        self.by_port[place].get_or_insert_default().record(late.as_ns(), 1);
     }
 
     /// The record as it is now; to be called by the loop's thread, which it costs next to nothing.
@@ -259,7 +261,7 @@ impl FidelityRecord {
             .filter_map(|port| {
                 let record = fabric.line_record(port).copied();
                 let far = fabric.far_end(port)?;
-                let handed = self.by_port.get(&far).cloned();
+                let handed = self.by_port.get(far.0 as usize).cloned().flatten();
                 (record.is_some() || handed.is_some()).then(|| TakenLine {
                     port: names[port.0 as usize].clone(),
                     record: record.unwrap_or_default(),
