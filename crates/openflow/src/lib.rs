@@ -11,6 +11,7 @@ mod error;
 mod framer;
 mod header;
 mod layout;
+mod verbatim;
 mod wire;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub mod v13;
 pub use error::{DecodeError, Fault, Refusal, TextTooLong, TooLong};
 pub use framer::{Framer, FramingError, FRAMER_BYTES};
 pub use header::{Header, HEADER_BYTES};
+pub use verbatim::Verbatim;
 pub use wire::Text;
 
 /// An Ethernet address.

@@ -7,6 +7,7 @@ use crate::error::{Fault, Refusal};
 use crate::layout::record;
 use crate::v13::multipart::{AggregateStats, Body, Description};
 use crate::wire::{Reader, Text, Wire};
+use crate::Verbatim;
 
 record! {
     /// Which flows are asked about, each or all together.
@@ -27,7 +28,7 @@ record! {
         /// Table.
         pub table_id: u8 [1];
         /// Which frames.
-        pub matching: Match;
+        pub matching: Verbatim<Match>;
         /// Whole seconds that it has lived.
         pub duration_sec: u32;
         /// Nanoseconds beyond them.
@@ -45,7 +46,7 @@ record! {
         /// Bytes.
         pub byte_count: u64;
         /// What is done with them.
-        pub actions: Vec<Action>;
+        pub actions: Verbatim<Vec<Action>>;
     }
 }
 

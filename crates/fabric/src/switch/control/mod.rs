@@ -16,6 +16,7 @@ mod extension_tests;
 pub(super) mod extensions;
 pub(super) mod fields;
 pub(super) mod numbers;
+mod roles;
 mod statistics;
 mod table_features;
 mod table_limits;
