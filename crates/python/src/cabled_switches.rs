@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinnet_fabric::switch::control::Peer;
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
 use twinnet_fabric::{DirectionConfig, Fabric, NodeId, PortId, Way, World};
 use twinnet_packet::Frame;
+use twinnet_switch::control::Peer;
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 /// The longest payload of a frame on a cable.

@@ -13,9 +13,9 @@ import click
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from twinnet.conformance import Outcome
-    from twinnet.conformance.outcome import Named
-    from twinnet.conformance.target import Target
+    from twinnet_conformance import Outcome
+    from twinnet_conformance.outcome import Named
+    from twinnet_conformance.target import Target
 
 __all__ = ["conformance"]
 
@@ -76,7 +76,7 @@ def conformance(
     of ours unless --tester says otherwise, sends over three cables and listens. Cases that are wrong themselves are
     left out, and --failures tells why.
     """
-    from twinnet.conformance.open_vswitch import why_not
+    from twinnet_conformance.open_vswitch import why_not
 
     if suite == "twinnet" and tester is not None:
         raise click.UsageError("--tester belongs to --suite os-ken: cases of ours need none")
@@ -87,7 +87,7 @@ def conformance(
         columns[name] = outcomes
     _tell(columns, failures, as_json)
     if page is not None:
-        from twinnet.conformance.table import write_page
+        from twinnet_conformance.table import write_page
 
         write_page(page, columns)
     first = next(iter(columns.values()))
@@ -107,7 +107,7 @@ def _has(case: Named, text: str) -> bool:
 
 
 def _run_own(switch: str, ports: list[tuple[int, str]], only: Sequence[str]) -> tuple[str, list[Outcome]]:
-    from twinnet.conformance import all_cases, run_cases
+    from twinnet_conformance import all_cases, run_cases
 
     cases = _chosen(all_cases(), only)
     target = _target(switch, ports)
@@ -120,8 +120,8 @@ def _run_own(switch: str, ports: list[tuple[int, str]], only: Sequence[str]) -> 
 def _run_os_ken(
     switch: str, ports: list[tuple[int, str]], only: Sequence[str], tester: str | None
 ) -> tuple[str, list[Outcome]]:
-    from twinnet.conformance.os_ken import all_tests, run_tests, why_not
-    from twinnet.conformance.os_ken.pair import paired
+    from twinnet_conformance.os_ken import all_tests, run_tests, why_not
+    from twinnet_conformance.os_ken.pair import paired
 
     reason = why_not()
     if reason is not None:
@@ -140,15 +140,15 @@ def _run_os_ken(
 
 def _target(name: str, ports: list[tuple[int, str]]) -> Target:
     if name == "twinnet":
-        from twinnet.conformance.bare import Bare
+        from twinnet_conformance.bare import Bare
 
         return Bare()
     if name == "ovs":
-        from twinnet.conformance.open_vswitch import OpenVSwitch
+        from twinnet_conformance.open_vswitch import OpenVSwitch
 
         return OpenVSwitch()
     if name.startswith(("tcp:", "ptcp:")):
-        from twinnet.conformance.remote import Remote
+        from twinnet_conformance.remote import Remote
 
         return Remote(name, ports)
     raise click.UsageError(f'"{name}" is no switch: twinnet, ovs, tcp:HOST:PORT or ptcp:PORT')
@@ -167,7 +167,7 @@ def _counted(name: str, total: int, outcomes: Iterable[Outcome]) -> list[Outcome
 
 
 def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> None:
-    from twinnet.conformance.table import rows
+    from twinnet_conformance.table import rows
 
     if as_json:
         print_json({name: [_as_json(one) for one in outcomes] for name, outcomes in columns.items()})
