@@ -14,6 +14,8 @@ mod layout;
 mod verbatim;
 mod wire;
 
+#[cfg(any(test, feature = "arbitrary"))]
+mod arbitrary_parts;
 #[cfg(test)]
 mod round_trip;
 

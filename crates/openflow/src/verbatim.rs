@@ -41,7 +41,7 @@ impl<T: Wire> Wire for Verbatim<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "arbitrary"))]
 impl<'a, T: arbitrary::Arbitrary<'a>> arbitrary::Arbitrary<'a> for Verbatim<T> {
     fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         source.arbitrary().map(Self::Value)

@@ -59,7 +59,7 @@ class Reply:
 
 def message(version: int, written: dict[str, Any]) -> tuple[bytes, Any]:
     """Return a message of the files as bytes, and as the object that what is read back is compared with."""
-    built = ofproto_parser.ofp_msg_from_jsondict(ProtocolDesc(version), written)
+    built: Any = ofproto_parser.ofp_msg_from_jsondict(ProtocolDesc(version), written)
     built.xid = 0
     built.serialize()
     return bytes(built.buf), built
@@ -67,7 +67,7 @@ def message(version: int, written: dict[str, Any]) -> tuple[bytes, Any]:
 
 def reply(version: int, data: bytes) -> Reply:
     """Read a whole message of a switch."""
-    read = ofproto_parser.msg(
+    read: Any = ofproto_parser.msg(
         ProtocolDesc(version), data[0], data[1], len(data), int.from_bytes(data[4:8]), bytearray(data)
     )
     return Reply(type(read).__name__, read)

@@ -80,8 +80,8 @@ class _Run:
         for written in self.test.prerequisite:
             self._install(self.pair.target, written)
         for step in self.test.steps:
-            ingress = step["ingress"]
-            if isinstance(ingress, dict):
+            ingress: Any = step["ingress"]
+            if "packets" in ingress:
                 self._measure(ingress["packets"], step["egress"]["throughput"])
             elif "table-miss" in step:
                 self._send_and_miss(ingress, step["table-miss"])
@@ -92,9 +92,9 @@ class _Run:
 
     def _empty(self, channel: Channel) -> None:
         if self.version == V10:
-            everything = [{"OFPFlowMod": {"command": 3, "match": {"OFPMatch": {}}}}]
+            everything: list[dict[str, Any]] = [{"OFPFlowMod": {"command": 3, "match": {"OFPMatch": {}}}}]
         else:
-            match = {"OFPMatch": {"oxm_fields": []}}
+            match: dict[str, Any] = {"OFPMatch": {"oxm_fields": []}}
             everything = [
                 {"OFPMeterMod": {"command": 2, "meter_id": 0xFFFFFFFF, "flags": 0, "bands": []}},
                 {"OFPGroupMod": {"command": 2, "group_id": 0xFFFFFFFC, "type": 0, "buckets": []}},

@@ -11,7 +11,7 @@ use crate::wire::{pad, Reader, Wire};
 
 /// `NXT_FLOW_MOD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowMod {
     /// Cookie to set.
     pub cookie: u64,
@@ -108,7 +108,7 @@ pub(super) fn write_match_with_length(
 
 /// `NXT_FLOW_REMOVED`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowRemoved {
     /// Cookie.
     pub cookie: u64,
@@ -168,7 +168,7 @@ impl Wire for FlowRemoved {
 
 /// `NXT_PACKET_IN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct PacketIn {
     /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
     pub buffer_id: u32,

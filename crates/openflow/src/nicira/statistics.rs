@@ -11,7 +11,7 @@ use crate::Verbatim;
 
 /// Which flows are asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStatsRequest {
     /// Only flows that output here; [`crate::v10::port_number::NONE`]: all.
     pub out_port: u16,
@@ -40,7 +40,7 @@ impl Wire for FlowStatsRequest {
 
 /// What is said of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStats {
     /// Table.
     pub table_id: u8,
@@ -120,7 +120,7 @@ impl Wire for FlowStats {
 
 /// What [`crate::v10::statistics::VendorStats`] of Nicira ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsRequest {
     /// `NXST_FLOW`.
     Flow(FlowStatsRequest),
@@ -130,7 +130,7 @@ pub enum StatsRequest {
 
 /// What [`crate::v10::statistics::VendorStats`] of Nicira answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsReply {
     /// `NXST_FLOW`.
     Flow(Vec<FlowStats>),

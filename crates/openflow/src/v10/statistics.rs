@@ -148,7 +148,7 @@ record! {
 
 /// A part of a question or answer; the last part has `more` unset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Statistics<B> {
     /// Whether another part with the same transaction follows.
     pub more: bool,
@@ -158,7 +158,7 @@ pub struct Statistics<B> {
 
 /// `OFPT_STATS_REQUEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum RequestBody {
     /// `OFPST_DESC`.
     Description,
@@ -178,7 +178,7 @@ pub enum RequestBody {
 
 /// `OFPT_STATS_REPLY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum ReplyBody {
     /// `OFPST_DESC`.
     Description(Box<Description>),

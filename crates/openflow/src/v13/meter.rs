@@ -39,7 +39,7 @@ flags! {
 
 /// What happens to frames above a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct MeterBand {
     /// Rate above which the band applies: kbit/s, or frames a second.
     pub rate: u32,
@@ -51,7 +51,7 @@ pub struct MeterBand {
 
 /// What a band does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum MeterEffect {
     /// `OFPMBT_DROP`.
     Drop,
