@@ -52,7 +52,8 @@ pub fn start(order: &ProgramOrder, descriptors: Vec<OwnedFd>) -> Result<i32, Lab
         }
         Ok(())
     };
-    // SAFETY: `prepare` makes system calls only, and this process has one thread.
+    // SAFETY: `prepare` makes system calls only, and this process has one thread. The library unblocks all signals before it: this process has
+    // no handlers that could run in the child, so that a signal between there and `execve` ends the program that it was meant for.
     unsafe { command.pre_exec(prepare) };
     match command.spawn() {
         Ok(child) => Ok(child.id() as i32),
