@@ -83,8 +83,8 @@ def test_queues_keep_the_shares_that_they_guarantee(start: Start) -> None:
         lab.run_until("3 s")
         first, second = (flow.report().bytes or 0 for flow in flows)
         verdict = lab.fidelity().verdict()
-    # What is left over is lent by the guarantees: two to one in all, in steps of a quantum, which cost the smaller class
-    # some of its 570 to 830 frames: the virtual clock gives 2.044. A run that kept up is as near.
+    # What is left over is lent by the guarantees: two to one in all, in steps of a quantum, which cost the
+    # smaller class some of its 830 frames: the virtual clock gives 2.044. A run that kept up is as near.
     assert first / second == pytest.approx(2.0, rel=0.15 if verdict.state == "invalid" else 0.06), verdict
 
 

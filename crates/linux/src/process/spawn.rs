@@ -126,10 +126,9 @@ fn clone_into_namespaces(prepared: &Prepared<'_>) -> io::Result<(i32, OwnedFd)> 
     let outcome = if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) };
     // SAFETY: the mask is the one that this thread had.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
-    match outcome? {
-        // SAFETY: the kernel has just opened this descriptor for us.
-        pid => Ok((pid as i32, unsafe { OwnedFd::from_raw_fd(pidfd) })),
-    }
+    let pid = outcome?;
+    // SAFETY: the kernel has just opened this descriptor for us.
+    Ok((pid as i32, unsafe { OwnedFd::from_raw_fd(pidfd) }))
 }
 
 /// Blocks all signals in this thread, and gives the mask that it had.

@@ -418,6 +418,49 @@ proptest! {
     }
 
     #[test]
+    fn the_configuration_of_a_port(config: u32, mask: u32, version in prop::sample::select(vec![v10::VERSION, v13::VERSION])) {
+        let mut bench = Bench::new(version);
+        let known = if version == v13::VERSION { v13::PortConfig::ALL.0 } else { v10::PortConfig::ALL.0 };
+        let (config, mask) = (config & known, mask & known);
+        let address = [0, 0, 0, 0, 1, 2];
+        let (message, question, at) = if version == v13::VERSION {
+            let change = v13::PortMod {
+                port_no: 2, hw_addr: address, config: v13::PortConfig(config), mask: v13::PortConfig(mask),
+                advertise: v13::PortFeatures::default(),
+            };
+            let question = v13::Multipart { more: false, body: v13::RequestBody::PortDescription };
+            // The second of ports with 64 bytes, the configuration at 32.
+            let question = encoded_v13(&v13::Message::MultipartRequest(question));
+            (encoded_v13(&v13::Message::PortMod(change)), question, 16 + 64 + 32)
+        } else {
+            let change = v10::PortMod {
+                port_no: 2, hw_addr: address, config: v10::PortConfig(config), mask: v10::PortConfig(mask),
+                advertise: v10::PortFeatures::default(),
+            };
+            // The second of ports with 48 bytes behind 24 of features, the configuration at 24.
+            (encoded_v10(&v10::Message::PortMod(change)), encoded_v10(&v10::Message::FeaturesRequest), 8 + 24 + 48 + 24)
+        };
+        // That the port has changed is told unasked; nothing is refused.
+        prop_assert!(is_obeyed(&mut bench, &message));
+        let answer = answers(&mut bench, &question);
+        let told = answer.last().map(|message| u32::from_be_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]));
+        prop_assert_eq!(told, Some(config & mask));
+    }
+
+    #[test]
+    fn a_role_and_its_generation(role in 0..3_u32, generation: u64) {
+        let mut bench = Bench::new(v13::VERSION);
+        let body = [&role.to_be_bytes()[..], &[0; 4], &generation.to_be_bytes()].concat();
+        let master = [&[4, 24, 0, 24, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0, 0][..], &generation.to_be_bytes()].concat();
+        prop_assert!(is_obeyed(&mut bench, &master));
+        let message = [&[4, 24, 0, 24, 0, 0, 0, 7][..], &body].concat();
+        let answer = answers(&mut bench, &message);
+        // No change: what was there is told.
+        let due = if role == 0 { [&2_u32.to_be_bytes()[..], &[0; 4], &generation.to_be_bytes()].concat() } else { body };
+        prop_assert_eq!(&answer[0][8..], &due[..]);
+    }
+
+    #[test]
     fn what_an_echo_carries(version in prop::sample::select(vec![v10::VERSION, v13::VERSION]), data in prop::collection::vec(any::<u8>(), 0..300)) {
         let length = (8 + data.len()) as u16;
         let [high, low] = length.to_be_bytes();
