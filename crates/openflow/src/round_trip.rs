@@ -26,6 +26,9 @@ proptest! {
         message.encode(xid, &mut out).expect("short enough");
         prop_assert!(out.len() - 3 <= MAXIMUM_MESSAGE_BYTES);
         let (header, back) = v13::Message::decode(&out[3..]).expect("what was written");
+        let mut again = Vec::new();
+        back.encode(xid, &mut again).expect("as short");
+        prop_assert_eq!(&again[..], &out[3..]);
         prop_assert_eq!((header.version, header.xid, back), (4, xid, message));
     }
 
@@ -35,6 +38,9 @@ proptest! {
         let mut out = Vec::new();
         message.encode(xid, &mut out).expect("short enough");
         let (header, back) = v10::Message::decode(&out).expect("what was written");
+        let mut again = Vec::new();
+        back.encode(xid, &mut again).expect("as short");
+        prop_assert_eq!(again, out);
         prop_assert_eq!((header.version, header.xid, back), (1, xid, message));
     }
 
