@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -78,3 +80,22 @@ def test_our_switch_passes_with_open_vswitch_as_tester(version: str) -> None:
         assert failed(run_tests(tests, paired([Bare(), tester]))) == {}
     finally:
         tester.stop()
+
+
+def twinnet(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from twinnet.cli import main; main()", "conformance", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_command_runs_them_and_names_what_it_leaves_out() -> None:
+    done = twinnet("twinnet", "--suite", "os-ken", "--only", "17_SCTP_SRC_IPv4", "--failures")
+    assert done.returncode == 0, done.stderr
+    assert "0 of 0" in done.stdout and done.stdout.count("left out: 1.3 action/25_SET_FIELD/17_SCTP_SRC_IPv4") == 4
+    assert "RFC 9260" in done.stdout
+    done = twinnet("twinnet", "--suite", "os-ken", "--only", "00_OUTPUT")
+    assert done.returncode == 0 and "together" in done.stdout
+
+
+def test_a_tester_is_refused_where_none_is_needed() -> None:
+    done = twinnet("twinnet", "--tester", "ovs")
+    assert done.returncode == 2 and "--suite os-ken" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -137,7 +136,7 @@ class Shuttled:
         """Let time pass at both."""
         for end in self._ends:
             end.advance(seconds)
-        self.now_s = time.monotonic()
+        self.now_s += seconds
 
     def stop(self) -> None:
         """Close the connections; the switches are the caller's."""
