@@ -1,7 +1,6 @@
 //! The apps that run in model hosts: started, stopped and asked by requests (docs/reference/lab-protocol.md).
 
 use twinnet_fabric::{NodeId, World};
-use twinnet_units::Time;
 
 use super::assemble::RunningNetwork;
 use super::error::LabError;
@@ -28,22 +27,16 @@ impl ModelApps {
         Self { first, placed: Vec::new() }
     }
 
-    /// Starts an app at `begin`, on the fabric's clock; the answer holds its number.
+    /// Starts an app; the answer holds its number.
     ///
     /// # Errors
     /// `UnknownHost`.
-    pub fn start(
-        &mut self,
-        at: &mut RunningNetwork,
-        asked: &AppStart,
-        begin: Option<Time>,
-        world: &mut dyn World,
-    ) -> Answer {
+    pub fn start(&mut self, at: &mut RunningNetwork, asked: &AppStart, world: &mut dyn World) -> Answer {
         let node = at.names.nodes.get(&asked.host).copied().filter(|node| at.fabric.model(*node).is_some());
         let node = node.ok_or_else(|| unknown_host(&asked.host, at.spec.host_names()))?;
         let app = self.first.saturating_add(u32::try_from(self.placed.len()).unwrap_or(u32::MAX));
         let seed = asked.seed.unwrap_or(u64::from(app));
-        let begin = begin.unwrap_or(at.fabric.now());
+        let begin = asked.at.unwrap_or(at.fabric.now());
         at.fabric.with_model(node, world, |host, now, _| host.start_app(app, &asked.app, begin.max(now), seed));
         self.placed.push(Placed { node, host: asked.host.clone(), kind: asked.app.kind() });
         Ok(Reply::App { app })

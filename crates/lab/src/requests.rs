@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twinnet_fabric::{DirectionChange, NodeId, PortCounters, PortId, Samples, World};
 use twinnet_queue::QueueConfig;
 use twinnet_switch::Switch;
-use twinnet_units::{Duration, Time};
+use twinnet_units::Duration;
 
 use super::assemble::{check_queue, RunningNetwork};
 use super::error::LabError;
@@ -14,17 +14,11 @@ use super::protocol::{
     SamplesStart, SamplesTold, Schedule,
 };
 
-/// Answers a request about the network itself; another request comes back. `behind` is what the lab's clock is ahead of the
-/// fabric's.
+/// Answers a request about the network itself; another request comes back.
 ///
 /// # Errors
 /// The request, when it asks for something else.
-pub fn answer(
-    at: &mut RunningNetwork,
-    request: Request,
-    behind: Duration,
-    world: &mut dyn World,
-) -> Result<Answer, Request> {
+pub fn answer(at: &mut RunningNetwork, request: Request, world: &mut dyn World) -> Result<Answer, Request> {
     Ok(match request {
         Request::Describe(_) => Ok(Reply::Description { network: Box::new(at.spec.clone()), interface: None }),
         Request::FlowsAdd(asked) => add_flows(at, &asked.switch, &asked.flows),
@@ -37,7 +31,7 @@ pub fn answer(
         Request::SamplesStart(asked) => start_samples(at, &asked),
         Request::SamplesRead(asked) => read_samples(at, asked.sampler),
         Request::SamplesStop(asked) => stop_samples(at, asked.sampler),
-        Request::Schedule(asked) => schedule(at, &asked, behind),
+        Request::Schedule(asked) => schedule(at, &asked),
         other => return Err(other),
     })
 }
@@ -202,11 +196,10 @@ fn set_link(at: &mut RunningNetwork, asked: &LinkSet, world: &mut dyn World) -> 
     Ok(Reply::Done {})
 }
 
-fn schedule(at: &mut RunningNetwork, asked: &Schedule, behind: Duration) -> Answer {
-    let when = Time::from_ps(asked.at.as_ps().saturating_sub(behind.as_ps()));
+fn schedule(at: &mut RunningNetwork, asked: &Schedule) -> Answer {
     let changes = link_changes(at, &asked.set)?;
     at.fabric
-        .change_at(when, changes)
+        .change_at(asked.at, changes)
         .map_err(|error| LabError::new("BadLink", error.to_string(), "nothing was scheduled"))?;
     Ok(Reply::Done {})
 }
@@ -218,7 +211,7 @@ fn schedule(at: &mut RunningNetwork, asked: &Schedule, behind: Duration) -> Answ
 pub fn schedule_described(at: &mut RunningNetwork) -> Result<(), LabError> {
     let described = std::mem::take(&mut at.spec.schedule);
     for (position, change) in described.iter().enumerate() {
-        schedule(at, change, Duration::ZERO)
+        schedule(at, change)
             .map_err(|error| LabError { message: format!("schedule {}: {}", position + 1, error.message), ..error })?;
     }
     Ok(())

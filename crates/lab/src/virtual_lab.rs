@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Time};
+use twinnet_units::Time;
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
@@ -92,7 +92,7 @@ impl VirtualLab {
         match request {
             Request::Now(_) => Ok(Reply::Now { now_ps: self.now() }),
             Request::Advance(asked) => self.advance(asked.until, pause),
-            Request::AppStart(asked) => self.apps.start(&mut self.network, &asked, asked.at, &mut self.outside),
+            Request::AppStart(asked) => self.apps.start(&mut self.network, &asked, &mut self.outside),
             Request::AppStop(asked) => self.apps.stop(&mut self.network, asked.app, &mut self.outside),
             Request::AppReports(asked) => self.apps.report(&self.network, &asked),
             Request::AppWait(asked) => self.wait(*asked, pause),
@@ -109,11 +109,9 @@ impl VirtualLab {
                 trace_hash: format!("{:016x}", self.network.fabric.trace_hash()),
             }),
             Request::FidelityReset(_) | Request::Stop(_) => Ok(Reply::Done {}),
-            other => {
-                requests::answer(&mut self.network, other, Duration::ZERO, &mut self.outside).unwrap_or_else(|other| {
-                    Err(other.refused("it is one for a lab on the wall clock, which has real hosts and programs"))
-                })
-            }
+            other => requests::answer(&mut self.network, other, &mut self.outside).unwrap_or_else(|other| {
+                Err(other.refused("it is one for a lab on the wall clock, which has real hosts and programs"))
+            }),
         }
     }
 

@@ -565,6 +565,7 @@ mod tests {
     use super::super::namespaces::Namespaces;
     use super::super::poller::Poller;
     use super::*;
+    use serde_json::json;
 
     const OPEN_SOCKETS: u32 = 8;
 
@@ -601,7 +602,7 @@ mod tests {
             event_loop.sockets.schedule(socket, ready::READ);
         }
         event_loop.turn();
-        let told = event_loop.report(None).unwrap();
+        let told = event_loop.report(None).unwrap().into_json();
         for app in told.as_array().unwrap() {
             let rows = app["report"]["flows"].as_array().unwrap();
             let errors: Vec<_> = rows.iter().flat_map(|row| row["errors"].as_array().unwrap()).collect();

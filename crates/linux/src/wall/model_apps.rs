@@ -3,7 +3,7 @@
 use twinnet_fabric::World;
 use twinnet_lab::protocol::{Answer, AppReports, AppStart, AppWait, Reply, Request};
 use twinnet_lab::{ModelApps, RunningNetwork};
-use twinnet_units::{Duration, Time};
+use twinnet_units::Time;
 
 use crate::service::{LabError, Responder};
 
@@ -30,16 +30,9 @@ impl LoopApps {
         Self { apps: ModelApps::new(FIRST_MODEL_APP), waiters: Vec::new(), finished: 0 }
     }
 
-    /// Starts an app; `behind` is what the lab's clock is ahead of the fabric's.
-    pub(crate) fn start(
-        &mut self,
-        at: &mut RunningNetwork,
-        asked: &AppStart,
-        behind: Duration,
-        world: &mut dyn World,
-    ) -> Answer {
-        let begin = asked.at.map(|begin| Time::from_ps(begin.as_ps().saturating_sub(behind.as_ps())));
-        self.apps.start(at, asked, begin, world)
+    /// Starts an app.
+    pub(crate) fn start(&mut self, at: &mut RunningNetwork, asked: &AppStart, world: &mut dyn World) -> Answer {
+        self.apps.start(at, asked, world)
     }
 
     /// Asks an app to end.

@@ -24,10 +24,7 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
             Ok(capture) => return FabricLoop::finish_capture(capture, responder),
             Err(error) => Err(error),
         },
-        Request::AppStart(asked) => {
-            let behind = at.hosts.schedule.behind();
-            at.apps.start(&mut at.network, &asked, behind, &mut at.hosts)
-        }
+        Request::AppStart(asked) => at.apps.start(&mut at.network, &asked, &mut at.hosts),
         Request::AppStop(asked) => at.apps.stop(&mut at.network, asked.app, &mut at.hosts),
         Request::AppReports(asked) => at.apps.report(&at.network, &asked),
         Request::AppWait(asked) => return at.apps.wait(&at.network, *asked, at.clock.now(), responder),
@@ -42,14 +39,16 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
         Request::Controllers(_) => Ok(Reply::Controllers(at.controllers.state(&at.network))),
         Request::ControllersWait(asked) => return at.controllers.wait(&at.network, &asked, responder),
         Request::Fidelity(_) => {
-            let record = at.hosts.record.taken(at.clock.now(), is_realtime());
+            let names = &at.network.names.port_names;
+            let record = at.hosts.record.taken(&at.network.fabric, names, at.clock.now(), is_realtime());
             return with_counts(at, record, responder);
         }
         Request::FidelityReset(_) => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
+            at.network.fabric.forget_line_records();
             return forget_counts(at, responder);
         }
-        other => requests::answer(&mut at.network, other, at.hosts.schedule.behind(), &mut at.hosts)
+        other => requests::answer(&mut at.network, other, &mut at.hosts)
             .unwrap_or_else(|other| Err(other.refused("it is one for a lab on the virtual clock"))),
     };
     responder.send(answer);
