@@ -109,3 +109,9 @@ pub fn list_labs() -> PyResult<Vec<String>> {
 pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| twinnet_linux::doctor::examine().to_string())
 }
+
+/// The requests of the lab protocol with their fields and replies, as JSON, and the protocol's version.
+#[pyfunction]
+pub fn lab_protocol() -> (u32, String) {
+    (twinnet_lab::protocol::VERSION, twinnet_lab::protocol::reference().to_string())
+}

@@ -28,7 +28,8 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{
-        doctor, kernel_has_open_vswitch, lab_main, list_labs, open_interface, promote_lab, spawn_lab, LabHandle,
+        doctor, kernel_has_open_vswitch, lab_main, lab_protocol, list_labs, open_interface, promote_lab, spawn_lab,
+        LabHandle,
     };
     #[pymodule_export]
     use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};

@@ -100,7 +100,7 @@ pub enum Peer {
 }
 
 /// How one connection stands.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionState {
     /// Its number.
     pub connection: u64,
