@@ -38,12 +38,14 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {
-            let record =
-                at.hosts.record.taken(&at.network.fabric, &at.network.names.port_names, at.clock.now(), is_realtime());
+            let elsewhere = at.hosts.delivery.hand_overs();
+            let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);
+            let record = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), is_realtime());
             return with_counts(at, record, request.reply);
         }
         "fidelity.reset" => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
+            at.hosts.delivery.forget();
             at.network.fabric.forget_line_records();
             return forget_counts(at, request.reply);
         }
