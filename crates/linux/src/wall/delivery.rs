@@ -18,6 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::kernel::device::Writer;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::HandOvers;
+use crate::wall::scheduling::become_realtime;
 
 /// Name of the thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "delivery";
@@ -29,6 +30,9 @@ const SHARES: (f64, f64) = (0.5, 0.2);
 const PERIOD: Duration = Duration::from_ms(20);
 /// Frames that the loop gives away at once.
 const BATCH: usize = 8;
+/// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others itself, so that both share
+/// the work by what each can do.
+const ENOUGH: usize = 32;
 /// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
 const PATIENCE: Duration = Duration::from_us(30);
 /// Frames kept to be used again.
@@ -45,8 +49,9 @@ struct Job {
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
-    /// Frames that were given away and are not written yet.
+    /// Frames that were given away and are not written yet: all, and by the port of the host.
     outstanding: AtomicUsize,
+    of_port: Vec<AtomicUsize>,
     done: Mutex<Done>,
 }
 
@@ -78,21 +83,28 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// A delivery to the interfaces with `writers`, by port; without a thread on a machine with a single processor.
+    /// A delivery to the interfaces with `writers`, by port; without a thread on a machine with a single processor. The thread asks for
+    /// real-time scheduling where `realtime` is set.
     ///
     /// # Errors
     /// When the kernel gives no thread.
-    pub(crate) fn start(writers: Vec<Option<Writer>>, clock: LabClock) -> io::Result<Self> {
+    pub(crate) fn start(writers: Vec<Option<Writer>>, clock: LabClock, realtime: bool) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             filled: Condvar::new(),
             outstanding: AtomicUsize::new(0),
+            of_port: writers.iter().map(|_| AtomicUsize::new(0)).collect(),
             done: Mutex::default(),
         });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let thread = if processors > 1 && writers.iter().any(Option::is_some) {
             let theirs = Arc::clone(&shared);
-            let work = move || run(&theirs, &writers, clock);
+            let work = move || {
+                if realtime {
+                    become_realtime();
+                }
+                run(&theirs, &writers, clock);
+            };
             Some(std::thread::Builder::new().name(THREAD_NAME.into()).spawn(work)?)
         } else {
             None
@@ -100,11 +112,15 @@ impl Delivery {
         Ok(Self { shared, thread, active: false, batch: Vec::with_capacity(BATCH), share: Share::default() })
     }
 
-    /// Gives `frame` away, or back where the loop is to hand it over itself.
+    /// Gives `frame` away, or back where the loop is to hand it over itself: when it has little to do, or the thread has enough.
     pub(crate) fn take(&mut self, port: PortId, frame: Box<Frame>, due: Time) -> Option<Box<Frame>> {
-        if !self.active && self.batch.is_empty() && self.shared.outstanding.load(Ordering::Acquire) == 0 {
+        let Some(of_port) = self.shared.of_port.get(port.0 as usize) else { return Some(frame) };
+        let waiting = self.batch.len() + self.shared.outstanding.load(Ordering::Acquire);
+        // A host's frames keep their order: while the thread has one of them, the next goes there too.
+        if (!self.active || waiting >= ENOUGH) && of_port.load(Ordering::Acquire) == 0 {
             return Some(frame);
         }
+        of_port.fetch_add(1, Ordering::Release);
         self.batch.push(Job { port, due, frame });
         if self.batch.len() >= BATCH {
             self.flush();
@@ -206,6 +222,9 @@ fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
             if done.used.len() < KEPT {
                 done.used.push(job.frame);
             }
+            if let Some(of_port) = shared.of_port.get(job.port.0 as usize) {
+                of_port.fetch_sub(1, Ordering::Release);
+            }
             shared.outstanding.fetch_sub(1, Ordering::Release);
         }
         drop(done);
@@ -244,7 +263,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let clock = LabClock::start();
         let writer = Writer::new(Arc::new(OwnedFd::from(ours)), false);
-        (Delivery::start(vec![Some(writer)], clock).unwrap(), theirs, clock)
+        (Delivery::start(vec![Some(writer)], clock, false).unwrap(), theirs, clock)
     }
 
     fn frame(mark: u8) -> Box<Frame> {
@@ -278,9 +297,24 @@ mod tests {
             std::hint::spin_loop();
         }
         assert_eq!(delivery.hand_overs().handed_over, 20);
+        assert!(delivery.take(PortId(7), frame(0), clock.now()).is_some(), "there is no such port");
         delivery.forget();
         assert_eq!(delivery.hand_overs().handed_over, 0);
         assert_eq!(delivery.used().len(), 20);
+    }
+
+    #[test]
+    fn the_loop_writes_what_is_too_much_for_the_thread_but_never_overtakes_it() {
+        let (mut delivery, _theirs, clock) = delivery();
+        if delivery.thread.is_none() {
+            return; // A single processor: there is nobody to give frames to.
+        }
+        delivery.active = true;
+        let shared = Arc::clone(&delivery.shared);
+        shared.outstanding.fetch_add(ENOUGH, Ordering::Release);
+        assert!(delivery.take(PortId(0), frame(1), clock.now()).is_some());
+        shared.of_port[0].fetch_add(1, Ordering::Release);
+        assert!(delivery.take(PortId(0), frame(2), clock.now()).is_none());
     }
 
     #[test]

@@ -336,7 +336,7 @@ impl FabricLoop {
         }
         let rated = (0..ports).map(|port| leads_to_with_rate(&network, port)).collect();
         let writers = devices.iter().map(|device| device.as_ref().map(|device| device.writer().clone())).collect();
-        let delivery = Delivery::start(writers, clock)?;
+        let delivery = Delivery::start(writers, clock, options.realtime)?;
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
         Ok(Self {
