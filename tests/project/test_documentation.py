@@ -311,6 +311,16 @@ def test_links_lead_to_files(page: Path) -> None:
             assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
 
 
+def test_the_table_of_requests_is_what_their_types_say() -> None:
+    sys.path.insert(0, str(DOCS))
+    try:
+        import lab_protocol_page
+    finally:
+        sys.path.pop(0)
+    written = lab_protocol_page.PAGE.read_text()
+    assert lab_protocol_page.page(written) == written, "write it anew: python docs/lab_protocol_page.py"
+
+
 def test_the_command_line_reference_is_what_the_commands_say() -> None:
     from twinnet.cli.group import cli
 
