@@ -1,7 +1,8 @@
 //! The agent with real sockets in two network namespaces that a veth pair joins.
 //!
-//! Each test needs the right to make network namespaces and says so when it is skipped for lack of it.
+//! Each test needs the right to make network namespaces, and fails without it unless `TWINNET_LACKS` says `namespaces`.
 
+mod means;
 mod veth_pair;
 
 use std::sync::mpsc::channel;
@@ -29,7 +30,7 @@ impl Lab {
                 Some(Self { agent: Agent::start(clock, hosts).unwrap(), clock })
             }
             Err(reason) => {
-                eprintln!("skipped: {reason}");
+                means::lacking("namespaces", &reason);
                 None
             }
         }

@@ -1,6 +1,7 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
 mod bare_switch;
+mod cabled_switches;
 mod captures;
 mod flows;
 mod lab;
@@ -19,6 +20,8 @@ mod _core {
 
     #[pymodule_export]
     use super::bare_switch::BareSwitch;
+    #[pymodule_export]
+    use super::cabled_switches::CabledSwitches;
     #[pymodule_export]
     use super::captures::{analyze_capture, match_captures_at};
     #[pymodule_export]

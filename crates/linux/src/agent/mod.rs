@@ -165,5 +165,5 @@ fn refuse(command: Command) {
 /// Timers of this thread fire when they are due, not up to 50 us later.
 fn precise_timers() {
     // SAFETY: takes numbers only; a refusal leaves the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }

@@ -81,10 +81,45 @@ struct Lab {
     factories: Factories,
 }
 
+/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks, which one with threads must not.
+/// `descriptors` are sockets that it is to own.
+///
+/// # Errors
+/// Which of this is not so.
+pub fn check_fresh(descriptors: [i32; 2]) -> Result<(), LabError> {
+    let refuse = |what: String| {
+        let remedy = "a lab is started by Network.emulate or twinnet lab: nothing else calls this";
+        Err(LabError::new("NotALabProcess", what, remedy))
+    };
+    let pid = std::process::id();
+    if pid != 1 {
+        return refuse(format!("this process has the number {pid}, and a lab is the first of its PID namespace"));
+    }
+    let tasks = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    if tasks != 1 {
+        return refuse(format!("this process has {tasks} threads, and a lab begins with one"));
+    }
+    for descriptor in descriptors {
+        // SAFETY: all zeros is a valid `stat`; the kernel looks whether the descriptor is open.
+        let mode = unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            if libc::fstat(descriptor, &raw mut status) == 0 {
+                status.st_mode
+            } else {
+                0
+            }
+        };
+        if mode & libc::S_IFMT != libc::S_IFSOCK {
+            return refuse(format!("descriptor {descriptor} is no open socket"));
+        }
+    }
+    Ok(())
+}
+
 /// Runs a lab on the owner's socket `control` and the listening socket `listener`, and ends the process.
 ///
 /// # Safety
-/// The process must be the one that [`spawn_lab`] made, with one thread.
+/// The process must be the one that [`spawn_lab`] made, with one thread: [`check_fresh`] has passed.
 pub unsafe fn lab_main(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factories) -> ! {
     // SAFETY: the caller vouches for what `run` needs.
     let status = match unsafe { run(control, listener, name, factories) } {

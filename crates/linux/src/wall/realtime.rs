@@ -367,7 +367,7 @@ impl FabricLoop {
             become_realtime();
         }
         // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
         self.hosts.record = FidelityRecord::begin(self.clock.now());
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {

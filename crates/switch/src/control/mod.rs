@@ -16,6 +16,9 @@ mod extension_tests;
 pub(super) mod extensions;
 pub(super) mod fields;
 pub(super) mod numbers;
+#[cfg(test)]
+mod read_back;
+mod roles;
 mod statistics;
 mod table_features;
 mod table_limits;
