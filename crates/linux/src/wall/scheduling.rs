@@ -4,11 +4,12 @@ use std::io;
 
 use twinnet_units::{Duration, Time};
 
-use crate::agent;
 use crate::wall::clock::thread_cpu_ns;
 
 /// Name of the loop's thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "fabric";
+/// Name of the thread that runs apps on real sockets, by which an owner finds it.
+pub(crate) const AGENT_THREAD_NAME: &str = "agent";
 
 /// Niceness of the agent: the programs of hosts have 0.
 const AGENT_NICENESS: i32 = -10;
@@ -98,7 +99,7 @@ pub fn promote(pid: i32) -> bool {
         favour(thread, HIGHEST_NICENESS);
         schedule_fifo(thread).is_ok()
     };
-    threads_of(pid, agent::THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
     threads_of(pid, THREAD_NAME).any(promoted)
 }
 
