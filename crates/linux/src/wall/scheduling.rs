@@ -4,12 +4,13 @@ use std::io;
 
 use twinnet_units::{Duration, Time};
 
-use crate::agent;
 use crate::wall::clock::thread_cpu_ns;
 use crate::wall::delivery;
 
 /// Name of the loop's thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "fabric";
+/// Name of the thread that runs apps on real sockets, by which an owner finds it.
+pub(crate) const AGENT_THREAD_NAME: &str = "agent";
 
 /// Niceness of the agent: the programs of hosts have 0.
 const AGENT_NICENESS: i32 = -10;
@@ -103,7 +104,7 @@ pub fn promote(pid: i32) -> bool {
     threads_of(pid, delivery::THREAD_NAME).for_each(|thread| {
         promoted(thread);
     });
-    threads_of(pid, agent::THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
     threads_of(pid, THREAD_NAME).any(promoted)
 }
 
