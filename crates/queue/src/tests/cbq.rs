@@ -212,6 +212,6 @@ fn a_class_under_its_limit_is_kept_waiting_by_one_of_higher_priority_that_borrow
 #[test]
 fn a_guideline_that_is_none_is_refused() {
     let json = r#"{"kind":"cbq","rate_bps":1000,"link_sharing":"best","classes":{"1":{"rate_bps":1000}}}"#;
-    let refusal = serde_json::from_str::<crate::queue::QueueConfig>(json).unwrap_err().to_string();
+    let refusal = serde_json::from_str::<crate::QueueConfig>(json).unwrap_err().to_string();
     assert!(refusal.contains("ancestor_only"), "{refusal}");
 }
