@@ -5,6 +5,7 @@
 //! describes one, checks the description and builds it.
 
 mod arrivals;
+mod bandwidth;
 mod carrier;
 mod clock_client;
 mod clock_message;

@@ -1,0 +1,134 @@
+//! Trains of rising rate, and what all methods that use them share: which of them count, and the mean of the last.
+
+use super::estimator::{mean_and_error, Probing};
+use super::excursions::Excursions;
+use super::train::{Plan, Train, MOST_PACKETS};
+
+/// Packets of a chirp at most.
+const MOST_CHIRP: usize = 200;
+/// A chirp whose own schedule was distorted by more than this is not used (STAB's rule).
+const MOST_DISTORTION: f64 = 0.2;
+
+/// Rates from `low_bps` on, each `spread` times the one before, until one reaches `high_bps`.
+#[must_use]
+pub fn rising_rates(low_bps: f64, high_bps: f64, spread: f64) -> Vec<f64> {
+    let mut rates = vec![low_bps];
+    while rates.len() < MOST_CHIRP - 1 && rates[rates.len() - 1] < high_bps {
+        rates.push(rates[rates.len() - 1] * spread);
+    }
+    rates
+}
+
+/// A chirp of packets of `payload` bytes.
+#[must_use]
+pub fn chirp(rates: &[f64], payload: u32, probing: &Probing) -> Plan {
+    Plan::by_gaps(payload, rates.iter().map(|rate| probing.framing.gap_ns(payload, *rate)))
+}
+
+/// Silence after a chirp for a mean load of `load_bps`, and at least as long as the chirp.
+#[must_use]
+pub fn silence_ns(plan: &Plan, load_bps: f64, probing: &Probing) -> f64 {
+    let duration = plan.duration_ns() as f64;
+    (plan.bits(probing.framing) * 1e9 / load_bps - duration).max(duration)
+}
+
+/// Why chirps were not used, and the estimates of the last that were.
+#[derive(Debug, Default)]
+pub struct ChirpWindow {
+    /// Estimates in the order of time: at most as many as are averaged.
+    pub estimates: Vec<f64>,
+    /// Chirps that were lost in part or reordered.
+    pub incomplete: u32,
+    /// Chirps that the sender distorted.
+    pub distorted: u32,
+    /// Chirps of which a part came in batches.
+    pub batched: u32,
+    /// Chirps that were used.
+    pub used: u32,
+}
+
+impl ChirpWindow {
+    /// Hears a chirp: its estimate by the rates at which it was really sent; `None` when it is not used.
+    pub fn hear(
+        &mut self,
+        train: &Train,
+        rule: Excursions,
+        batch_ns: f64,
+        length: usize,
+        probing: &Probing,
+    ) -> Option<f64> {
+        if train.lost() > 0 || train.reordered() || train.clock_stepped {
+            self.incomplete += 1;
+            return None;
+        }
+        if train.distortion() > MOST_DISTORTION || !train.interruptions().is_empty() {
+            self.distorted += 1;
+            return None;
+        }
+        let found = estimate(train, rule, batch_ns, probing);
+        match found {
+            Some((found, cut)) => {
+                self.batched += u32::from(cut);
+                self.used += 1;
+                self.estimates.push(found);
+                let more = self.estimates.len().saturating_sub(length);
+                self.estimates.drain(..more);
+                Some(found)
+            }
+            None => {
+                self.incomplete += 1;
+                None
+            }
+        }
+    }
+
+    /// Mean of the estimates and its standard error.
+    pub fn mean(&self) -> Option<(f64, f64)> {
+        mean_and_error(&self.estimates)
+    }
+
+    /// Sentences about chirps that were not used.
+    pub fn notes(&self) -> Vec<String> {
+        let told = [
+            (self.incomplete, "chirps were lost in part, reordered, or stamped by a clock that was set"),
+            (self.distorted, "chirps were distorted by the sender (it lost its processor)"),
+            (self.batched, "chirps were cut where packets arrived in batches"),
+        ];
+        told.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect()
+    }
+}
+
+/// The estimate of one chirp, and whether it was cut at a batch.
+fn estimate(train: &Train, rule: Excursions, batch_ns: f64, probing: &Probing) -> Option<(f64, bool)> {
+    // Of a chirp that expires on the way, the packets that follow its own tell.
+    let places = train.arrived();
+    if places.len() < 3 || places.len() > MOST_PACKETS {
+        return None;
+    }
+    let delay = |place: usize| train.arrived_ns[place].map(|arrived| (arrived - train.sent_ns[place]) as f64);
+    let arrival_gap = |pair: &[usize]| Some((train.arrived_ns[pair[1]]? - train.arrived_ns[pair[0]]?) as f64);
+    let first = delay(places[0])?;
+    let mut delays = vec![0.0];
+    let (mut rates, mut gaps) = (Vec::new(), Vec::new());
+    let (mut close, mut cut) = (0, false);
+    let payload = train.plan.packets.iter().map(|packet| packet.payload).max()?;
+    let follows = places.len() < train.plan.packets.len();
+    let behind = if follows { train.plan.packets[places[0]].payload } else { 0 };
+    let bits = probing.framing.bits(payload) + if follows { probing.framing.bits(behind) } else { 0.0 };
+    for pair in places.windows(2) {
+        let sent = (train.sent_ns[pair[1]] - train.sent_ns[pair[0]]) as f64;
+        if sent <= 0.0 {
+            return None;
+        }
+        // A queue spaces packets by their length; what comes much closer was held back by the receiving host.
+        close = if arrival_gap(pair)? < batch_ns && arrival_gap(pair)? < sent / 5.0 { close + 1 } else { 0 };
+        if close >= 2 && gaps.len() > 2 {
+            cut = true;
+            break;
+        }
+        gaps.push(sent);
+        rates.push(bits * 1e9 / sent);
+        delays.push(delay(pair[1])? - first);
+    }
+    rule.estimate(&delays, &rates, &gaps).map(|found| (found, cut))
+}

@@ -1,0 +1,28 @@
+//! Available bandwidth: estimators, and the apps that probe for them and listen.
+//!
+//! Available bandwidth of a path over a time is the least, over its links, of capacity less traffic. An [`estimator::Estimator`] says
+//! which train of packets to send and hears when each was sent and arrived; [`prober`] sends them and asks [`listener`] for the
+//! arrivals. A new method is a file with an `Estimator` and a line in [`method`].
+
+pub(crate) mod assolo;
+mod chirp;
+pub(crate) mod estimator;
+mod excursions;
+pub(crate) mod framing;
+mod hybrid;
+mod kalman;
+pub(crate) mod method;
+#[cfg(test)]
+mod model_path;
+#[cfg(test)]
+mod accuracy_tests;
+pub(crate) mod message;
+mod pathchirp;
+mod pathload;
+mod spruce;
+mod stab;
+mod student;
+pub(crate) mod train;
+mod trend;
+mod turning_point;
+mod yaz;
