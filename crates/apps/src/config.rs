@@ -5,6 +5,8 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bandwidth::listener::BandwidthListener;
+use crate::bandwidth::prober::BandwidthProber;
 use crate::clock_client::ClockClient;
 use crate::clock_server::ClockServer;
 use crate::http_client::HttpClient;
@@ -17,7 +19,7 @@ use crate::tcp_source::TcpSource;
 use crate::udp_sink::UdpSink;
 use crate::udp_source::UdpSource;
 use crate::{
-    App, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
+    App, BandwidthListenerConfig, BandwidthProberConfig, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
     RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
 };
 
@@ -168,6 +170,10 @@ pub enum AppConfig {
     ClockClient(ClockClientConfig),
     /// Answers clock clients.
     ClockServer(ClockServerConfig),
+    /// Estimates available bandwidth.
+    BandwidthProber(Box<BandwidthProberConfig>),
+    /// Tells probers when their probes arrived.
+    BandwidthListener(BandwidthListenerConfig),
 }
 
 impl AppConfig {
@@ -186,6 +192,8 @@ impl AppConfig {
             Self::Ping(_) => PingConfig::KIND,
             Self::ClockClient(_) => ClockClientConfig::KIND,
             Self::ClockServer(_) => ClockServerConfig::KIND,
+            Self::BandwidthProber(_) => BandwidthProberConfig::KIND,
+            Self::BandwidthListener(_) => BandwidthListenerConfig::KIND,
         }
     }
 
@@ -206,6 +214,8 @@ impl AppConfig {
             Self::Ping(config) => config.validate(),
             Self::ClockClient(config) => config.validate(),
             Self::ClockServer(config) => config.validate(),
+            Self::BandwidthProber(config) => config.validate(),
+            Self::BandwidthListener(config) => config.validate(),
         }
     }
 
@@ -225,6 +235,8 @@ impl AppConfig {
             Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
+            Self::BandwidthProber(config) => Box::new(BandwidthProber::new(*config)),
+            Self::BandwidthListener(config) => Box::new(BandwidthListener::new(config)),
         }
     }
 }

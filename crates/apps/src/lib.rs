@@ -53,6 +53,14 @@ mod udp_source_config;
 mod writes;
 
 pub use arrivals::SignedReport;
+pub use bandwidth::estimator::{Finding as BandwidthFinding, HopFinding, Probing};
+pub use bandwidth::framing::{Framing, Layer};
+pub use bandwidth::message::Message as BandwidthMessage;
+pub use bandwidth::method::Method as BandwidthMethod;
+pub use bandwidth::prober_config::{BandwidthListenerConfig, BandwidthProberConfig};
+pub use bandwidth::replay::replay as replay_bandwidth;
+pub use bandwidth::report::{BandwidthReport, TrainRates};
+pub use bandwidth::train::{Plan as TrainPlan, Planned as PlannedProbe, Train};
 pub use carrier::CarriedReport;
 pub use clock_client::{ClockClientConfig, ClockReport};
 pub use clock_server::ClockServerConfig;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arrivals::SignedReport;
+use crate::bandwidth::report::BandwidthReport;
 use crate::clock_client::ClockReport;
 use crate::errors::ErrorTally;
 use crate::intervals::IntervalCounter;
@@ -32,6 +33,8 @@ pub enum Protocol {
     Icmp,
     /// Comparison of clocks.
     Clock,
+    /// Probes for available bandwidth.
+    Bandwidth,
 }
 
 /// Which end of the flow the row was counted at.
@@ -138,6 +141,9 @@ pub struct FlowReport {
     /// What was found out about two clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockReport>,
+    /// An estimate of available bandwidth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Box<BandwidthReport>>,
 }
 
 impl FlowReport {
@@ -177,6 +183,7 @@ impl FlowReport {
             pacing: None,
             tcp_info: None,
             clock: None,
+            bandwidth: None,
         }
     }
 

@@ -44,6 +44,8 @@ pub struct AssoloConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
+    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
     /// Chirps to send.
@@ -63,6 +65,7 @@ impl Default for AssoloConfig {
             filter: true,
             decrease_factor: 1.5,
             busy_length: 5,
+            mean_signature: true,
             batch_ns: 10_000.0,
             chirps: 88,
         }
@@ -134,6 +137,8 @@ pub struct Assolo {
     follows: bool,
     since: u32,
     recent: Vec<f64>,
+    /// What was smoothed, in the order of time.
+    filtered: Vec<f64>,
     smoothed: Option<f64>,
     sent: u32,
     tries: u32,
@@ -153,6 +158,7 @@ impl Assolo {
             range,
             since: 0,
             recent: Vec::new(),
+            filtered: Vec::new(),
             smoothed: None,
             sent: 0,
             tries: 0,
@@ -162,6 +168,10 @@ impl Assolo {
 
     fn payload(&self) -> u32 {
         self.config.packet_bytes.saturating_sub(HEADERS).clamp(32, self.probing.most_payload)
+    }
+
+    fn rule(&self) -> Excursions {
+        Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
     }
 
     /// Sets a range that is followed by the last estimates: around their median, half of it to either side.
@@ -175,15 +185,18 @@ impl Assolo {
         self.since = 0;
         self.recent.clear();
         let width = high - low;
+        let place = (found - low) / width;
+        // A range that has the answer in its middle third and is as wide as that stays, so that chirps can be compared.
+        if (0.33..=0.67).contains(&place) && width < 1.5 * found {
+            return;
+        }
         let middle = found.min(self.probing.most_rate_bps / 1.5);
         // Near an end the answer may be beyond it; otherwise the range narrows to half of the estimate on either side.
-        let wide = found < low + 0.15 * width || found > high - 0.15 * width;
-        let (new_low, new_high) = if wide { (middle / 3.0, middle * 5.0 / 3.0) } else { (middle / 2.0, middle * 1.5) };
-        if wide {
-            self.window.estimates.clear();
-            self.smoothed = None;
-        }
-        self.range = Some((new_low, new_high));
+        let wide = !(0.15..=0.85).contains(&place);
+        self.range = Some(if wide { (middle / 3.0, middle * 5.0 / 3.0) } else { (middle / 2.0, middle * 1.5) });
+        self.filtered.clear();
+        self.window.estimates.clear();
+        self.smoothed = None;
     }
 }
 
@@ -215,20 +228,23 @@ impl Estimator for Assolo {
             }
             return;
         }
-        let rule =
-            Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize };
+        let rule = self.rule();
         let length = self.config.smoothing as usize;
         let Some(found) = self.window.hear(train, rule, self.config.batch_ns, length, &self.probing) else { return };
-        let gain = filter_gain(&self.window.estimates);
-        self.smoothed = Some(self.smoothed.map_or(found, |old| old + gain * (found - old)));
+        let raw = if self.config.mean_signature { self.window.found(self.rule(), true).map_or(found, |(mean, _)| mean) } else { found };
+        self.filtered.push(raw);
+        let more = self.filtered.len().saturating_sub(length);
+        self.filtered.drain(..more);
+        let gain = filter_gain(&self.filtered);
+        self.smoothed = Some(self.smoothed.map_or(raw, |old| old + gain * (raw - old)));
         if self.follows {
-            self.recent.push(found);
+            self.recent.push(raw);
             self.follow();
         }
     }
 
     fn finding(&self) -> Finding {
-        let found = self.window.mean();
+        let found = self.window.found(self.rule(), self.config.mean_signature);
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
         let estimate = if self.config.filter { self.smoothed } else { found.map(|(mean, _)| mean) };
         let error = found.map(|(_, error)| error).filter(|error| error.is_finite());

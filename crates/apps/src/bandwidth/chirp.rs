@@ -32,11 +32,22 @@ pub fn silence_ns(plan: &Plan, load_bps: f64, probing: &Probing) -> f64 {
     (plan.bits(probing.framing) * 1e9 / load_bps - duration).max(duration)
 }
 
+/// The delays of one chirp, and the gaps at which it was sent.
+#[derive(Debug)]
+struct Signature {
+    delays: Vec<f64>,
+    rates: Vec<f64>,
+    gaps: Vec<f64>,
+}
+
 /// Why chirps were not used, and the estimates of the last that were.
 #[derive(Debug, Default)]
 pub struct ChirpWindow {
     /// Estimates in the order of time: at most as many as are averaged.
     pub estimates: Vec<f64>,
+    /// The last chirps' delays, all of one plan.
+    signatures: Vec<Signature>,
+    plan: Plan,
     /// Chirps that were lost in part or reordered.
     pub incomplete: u32,
     /// Chirps that the sender distorted.
@@ -65,11 +76,16 @@ impl ChirpWindow {
             self.distorted += 1;
             return None;
         }
-        let found = estimate(train, rule, batch_ns, probing);
+        let signature = signature(train, batch_ns, probing);
+        let found = signature.and_then(|(signature, cut)| {
+            let found = rule.estimate(&signature.delays, &signature.rates, &signature.gaps)?;
+            Some((found, cut, signature))
+        });
         match found {
-            Some((found, cut)) => {
+            Some((found, cut, signature)) => {
                 self.batched += u32::from(cut);
                 self.used += 1;
+                self.keep(signature, &train.plan, length);
                 self.estimates.push(found);
                 let more = self.estimates.len().saturating_sub(length);
                 self.estimates.drain(..more);
@@ -82,9 +98,41 @@ impl ChirpWindow {
         }
     }
 
-    /// Mean of the estimates and its standard error.
-    pub fn mean(&self) -> Option<(f64, f64)> {
-        mean_and_error(&self.estimates)
+    fn keep(&mut self, signature: Signature, plan: &Plan, length: usize) {
+        let other_length = self.signatures.first().is_some_and(|first| first.gaps.len() != signature.gaps.len());
+        if *plan != self.plan || other_length {
+            self.signatures.clear();
+            self.plan = plan.clone();
+        }
+        self.signatures.push(signature);
+        let more = self.signatures.len().saturating_sub(length);
+        self.signatures.drain(..more);
+    }
+
+    /// The estimate of the mean of all signatures but one: the noise of single packets of cross traffic averages out before it can begin
+    /// or end an excursion.
+    fn of_mean_signature(&self, rule: Excursions, without: Option<usize>) -> Option<f64> {
+        let used = || self.signatures.iter().enumerate().filter(|(place, _)| Some(*place) != without).map(|(_, one)| one);
+        let count = used().count() as f64;
+        let mean = |values: fn(&Signature) -> &[f64]| -> Vec<f64> {
+            let length = self.signatures.first().map_or(0, |first| values(first).len());
+            (0..length).map(|place| used().map(|one| values(one)[place]).sum::<f64>() / count).collect()
+        };
+        rule.estimate(&mean(|one| &one.delays), &mean(|one| &one.rates), &mean(|one| &one.gaps))
+    }
+
+    /// The estimate and its standard error: by the mean of the signatures (the error by the jackknife), or by the mean of the estimates
+    /// of single chirps, as published.
+    pub fn found(&self, rule: Excursions, mean_signature: bool) -> Option<(f64, f64)> {
+        let count = self.signatures.len();
+        if !mean_signature || count < 5 {
+            return mean_and_error(&self.estimates);
+        }
+        let found = self.of_mean_signature(rule, None)?;
+        let without: Vec<f64> = (0..count).filter_map(|place| self.of_mean_signature(rule, Some(place))).collect();
+        let mean = without.iter().sum::<f64>() / without.len() as f64;
+        let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
+        Some((found, (squares * (count as f64 - 1.0) / count as f64).sqrt()))
     }
 
     /// Sentences about chirps that were not used.
@@ -98,8 +146,8 @@ impl ChirpWindow {
     }
 }
 
-/// The estimate of one chirp, and whether it was cut at a batch.
-fn estimate(train: &Train, rule: Excursions, batch_ns: f64, probing: &Probing) -> Option<(f64, bool)> {
+/// The delays of one chirp with its gaps, and whether it was cut at a batch.
+fn signature(train: &Train, batch_ns: f64, probing: &Probing) -> Option<(Signature, bool)> {
     // Of a chirp that expires on the way, the packets that follow its own tell.
     let places = train.arrived();
     if places.len() < 3 || places.len() > MOST_PACKETS {
@@ -130,5 +178,5 @@ fn estimate(train: &Train, rule: Excursions, batch_ns: f64, probing: &Probing) -
         rates.push(bits * 1e9 / sent);
         delays.push(delay(pair[1])? - first);
     }
-    rule.estimate(&delays, &rates, &gaps).map(|found| (found, cut))
+    Some((Signature { delays, rates, gaps }, cut))
 }

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! exactly, not on average, and the capacity `C` matters the less the nearer the rate `b / t` is to `A`. (Self-loading methods compare rates with `A`;
-//! methods of gaps need `C`; this needs neither.) A train counts up to the packet that found the queue empty: its delay is the path's
-//! least. Trains are weighed by their time, so the estimate is a ratio of bytes and time over all trains, which stays right although trains end early where
-//! more was available (Wald's identity). The interval is that of the ratio's own spread between trains, with Student's t, and less by what
+//! methods of gaps need `C`; this needs neither.) A train that found the queue empty (a packet's delay is the path's
+//! least) says only that at least its rate was available; where more than a tenth of the trains do, the rate is raised, up to the capacity, and trains
+//! sent more slowly are forgotten, so that the choice does not depend on what single trains said. Trains are weighed by their time. The interval is that of the ratio's own spread between trains, with Student's t, and less by what
 //! the trains covered of the window.
 //!
 //! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed in by its own variance. All rates are
@@ -64,12 +64,12 @@ impl Default for HybridConfig {
             prior_bps: None,
             prior_std_bps: None,
             burst: 5,
-            packets: 20,
+            packets: 18,
             overload: 1.05,
             idle_ns: 50e6,
-            least_trains: 8,
+            least_trains: 6,
             trains: 200,
-            precision: 0.01,
+            precision: 0.02,
         }
     }
 }
@@ -104,6 +104,8 @@ const BATCH_NS: f64 = 10_000.0;
 /// What one train says: the available bandwidth over a time.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
+    /// Whether the queue was empty meanwhile: then more may have been available.
+    emptied: bool,
     rate: f64,
     strain: f64,
     time_ns: f64,
@@ -123,6 +125,9 @@ pub struct Hybrid {
     /// The least delay of all trains: sending clock against receiving clock, in nanoseconds.
     base_ns: Option<f64>,
     searched: u32,
+    /// The rate of trains as a multiple of the estimate.
+    overload: f64,
+    forgotten: u32,
     sent: u32,
     unused: u32,
     interrupted: u32,
@@ -140,7 +145,6 @@ impl Hybrid {
         let guess = config.prior_bps.unwrap_or(0.0);
         Self {
             random: Stream::new(probing.seed),
-            config,
             probing,
             at_once: Vec::new(),
             dispersion: None,
@@ -150,6 +154,9 @@ impl Hybrid {
             samples: Vec::new(),
             base_ns: None,
             searched: 0,
+            overload: config.overload,
+            config,
+            forgotten: 0,
             sent: 0,
             unused: 0,
             interrupted: 0,
@@ -209,16 +216,15 @@ impl Hybrid {
         self.interrupted += interruptions.len() as u32;
         let batched = train.batched(BATCH_NS) > 0.2;
         self.batched += u32::from(batched);
-        let start = self.config.burst as usize - 1;
+        // The sender's own link spreads the burst, so the first stamp that means something is that of the packet after it.
+        let start = self.config.burst as usize;
         let empty = EMPTY * framing.gap_ns(self.probing.most_payload, capacity);
         let stop = interruptions.first().copied().unwrap_or(usize::MAX).min(train.plan.packets.len());
-        let mut end = None;
+        let (mut end, mut emptied) = (None, false);
         for place in start..stop {
             let Some(arrived) = train.arrived_ns[place] else { break };
             let waited = (arrived - train.sent_ns[place]) as f64 - base;
-            if waited <= empty && place > start {
-                break;
-            }
+            emptied |= waited <= empty;
             end = Some(place);
         }
         let (mut start, mut end) = (start, end?);
@@ -231,7 +237,7 @@ impl Hybrid {
             return None;
         }
         let bits: f64 = train.plan.packets[start + 1..=end].iter().map(|packet| framing.bits(packet.payload)).sum();
-        Some(Sample { rate: bits * 1e9 / sent, strain: received / sent - 1.0, time_ns: sent })
+        Some(Sample { emptied, rate: bits * 1e9 / sent, strain: received / sent - 1.0, time_ns: sent })
     }
 
     /// The ratio over all samples and its standard error; `None` below three of them.
@@ -263,25 +269,34 @@ impl Hybrid {
         match self.sample(train, capacity) {
             Some(sample) => {
                 let found = sample.rate - capacity * sample.strain;
-                let whole = sample.time_ns > 0.5 * train.plan.duration_ns() as f64;
-                if searching && (found < 0.5 * sample.rate || !whole) {
-                    // Far from the rate: the capacity weighs too much in this one.
+                let far = !(0.5..=1.1).contains(&(found / sample.rate)) || sample.emptied;
+                if searching && far {
+                    // Far from the rate the capacity weighs too much; and without a queue more may be available.
                     self.searched += 1;
                     let least = 0.02 * self.dispersion.unwrap_or(self.guess);
-                    self.guess = if whole { found.max(least).max(0.3 * self.guess) } else { 1.3 * self.guess };
+                    self.guess = if sample.emptied { 1.3 * self.guess.max(found) } else { found.max(least).max(0.3 * self.guess) };
                 } else {
                     self.samples.push(sample);
                     self.guess = self.ratio().map_or(found, |(ratio, _)| ratio).max(0.3 * self.guess).max(1.0);
+                    self.raise(capacity);
                 }
-            }
-            None if searching => {
-                self.searched += 1;
-                self.guess *= 1.3;
             }
             None => self.unused += 1,
         }
-        let most = self.dispersion.unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps);
-        self.guess = self.guess.min(most);
+        self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
+    }
+
+    /// Sends faster, and forgets what was sent more slowly, when the queue is empty in more than a tenth of the trains.
+    fn raise(&mut self, capacity: f64) {
+        let emptied = self.samples.iter().filter(|sample| sample.emptied).count();
+        let sent = self.guess * self.overload;
+        if emptied < 2 || emptied * 10 <= self.samples.len() || sent >= 0.99 * capacity.min(self.probing.most_rate_bps) {
+            return;
+        }
+        self.overload = (1.3 * self.overload).min(capacity / self.guess);
+        self.forgotten += self.samples.len() as u32;
+        self.samples.clear();
+        self.searched = MOST_SEARCH;
     }
 
     fn is_precise(&self) -> bool {
@@ -309,7 +324,7 @@ impl Estimator for Hybrid {
             return Step::Send { plan: Plan::even(FIRST_PACKETS, payload, 0.0), idle_ns: 30e6 };
         }
         self.sent += 1;
-        let rate = (self.guess * self.config.overload).clamp(1_000.0, self.probing.most_rate_bps);
+        let rate = (self.guess * self.overload).clamp(1_000.0, self.probing.most_rate_bps);
         let gap = self.probing.framing.gap_ns(payload, rate);
         let burst = self.config.burst as usize;
         let gaps = (1..burst + self.config.packets as usize).map(|place| if place < burst { 0.0 } else { gap });
@@ -330,7 +345,8 @@ impl Estimator for Hybrid {
     fn finding(&self) -> Finding {
         let mut notes = Vec::new();
         for (number, what) in [
-            (self.unused, "trains said nothing: they were reordered, or the queue was empty at once"),
+            (self.unused, "trains said nothing: they were lost, reordered or interrupted at once"),
+            (self.forgotten, "trains were forgotten: they were too slow to keep the tight link busy"),
             (self.interrupted, "gaps in which the sender lost its processor"),
             (self.batched, "trains arrived in batches; only the ends of batches count"),
         ] {

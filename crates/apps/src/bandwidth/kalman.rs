@@ -135,17 +135,14 @@ impl Estimator for Kalman {
         };
         let usable = train.lost() == 0 && !train.reordered() && !train.clock_stepped && train.interruptions().is_empty();
         let rates = train.generated_bps(framing).zip(train.received_bps(framing));
-        let Some((generated, received)) = rates.filter(|_| usable) else {
+        let Some((generated, _)) = rates.filter(|_| usable) else {
             self.unused += 1;
             return;
         };
         let rate = generated / unit;
         // Below the line's zero the strain says nothing of the line.
         if rate <= self.crossing() && self.used > 0 {
-            // But what it says of the zero: strain there means that the zero is lower.
-            if generated / received - 1.0 < 0.03 {
-                return;
-            }
+            return;
         }
         let gaps = train.sent_gaps_ns();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;

@@ -11,6 +11,7 @@ mod excursions;
 pub(crate) mod framing;
 mod hybrid;
 mod kalman;
+pub(crate) mod listener;
 pub(crate) mod method;
 #[cfg(test)]
 mod model_path;
@@ -19,6 +20,10 @@ mod accuracy_tests;
 pub(crate) mod message;
 mod pathchirp;
 mod pathload;
+pub(crate) mod prober;
+pub(crate) mod prober_config;
+pub(crate) mod replay;
+pub(crate) mod report;
 mod spruce;
 mod stab;
 mod student;

@@ -32,6 +32,8 @@ pub struct PathchirpConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
+    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
     /// Chirps to send.
@@ -50,6 +52,7 @@ impl Default for PathchirpConfig {
             smoothing: 11,
             decrease_factor: 1.5,
             busy_length: 5,
+            mean_signature: true,
             batch_ns: 10_000.0,
             chirps: 44,
         }
@@ -94,12 +97,18 @@ impl Pathchirp {
     /// An estimator that has heard nothing.
     #[must_use]
     pub fn new(config: PathchirpConfig, probing: Probing) -> Self {
-        let (low, high) = (config.low_bps, config.high_bps);
+        let high = config.high_bps.min(probing.most_rate_bps);
+        // Where the highest rate may not be sent, the lowest moves down with it.
+        let low = config.low_bps.min(high * config.low_bps / config.high_bps);
         Self { config, probing, window: ChirpWindow::default(), low, high, below: 0, above: 0, sent: 0 }
     }
 
     fn payload(&self) -> u32 {
         self.config.packet_bytes.saturating_sub(HEADERS).clamp(32, self.probing.most_payload)
+    }
+
+    fn rule(&self) -> Excursions {
+        Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
     }
 
     /// Moves the range when estimates stay near one of its ends.
@@ -136,8 +145,7 @@ impl Estimator for Pathchirp {
     }
 
     fn hear(&mut self, train: &Train) {
-        let rule =
-            Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize };
+        let rule = self.rule();
         let length = self.config.smoothing as usize;
         let found = self.window.hear(train, rule, self.config.batch_ns, length, &self.probing);
         if let Some(found) = found.filter(|_| self.config.auto_range) {
@@ -146,7 +154,7 @@ impl Estimator for Pathchirp {
     }
 
     fn finding(&self) -> Finding {
-        let found = self.window.mean();
+        let found = self.window.found(self.rule(), self.config.mean_signature);
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
         let ends = found.filter(|(_, error)| error.is_finite());
         Finding {

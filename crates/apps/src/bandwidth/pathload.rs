@@ -26,6 +26,9 @@ pub struct PathloadConfig {
     pub least_payload: u32,
     /// The shortest gap between packets, in nanoseconds.
     pub least_gap_ns: u64,
+    /// The gap that is used where packets of some length allow it (published: 80 us). A stream must last as long as many packets of cross
+    /// traffic for its trend to be more than theirs.
+    pub usual_gap_ns: u64,
     /// Threshold of the pairwise comparison test.
     pub comparison_threshold: f64,
     /// Threshold of the pairwise difference test.
@@ -47,6 +50,7 @@ impl Default for PathloadConfig {
             packets: 100,
             least_payload: 200,
             least_gap_ns: 7_000,
+            usual_gap_ns: 500_000,
             comparison_threshold: 0.55,
             difference_threshold: 0.4,
             fleet_fraction: 0.6,
@@ -63,6 +67,7 @@ impl PathloadConfig {
         check_range(kind, "packets", self.packets, LEAST_PACKETS as u32, 400)?;
         check_range(kind, "least_payload", self.least_payload, 32, 1472)?;
         check_range(kind, "least_gap_ns", self.least_gap_ns, 100, 1_000_000)?;
+        check_range(kind, "usual_gap_ns", self.usual_gap_ns, self.least_gap_ns, 100_000_000)?;
         check_range(kind, "comparison_threshold", self.comparison_threshold, 0.1, 0.9)?;
         check_range(kind, "difference_threshold", self.difference_threshold, 0.1, 0.9)?;
         check_range(kind, "fleet_fraction", self.fleet_fraction, 0.5, 1.0)?;
@@ -79,8 +84,7 @@ const DISPERSION_PACKETS: usize = 50;
 const DISPERSION_TRIES: u32 = 5;
 /// The longest gap between packets.
 const MOST_GAP_NS: f64 = 200e6;
-/// The gap that is tried first at rates below this one.
-const USUAL_GAP_NS: f64 = 80_000.0;
+/// Below this rate streams have the usual gap.
 const SLOW_BPS: f64 = 150e6;
 const FAST_BPS: f64 = 600e6;
 /// Loss in a stream from which the fleet is given up, and from which the stream counts as lossy.
@@ -175,7 +179,7 @@ impl Pathload {
         let (least, most) = (self.config.least_payload.min(self.probing.most_payload), self.probing.most_payload);
         let floor = self.config.least_gap_ns as f64;
         let payload = if rate < SLOW_BPS {
-            framing.payload(rate * USUAL_GAP_NS.max(floor) / 1e9).clamp(least, most)
+            framing.payload(rate * self.config.usual_gap_ns as f64 / 1e9).clamp(least, most)
         } else if rate < FAST_BPS {
             framing.payload(rate * framing.gap_ns(most, rate).round() / 1e9).clamp(least, most)
         } else {

@@ -33,6 +33,8 @@ pub struct StabConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
+    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
     /// A link is thin when what is available up to it, times this, is less than before it.
@@ -51,6 +53,7 @@ impl Default for StabConfig {
             smoothing: 25,
             decrease_factor: 3.0,
             busy_length: 5,
+            mean_signature: true,
             batch_ns: 5_000.0,
             thin_factor: 1.2,
             chirps: 50,
@@ -194,8 +197,8 @@ impl Stab {
     }
 
     fn hear_chirp(&mut self, train: &Train) {
-        let rule =
-            Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize };
+        let rule = self.rule();
+        let mean_signature = self.config.mean_signature;
         let hop = &mut self.hops[self.current];
         hop.sent += 1;
         let train = followers(train);
@@ -203,7 +206,8 @@ impl Stab {
         match hop.window.hear(&train, rule, self.config.batch_ns, length, &self.probing) {
             Some(found) => {
                 self.rejected = 0;
-                hop.recent.push(found);
+                let raw = if mean_signature { hop.window.found(rule, true).map_or(found, |(mean, _)| mean) } else { found };
+                hop.recent.push(raw);
                 if hop.recent.len() >= STEP as usize {
                     hop.follow(self.probing.most_rate_bps);
                 }
@@ -217,9 +221,15 @@ impl Stab {
         self.current = (self.current + 1) % self.hops.len();
     }
 
+    fn rule(&self) -> Excursions {
+        Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
+    }
+
     /// How probable it is that each link is thin, by what is available up to it and before it.
     fn judge_links(&mut self) {
-        let means: Vec<Option<f64>> = self.hops.iter().map(|hop| hop.window.mean().map(|(mean, _)| mean)).collect();
+        let (rule, mean_signature) = (self.rule(), self.config.mean_signature);
+        let means: Vec<Option<f64>> =
+            self.hops.iter().map(|hop| hop.window.found(rule, mean_signature).map(|(mean, _)| mean)).collect();
         for (place, hop) in self.hops.iter_mut().enumerate() {
             let before = means[..place].iter().flatten().copied().reduce(f64::min);
             let now = match (means[place], before) {
@@ -238,12 +248,14 @@ impl Hop {
         let Some(found) = median(&self.recent) else { return };
         self.recent.clear();
         let (low, high) = self.range;
+        let place = (found - low) / (high - low);
+        if self.settled && (0.33..=0.67).contains(&place) {
+            return;
+        }
         let middle = found.min(most_rate / 1.5);
         let near_an_end = found < 1.3 * low || found > 0.85 * high;
         self.range = if near_an_end { (middle / 4.0, middle * 2.0) } else { (middle / 2.0, middle * 1.5) };
-        if near_an_end && !self.settled || !near_an_end && !self.settled {
-            self.window.estimates.clear();
-        }
+        self.window.estimates.clear();
         self.settled = !near_an_end;
     }
 }
@@ -299,7 +311,7 @@ impl Estimator for Stab {
             .iter()
             .enumerate()
             .map(|(place, hop)| {
-                let mean = hop.window.mean();
+                let mean = hop.window.found(self.rule(), self.config.mean_signature);
                 HopFinding {
                     hop: place as u8 + 1,
                     estimate_bps: mean.map(|(mean, _)| mean),
