@@ -38,15 +38,16 @@ test: $(VENV)/.built
 check: $(VENV)/.built
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests bench
-	$(BIN)/ruff check python tests bench
+	$(BIN)/ruff format --check python tests bench tools
+	$(BIN)/ruff check python tests bench tools
 	$(BIN)/pyright
+	$(BIN)/python tools/check_imports.py
 	$(MAKE) --no-print-directory test
 
 format: $(VENV)/.built
 	cargo fmt --all
-	$(BIN)/ruff format python tests bench
-	$(BIN)/ruff check --fix --quiet python tests bench
+	$(BIN)/ruff format python tests bench tools
+	$(BIN)/ruff check --fix --quiet python tests bench tools
 
 # A part alone: make bench PARTS="throughput idle --quick"
 bench: $(VENV)/.built

@@ -28,7 +28,7 @@ _BLOCK = 50_000
 _OURS = """
 import resource, sys
 from time import perf_counter
-from twinnet.measure.captures import analyze_capture
+from twinnet.results.captures import analyze_capture
 begin = perf_counter()
 found = analyze_capture(sys.argv[1], rtp_ports=[5004])
 taken = perf_counter() - begin

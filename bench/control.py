@@ -17,10 +17,10 @@ from statistics import median
 
 import twinnet as tn
 from twinnet._core import BareSwitch
-from twinnet.conformance import openflow13 as of
-from twinnet.conformance.bench import Channel
-from twinnet.conformance.frames import build
-from twinnet.conformance.open_vswitch import OpenVSwitch, SocketConnection
+from twinnet_conformance import openflow13 as of
+from twinnet_conformance.bench import Channel
+from twinnet_conformance.frames import build
+from twinnet_conformance.open_vswitch import OpenVSwitch, SocketConnection
 
 from bench.arena import Arena
 from bench.echo_controller import EchoController

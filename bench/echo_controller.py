@@ -8,7 +8,7 @@ import threading
 import time
 from types import TracebackType
 
-from twinnet.conformance import openflow13 as of
+from twinnet_conformance import openflow13 as of
 
 __all__ = ["EchoController"]
 

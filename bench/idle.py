@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 import twinnet as tn
-from twinnet import templates
+from twinnet.network import templates
 
 from bench.arena import Arena
 from bench.figure import Figure

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from twinnet.app_report import FlowReport
+from twinnet.results.flow_report import FlowReport
 
 from bench.outcome import Outcome
 from bench.scenarios import Scenario, dumbbell, fat_tree, flows_of_two, tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from twinnet import templates
+from twinnet.network import templates
 
 from bench.figure import Figure
 from bench.machine import BARE, missing

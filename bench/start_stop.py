@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 import twinnet as tn
-from twinnet import templates
+from twinnet.network import templates
 
 from bench.arena import Arena
 from bench.figure import Figure

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import twinnet as tn
-from twinnet.lab_parts import AppHandle
+from twinnet.lab.parts import AppHandle
 
 from bench.machine import describe
 

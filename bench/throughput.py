@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 import twinnet as tn
-from twinnet import templates
+from twinnet.network import templates
 
 from bench.figure import Figure
 from bench.machine import missing

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from twinnet.measure.series import Band, band, flow_bytes
+from twinnet.results.series import Band, band, flow_bytes
 from twinnet.study.store import ResultStore
 
 PICTURE = Path(__file__).parent / "images/demo.svg"

@@ -19,14 +19,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import apps, control, errors, fidelity, lab, processes, programs, qos, templates, units
+    from twinnet import control, errors, lab, programs, qos, units
     from twinnet.errors import LabError, TwinnetError, UsageError
-    from twinnet.fidelity import FidelityRecord, Thresholds
     from twinnet.lab import Lab, attach, labs
-    from twinnet.link_settings import GilbertElliott, Jitter, JitterTable
-    from twinnet.network import Network
-    from twinnet.topology_file import load_network
-    from twinnet.tunnels import Tunnel, gre, vxlan
+    from twinnet.network import Network, templates
+    from twinnet.network.link_settings import GilbertElliott, Jitter, JitterTable
+    from twinnet.network.topology_file import load_network
+    from twinnet.network.tunnels import Tunnel, gre, vxlan
+    from twinnet.results import fidelity
+    from twinnet.results.fidelity import FidelityRecord, Thresholds
+    from twinnet.traffic import apps
+    from twinnet.traffic import distributions as processes
 
 __version__ = "0.1.0"
 
@@ -60,30 +63,41 @@ __all__ = [
     "vxlan",
 ]
 
-_MODULES = ("apps", "control", "errors", "fidelity", "lab", "processes", "programs", "qos", "templates", "units")
+_MODULES = {
+    "apps": "traffic.apps",
+    "control": "control",
+    "errors": "errors",
+    "fidelity": "results.fidelity",
+    "lab": "lab",
+    "processes": "traffic.distributions",
+    "programs": "programs",
+    "qos": "qos",
+    "templates": "network.templates",
+    "units": "units",
+}
 _HOMES = {
-    "FidelityRecord": "fidelity",
-    "GilbertElliott": "link_settings",
-    "Jitter": "link_settings",
-    "JitterTable": "link_settings",
+    "FidelityRecord": "results.fidelity",
+    "GilbertElliott": "network.link_settings",
+    "Jitter": "network.link_settings",
+    "JitterTable": "network.link_settings",
     "Lab": "lab",
     "LabError": "errors",
     "Network": "network",
-    "Thresholds": "fidelity",
-    "Tunnel": "tunnels",
+    "Thresholds": "results.fidelity",
+    "Tunnel": "network.tunnels",
     "TwinnetError": "errors",
     "UsageError": "errors",
     "attach": "lab",
-    "gre": "tunnels",
+    "gre": "network.tunnels",
     "labs": "lab",
-    "load_network": "topology_file",
-    "vxlan": "tunnels",
+    "load_network": "network.topology_file",
+    "vxlan": "network.tunnels",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"twinnet.{name}")
+        return importlib.import_module(f"twinnet.{_MODULES[name]}")
     if name in _HOMES:
         value = getattr(importlib.import_module(f"twinnet.{_HOMES[name]}"), name)
         globals()[name] = value

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twinnet.job import Completed
+    from twinnet.lab_process.job import Completed
 
 __all__ = [
     "AddressInUse",

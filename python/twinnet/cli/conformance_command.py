@@ -12,8 +12,8 @@ import click
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from twinnet.conformance import Case, Outcome
-    from twinnet.conformance.target import Target
+    from twinnet_conformance import Case, Outcome
+    from twinnet_conformance.target import Target
 
 __all__ = ["conformance"]
 
@@ -59,8 +59,8 @@ def conformance(
     (one that listens for a controller) or ptcp:PORT (one that connects to us); the last two need four --port. Without
     one: ours, and Open vSwitch where it is installed. Exit status 1 when a case of the first switch failed.
     """
-    from twinnet.conformance import all_cases
-    from twinnet.conformance.open_vswitch import why_not
+    from twinnet_conformance import all_cases
+    from twinnet_conformance.open_vswitch import why_not
 
     chosen = list(switches) or ["twinnet", *(["ovs"] if why_not() is None else [])]
     everything = all_cases()
@@ -77,7 +77,7 @@ def conformance(
             target.stop()
     _tell(columns, failures, as_json)
     if page is not None:
-        from twinnet.conformance.table import write_page
+        from twinnet_conformance.table import write_page
 
         write_page(page, columns)
     first = next(iter(columns.values()))
@@ -90,22 +90,22 @@ def _has(case: Case, text: str) -> bool:
 
 def _target(name: str, ports: list[tuple[int, str]]) -> Target:
     if name == "twinnet":
-        from twinnet.conformance.bare import Bare
+        from twinnet_conformance.bare import Bare
 
         return Bare()
     if name == "ovs":
-        from twinnet.conformance.open_vswitch import OpenVSwitch
+        from twinnet_conformance.open_vswitch import OpenVSwitch
 
         return OpenVSwitch()
     if name.startswith(("tcp:", "ptcp:")):
-        from twinnet.conformance.remote import Remote
+        from twinnet_conformance.remote import Remote
 
         return Remote(name, ports)
     raise click.UsageError(f'"{name}" is no switch: twinnet, ovs, tcp:HOST:PORT or ptcp:PORT')
 
 
 def _run(cases: Sequence[Case], target: Target) -> list[Outcome]:
-    from twinnet.conformance import run_case
+    from twinnet_conformance import run_case
 
     outcomes: list[Outcome] = []
     for number, one in enumerate(cases, 1):
@@ -118,7 +118,7 @@ def _run(cases: Sequence[Case], target: Target) -> list[Outcome]:
 
 
 def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> None:
-    from twinnet.conformance.table import rows
+    from twinnet_conformance.table import rows
 
     if as_json:
         print_json({name: [_as_json(one) for one in outcomes] for name, outcomes in columns.items()})

@@ -13,7 +13,7 @@ import click
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from twinnet.job import Job
+    from twinnet.lab_process.job import Job
 
 __all__ = ["exec_"]
 
@@ -35,9 +35,9 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> 
 
     Standard input is passed on; from a terminal, the program has a terminal. Write -- before COMMAND.
     """
-    from twinnet import lab as lab_module
     from twinnet.cli.terminal import on_terminal, run_on_terminal
     from twinnet.errors import LabError
+    from twinnet.lab import lab as lab_module
 
     argv = [*command[1:]] if command[0] == "--" else [*command]
     if not argv:

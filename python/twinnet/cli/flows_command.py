@@ -22,7 +22,7 @@ def flows(lab_name: str, switch: str, action: str, lines: tuple[str, ...], as_js
 
     `add -` reads flows from standard input, one in each line; `del` without a match deletes all.
     """
-    from twinnet import lab as lab_module
+    from twinnet.lab import lab as lab_module
 
     if action == "add" and not lines:
         raise click.UsageError("no flow to add was given; write for example priority=1,actions=flood")

@@ -10,7 +10,7 @@ import click
 from twinnet.cli.output import json_option
 
 if TYPE_CHECKING:
-    from twinnet.network import Network
+    from twinnet.network.network import Network
 
 __all__ = ["lab"]
 
@@ -61,12 +61,12 @@ def lab(
 
 
 def _network(text: str, seed: int, link: dict[str, Any]) -> Network:
-    from twinnet import templates
+    from twinnet.network import templates
 
     if templates.is_template(text):
         return templates.from_text(text, seed, **link)
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        from twinnet.topology_file import load_network
+        from twinnet.network.topology_file import load_network
 
         if link:
             options = " ".join(f"--{key}" for key in link)

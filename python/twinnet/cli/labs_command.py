@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from twinnet.cli.output import json_option, print_json, table
+from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import table
 
 __all__ = ["labs"]
 
@@ -13,8 +14,8 @@ __all__ = ["labs"]
 @json_option
 def labs(as_json: bool) -> None:
     """List your running labs: name, hosts, switches, and how long each has been running."""
-    from twinnet import lab as lab_module
     from twinnet.errors import LabError, NotAvailable
+    from twinnet.lab import lab as lab_module
 
     found: list[dict[str, object]] = []
     for info in lab_module.labs():

@@ -58,8 +58,8 @@ def recv(
 ) -> int:
     """Receive flows on this machine: throughput, loss, duplicates, reordering, jitter and one-way delay of each, also
     per interval."""
+    from twinnet.cli.received_table import print_received, received_record
     from twinnet.sockets.received_rows import COLUMNS, interval_rows
-    from twinnet.sockets.received_table import print_received, received_record
     from twinnet.sockets.receiving import receive
     from twinnet.sockets.table_file import check_table, write_table
 

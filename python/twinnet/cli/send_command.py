@@ -98,10 +98,10 @@ def send(
 
     Needs no lab and no privileges; as root the sender keeps its schedule on a busy machine, too.
     """
+    from twinnet.cli.sent_table import print_sent, sent_record
     from twinnet.sockets.flow_plan import planned_flow, read_flows
     from twinnet.sockets.sending import send as send_flows
     from twinnet.sockets.sent_rows import SENT_COLUMNS, sent_rows
-    from twinnet.sockets.sent_table import print_sent, sent_record
     from twinnet.sockets.table_file import check_table, write_table
 
     check_table(table_file)
@@ -131,7 +131,7 @@ def send(
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options as settings of a flow."""
-    from twinnet.processes import Distribution, OnOff
+    from twinnet.traffic.distributions import Distribution, OnOff
 
     settings = dict(given)
     protocol = settings.get("protocol", "udp")

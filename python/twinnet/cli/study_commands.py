@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinnet.cli.output import json_option, print_json, table
+from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -303,7 +304,7 @@ def schema(kind: str, as_json: bool) -> None:
 
         found = study_json_schema()
     else:
-        from twinnet.topology_file import json_schema
+        from twinnet.network.topology_file import json_schema
 
         found = json_schema()
     click.echo(json.dumps(found, indent=None if as_json else 2, ensure_ascii=False))

@@ -69,7 +69,7 @@ def switch(
     When it is ready it prints one line. It needs CAP_NET_RAW where the interfaces are; they forward all that they
     receive, and are left as they were found.
     """
-    from twinnet.network import Network
+    from twinnet.network.network import Network
 
     net = Network()
     settings: dict[str, Any] = {"protocols": protocols} if protocols else {}

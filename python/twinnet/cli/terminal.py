@@ -13,8 +13,8 @@ import tty
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from twinnet.job import Ending, Job
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
+from twinnet.lab_process.job import Ending, Job
 
 __all__ = ["on_terminal", "run_on_terminal"]
 

@@ -18,7 +18,7 @@ from twinnet.control.owner_sockets import BACKLOG, Channel, Listeners, accepted,
 from twinnet.control.targets import Target, parse_target
 from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_connection import LabRequests
+from twinnet.lab_process.connection import LabRequests
 
 __all__ = ["Dialling"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from twinnet.control.controller import Controller
 from twinnet.control.in_process import InProcess
 from twinnet.errors import LabError
-from twinnet.lab_connection import LabRequests, PendingReply
+from twinnet.lab_process.connection import LabRequests, PendingReply
 
 __all__ = ["InProcessThread"]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.control.targets import PROTOCOLS
-from twinnet.datapaths import checked_queue
 from twinnet.errors import BadValue, LabClosed, LabError
-from twinnet.lab_connection import LabRequests
+from twinnet.lab_process.connection import LabRequests
+from twinnet.network.datapaths import checked_queue
 from twinnet.open_vswitch.programs import DIRECTORY, run
 from twinnet.qos.queue import Queue
 
@@ -126,7 +126,7 @@ class Bridge:
         return [line.strip() for line in lines if "actions=" in line]
 
     def controllers(self) -> list[dict[str, Any]]:
-        """Return how it stands with each of its controllers, as :attr:`twinnet.lab_parts.LabSwitch.controller_state`
+        """Return how it stands with each of its controllers, as :attr:`twinnet.lab.parts.LabSwitch.controller_state`
         has it. Open vSwitch does not tell what it counts of messages, nor the version."""
         columns = "--columns=target,is_connected,role,status"
         told = json.loads(self.vsctl("--format=json", columns, "list", "Controller"))["data"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import mode
 
-from twinnet.app_report import FlowReport, Intervals
 from twinnet.errors import BadValue, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
+from twinnet.results.flow_report import FlowReport, Intervals
 from twinnet.units import duration_ps, rate_bps, size_bytes
 
 __all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from twinnet.app_report import FlowReport, Intervals, Summary
 from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
+from twinnet.results.flow_report import FlowReport, Intervals, Summary
 from twinnet.units import duration_ps, rate_bps, size_bytes
 
 __all__ = ["iperf3", "read_report"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import statistics
 
-from twinnet.app_report import FlowReport, Summary
 from twinnet.errors import ProgramFailed
 from twinnet.programs.transfer import Output, Transfer
+from twinnet.results.flow_report import FlowReport, Summary
 from twinnet.units import duration_ps, size_bytes
 
 __all__ = ["ping", "read_report"]

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.app_report import FlowReport, Rtp, Samples, Spread, Summary
 from twinnet.errors import BadValue
-from twinnet.measure.captures import analyze_capture
 from twinnet.programs.clip import Clip
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.programs.video_quality import judge_video, size_of
+from twinnet.results.captures import analyze_capture
+from twinnet.results.flow_report import FlowReport, Rtp, Samples, Spread, Summary
 
 __all__ = ["PROTOCOLS", "STREAMERS", "stream"]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
-from twinnet.app_report import FlowReport
-from twinnet.apps import App
 from twinnet.errors import ProgramFailed, ProgramMissing
-from twinnet.job import Ending, Job
-from twinnet.lab import Lab
-from twinnet.lab_parts import Capture
+from twinnet.lab.lab import Lab
+from twinnet.lab.parts import Capture
+from twinnet.lab_process.job import Ending, Job
+from twinnet.results.flow_report import FlowReport
+from twinnet.traffic.apps import App
 
 __all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "require_all", "serve", "start"]
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-from twinnet.app_report import Video
 from twinnet.errors import ProgramFailed
 from twinnet.programs.clip import run_ffmpeg
+from twinnet.results.flow_report import Video
 
 __all__ = ["judge_video", "size_of"]
 

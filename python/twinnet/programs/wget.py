@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from twinnet.app_report import FlowReport
-from twinnet.apps import http_server
 from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer
+from twinnet.results.flow_report import FlowReport
+from twinnet.traffic.apps import http_server
 from twinnet.units import size_bytes
 
 __all__ = ["read_bytes", "wget"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from twinnet.errors import BadFile
-from twinnet.measure.capture_comparison import Quantity
 from twinnet.report.drawn import draw_figure
 from twinnet.report.panels import Figure, Line, Panel
+from twinnet.results.capture_comparison import Quantity
 
 __all__ = ["draw_comparison"]
 

@@ -8,12 +8,12 @@ from html import escape
 import numpy as np
 import polars as pl
 
-from twinnet.measure.run_quantities import unit_of
 from twinnet.report.html import table
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.wording import common_scale, worded_levels, worded_value
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import Described
+from twinnet.study.run_quantities import unit_of
 
 __all__ = ["distribution_frame", "distribution_section", "value_figures"]
 

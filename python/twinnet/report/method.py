@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twinnet.network.topology_schema import NetworkModel
 from twinnet.study.analysis import Analysis
 from twinnet.study.specification import Measurement, Traffic
-from twinnet.topology_schema import NetworkModel
 from twinnet.units import format_duration, format_rate, format_size
 
 __all__ = ["method_paragraphs", "parameter_rows", "traffic_rows"]

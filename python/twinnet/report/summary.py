@@ -8,8 +8,6 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from twinnet.fidelity import FidelityRecord
-from twinnet.measure.run_quantities import unit_of
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
     common_scale,
@@ -19,9 +17,11 @@ from twinnet.report.wording import (
     worded_phase,
     worded_value,
 )
+from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Comparison
+from twinnet.study.run_quantities import unit_of
 from twinnet.study.verdict import ComparisonResult, StatementResult
 
 __all__ = [

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.measure.series import band
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.wording import common_scale, worded_levels
+from twinnet.results.series import band
 from twinnet.study.twin import Twin, TwinResult
 
 __all__ = ["twin_figures"]

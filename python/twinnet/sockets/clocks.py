@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twinnet.app_report import FlowReport
-from twinnet.apps import App
+from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.machine import HERE, Machine
+from twinnet.traffic.apps import App
 
 __all__ = ["CLOCK_PORT", "ClockComparison", "ToldFlow", "clock_server", "compare_clocks", "tell_flows", "this_clock"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from twinnet import apps
-from twinnet.apps import App
 from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
 from twinnet.ranges import moment_ps
 from twinnet.sockets.machine import HERE
-from twinnet.traffic_presets import preset_settings, voice_settings
+from twinnet.traffic import apps
+from twinnet.traffic.apps import App
+from twinnet.traffic.presets import preset_settings, voice_settings
 
 __all__ = ["PROTOCOLS", "PlannedFlow", "planned_flow", "read_flows"]
 
@@ -54,7 +54,7 @@ class PlannedFlow:
 
 def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> PlannedFlow:
     """Return flow `number` as `settings` say: ``protocol``, ``to``, ``start``, ``preset`` or ``voice``, and what the
-    protocol's source in :mod:`twinnet.apps` takes.
+    protocol's source in :mod:`twinnet.traffic.apps` takes.
 
     Raises
     ------

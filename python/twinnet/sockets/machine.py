@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from twinnet._core import CoreError, SocketAgent
-from twinnet.app_report import AppReport
-from twinnet.apps import App
 from twinnet.errors import LabError
+from twinnet.results.flow_report import AppReport
+from twinnet.traffic.apps import App
 
 __all__ = ["HERE", "Machine", "Processor"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from twinnet import apps
-from twinnet.app_report import FlowReport
-from twinnet.apps import App
 from twinnet.errors import LabError
+from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.clocks import ClockComparison, clock_server
 from twinnet.sockets.machine import HERE, Machine
+from twinnet.traffic import apps
+from twinnet.traffic.apps import App
 from twinnet.units import duration_ps
 
 __all__ = ["Received", "ReceivedFlow", "receive"]
@@ -86,7 +86,7 @@ def receive(
     clock_port
         Where to answer about this machine's clock; nowhere when it is ``None``.
     interval, record_packets
-        As for :func:`twinnet.apps.udp_sink`.
+        As for :func:`twinnet.traffic.apps.udp_sink`.
     duration, idle
         When to end.
     ready

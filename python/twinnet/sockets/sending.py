@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from twinnet.app_report import AppReport, FlowReport
+from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.sockets.clocks import ClockComparison, ToldFlow, compare_clocks, tell_flows
 from twinnet.sockets.flow_plan import PlannedFlow
 from twinnet.sockets.machine import Machine, Processor

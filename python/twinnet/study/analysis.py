@@ -9,13 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from twinnet.measure.run_quantities import RunTables, unit_of
-from twinnet.measure.series import Band, band, receivers
+from twinnet.results.series import Band, band, receivers
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
 from twinnet.study.judgement import judged_again
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
+from twinnet.study.run_quantities import RunTables, unit_of
 from twinnet.study.specification import Measurement, Published, StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from twinnet.errors import BadFile
-from twinnet.traffic_files import parse_frame_sizes, parse_trace
+from twinnet.traffic.files import parse_frame_sizes, parse_trace
 
 __all__ = ["FILES_OF_TRAFFIC", "Beside"]
 

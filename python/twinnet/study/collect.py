@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.app_report import AppReport, FlowReport, Intervals, Lengths, Spread, Summary
-from twinnet.port_samples import PortSamples
+from twinnet.results.flow_report import AppReport, FlowReport, Intervals, Lengths, Spread, Summary
+from twinnet.results.port_samples import PortSamples
 from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinnet.measure.run_quantities import RunTables, unit_of
 from twinnet.stats import Interval, anderson_darling, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.predicate import Aggregate, Function
 from twinnet.study.reference_settings import STATISTICS
+from twinnet.study.run_quantities import RunTables, unit_of
 
 __all__ = ["Described", "described", "statistic_samples"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from twinnet import apps
 from twinnet.errors import NotAvailable
-from twinnet.fidelity import FidelityRecord
-from twinnet.port_samples import PortSampler, PortSamples
+from twinnet.lab.port_sampler import PortSampler
+from twinnet.results.fidelity import FidelityRecord
+from twinnet.results.port_samples import PortSamples
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
@@ -22,9 +22,10 @@ from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
 from twinnet.study.tables import table
+from twinnet.traffic import apps
 
 if TYPE_CHECKING:
-    from twinnet.lab import Lab
+    from twinnet.lab.lab import Lab
 
 __all__ = ["LabExecutor"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twinnet.fidelity import FidelityRecord
+from twinnet.results.fidelity import FidelityRecord
 
 __all__ = ["FidelitySamples"]
 

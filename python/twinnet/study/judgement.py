@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twinnet.fidelity import FidelityRecord, Limit, Thresholds
+from twinnet.results.fidelity import FidelityRecord, Limit, Thresholds
 from twinnet.study.specification import FidelityThresholds
 from twinnet.study.store import Fidelity, StoredRun
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from twinnet.app_report import FlowReport, Rtp
+from twinnet.results.flow_report import FlowReport, Rtp
 
 if TYPE_CHECKING:
     from twinnet.study.collect import PlannedFlow

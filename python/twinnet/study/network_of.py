@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from twinnet.errors import BadTopology, UnknownNode, UsageError, did_you_mean
-from twinnet.link_settings import direction_spec
-from twinnet.network import Network
-from twinnet.nodes import Host, Port, Switch
+from twinnet.network.link_settings import direction_spec
+from twinnet.network.network import Network
+from twinnet.network.nodes import Host, Port, Switch
+from twinnet.network.topology_file import build_network
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.specification import Level, StudySpecification
-from twinnet.topology_file import build_network
 from twinnet.yaml_source import Document, Problem, SourceError
 
 __all__ = ["check_networks", "network_of"]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.app_report import FlowReport
+from twinnet.results.flow_report import FlowReport
 from twinnet.study.tables import PACKETS
 
 __all__ = ["packet_frame"]

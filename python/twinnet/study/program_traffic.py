@@ -10,7 +10,7 @@ from pathlib import Path
 
 from twinnet import programs
 from twinnet.errors import NotAvailable
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
 from twinnet.programs.iperf2 import reported_interval_ps
 from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow

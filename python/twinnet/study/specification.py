@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
-from twinnet.processes import Distribution, OnOff
+from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
 from twinnet.ranges import LONGEST_RUN_PS
 from twinnet.study.field_types import (
     STRICT,
@@ -30,7 +30,7 @@ from twinnet.study.field_types import (
 )
 from twinnet.study.measurement import Measurement
 from twinnet.study.reference_settings import Reference
-from twinnet.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
+from twinnet.traffic.distributions import Distribution, OnOff
 
 __all__ = [
     "Factor",
@@ -370,7 +370,7 @@ class ShareLimit(_Strict):
 
 
 class FidelityThresholds(_Strict):
-    """Beyond which figures a run is doubtful or invalid; those left out keep the defaults of `twinnet.fidelity`."""
+    """Beyond which figures a run is doubtful or invalid; those left out keep their defaults."""
 
     lateness_p999: DurationLimit | None = None
     longest_slip: DurationLimit | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.port_samples import DROP_REASONS
+from twinnet.results.port_samples import DROP_REASONS
 
 __all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "SENDER_QUANTILES", "TABLES", "TWIN", "table"]
 

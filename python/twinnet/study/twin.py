@@ -12,12 +12,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.measure.run_quantities import RunTables, unit_of
 from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
+from twinnet.study.run_quantities import RunTables, unit_of
 from twinnet.study.store import ResultStore
 from twinnet.study.tolerance import Tolerance, Tolerances
 

@@ -14,7 +14,7 @@ from twinnet.study.predicate import Aggregate, Check, Comparison, Side
 from twinnet.study.specification import Statement
 
 if TYPE_CHECKING:
-    from twinnet.measure.run_quantities import RunTables
+    from twinnet.study.run_quantities import RunTables
 
 __all__ = ["ComparisonResult", "StatementResult", "Verdict", "evaluate_side", "judge"]
 

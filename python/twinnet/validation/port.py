@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinnet import _core
-from twinnet.link_settings import DEFAULT_DIRECTION
+from twinnet.network.link_settings import DEFAULT_DIRECTION
 
 __all__ = ["Batch", "PortRun", "Record", "Source", "constant", "exponential", "run_port"]
 

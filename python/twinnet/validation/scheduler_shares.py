@@ -138,7 +138,7 @@ def _htb_rates(classes: Sequence[_HtbClass], burst_bytes: int | None, seconds: f
 
 def kernel_like_rates(burst_bytes: int, seconds: float) -> list[float]:
     """Return the rates in Mbit/s of two greedy classes of a port of 10: one with 4 guaranteed and at most 6, one with
-    1 guaranteed. ``tests/test_htb_beside_linux.py`` makes the same with the kernel."""
+    1 guaranteed. ``tests/qos/test_htb_beside_linux.py`` makes the same with the kernel."""
     classes = ((1, 4, 6), (2, 1, 10))
     queues = {
         str(number): {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import twinnet as tn
-from twinnet.app_report import FlowReport, Intervals
+from twinnet.results.flow_report import FlowReport, Intervals
 
 __all__ = ["Bottleneck", "Stream", "bytes_per_second", "jain_index", "run_streams"]
 

@@ -20,8 +20,10 @@ fn method(value: serde_json::Value) -> Method {
 fn run(method: &Method, capacity: f64, load: f64, cross: Cross, seed: u64) -> Run {
     let framing = Framing::new(Layer::Wire, false);
     // The host's own link is ten times as fast.
-    let links =
-        vec![Link::new(capacity * 10e6, 0.0, cross, 1), Link::new(capacity * 1e6, load * 1e6, cross, seed.wrapping_mul(77) + 3)];
+    let links = vec![
+        Link::new(capacity * 10e6, 0.0, cross, 1),
+        Link::new(capacity * 1e6, load * 1e6, cross, seed.wrapping_mul(77) + 3),
+    ];
     let probing = Probing { framing, most_payload: 1472, most_rate_bps: 2.0 * capacity * 1e6, seed };
     ModelPath::new(links, framing).run(&mut *method.build(probing))
 }
@@ -59,6 +61,17 @@ fn table() {
                     runs[0].finding.gave_up
                 );
             }
+        }
+    }
+}
+
+#[test]
+#[ignore = "prints"]
+fn hybrid_in_bursts() {
+    for (capacity, load) in [(100.0, 74.0), (3.0, 1.5)] {
+        for seed in 1..=10 {
+            let run = run(&method(json!({"name": "hybrid"})), capacity, load, Cross::ParetoOnOff, seed);
+            println!("{capacity} {seed} truth {:.2} {:?}", run.truth / 1e6, run.finding);
         }
     }
 }

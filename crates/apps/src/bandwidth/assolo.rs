@@ -16,7 +16,7 @@ use super::chirp::{chirp, silence_ns, ChirpWindow};
 use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Step};
 use super::excursions::Excursions;
 use super::train::{Plan, Train};
-use crate::config::{check_range, ConfigError};
+use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,8 @@ pub struct AssoloConfig {
     pub error: f64,
     /// The ratio of one step to the one nearer to the middle.
     pub spread: f64,
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    pub hold: u32,
     /// Mean load of the probes in bit/s, where the range is given; a tenth of the lowest rate otherwise, if that is more.
     pub load_bps: f64,
     /// Chirps over which estimates are smoothed.
@@ -44,7 +46,7 @@ pub struct AssoloConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
@@ -60,6 +62,7 @@ impl Default for AssoloConfig {
             high_bps: None,
             error: 0.05,
             spread: 1.2,
+            hold: 5,
             load_bps: 300e3,
             smoothing: 11,
             filter: true,
@@ -67,7 +70,7 @@ impl Default for AssoloConfig {
             busy_length: 5,
             mean_signature: true,
             batch_ns: 10_000.0,
-            chirps: 88,
+            chirps: 40,
         }
     }
 }
@@ -87,6 +90,7 @@ impl AssoloConfig {
         check_range(kind, "high_bps", self.high_bps.unwrap_or(1e11), low, 1e11)?;
         check_range(kind, "error", self.error, 0.02, 0.1)?;
         check_range(kind, "spread", self.spread, 1.01, 3.0)?;
+        check_range(kind, "hold", self.hold, 1, 20)?;
         check_range(kind, "load_bps", self.load_bps, 1e3, 1e10)?;
         check_range(kind, "smoothing", self.smoothing, 2, 1000)?;
         check_range(kind, "decrease_factor", self.decrease_factor, 1.0, 100.0)?;
@@ -125,7 +129,11 @@ pub fn filter_gain(estimates: &[f64]) -> f64 {
     let changes: f64 = estimates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum();
     let highest = estimates.iter().copied().fold(f64::MIN, f64::max);
     let lowest = estimates.iter().copied().fold(f64::MAX, f64::min);
-    if changes > 0.0 { (highest - lowest) / changes / 3.0 } else { 0.5 }
+    if changes > 0.0 {
+        (highest - lowest) / changes / 3.0
+    } else {
+        0.5
+    }
 }
 
 /// The estimator.
@@ -174,7 +182,7 @@ impl Assolo {
         Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
     }
 
-    /// Sets a range that is followed by the last estimates: around their median, half of it to either side.
+    /// Sets a range that is followed by the last estimates: around their median, 0.6 of it to either side.
     fn follow(&mut self) {
         self.since += 1;
         if self.since < STEP {
@@ -186,14 +194,14 @@ impl Assolo {
         self.recent.clear();
         let width = high - low;
         let place = (found - low) / width;
-        // A range that has the answer in its middle third and is as wide as that stays, so that chirps can be compared.
-        if (0.33..=0.67).contains(&place) && width < 1.5 * found {
+        // A range that has the answer in its middle half and is as wide as that stays, so that chirps can be compared.
+        if (0.25..=0.75).contains(&place) && width < 2.5 * found {
             return;
         }
         let middle = found.min(self.probing.most_rate_bps / 1.5);
-        // Near an end the answer may be beyond it; otherwise the range narrows to half of the estimate on either side.
+        // Near an end the answer may be beyond it; otherwise the range narrows to 0.6 of the estimate on either side.
         let wide = !(0.15..=0.85).contains(&place);
-        self.range = Some(if wide { (middle / 3.0, middle * 5.0 / 3.0) } else { (middle / 2.0, middle * 1.5) });
+        self.range = Some(if wide { (middle / 3.0, middle * 5.0 / 3.0) } else { (0.4 * middle, 1.6 * middle) });
         self.filtered.clear();
         self.window.estimates.clear();
         self.smoothed = None;
@@ -211,7 +219,7 @@ impl Estimator for Assolo {
         };
         self.sent += 1;
         let rates = reflected_rates(low, high.min(self.probing.most_rate_bps), self.config.error, self.config.spread);
-        let plan = chirp(&rates, self.payload(), &self.probing);
+        let plan = chirp(&rates, self.config.hold, self.payload(), &self.probing);
         let load = if self.follows { self.config.load_bps.max(low / 10.0) } else { self.config.load_bps };
         let idle_ns = silence_ns(&plan, load, &self.probing);
         Step::Send { plan, idle_ns }
@@ -231,7 +239,7 @@ impl Estimator for Assolo {
         let rule = self.rule();
         let length = self.config.smoothing as usize;
         let Some(found) = self.window.hear(train, rule, self.config.batch_ns, length, &self.probing) else { return };
-        let raw = if self.config.mean_signature { self.window.found(self.rule(), true).map_or(found, |(mean, _)| mean) } else { found };
+        let raw = self.window.latest(self.config.mean_signature).unwrap_or(found);
         self.filtered.push(raw);
         let more = self.filtered.len().saturating_sub(length);
         self.filtered.drain(..more);
@@ -244,11 +252,13 @@ impl Estimator for Assolo {
     }
 
     fn finding(&self) -> Finding {
-        let found = self.window.found(self.rule(), self.config.mean_signature);
+        let found = self.window.found(self.config.mean_signature);
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
         let estimate = if self.config.filter { self.smoothed } else { found.map(|(mean, _)| mean) };
         let error = found.map(|(_, error)| error).filter(|error| error.is_finite());
-        let too_few = || format!("only {} of the last {} chirps could be used", self.window.estimates.len(), self.config.smoothing);
+        let too_few = || {
+            format!("only {} of the last {} chirps could be used", self.window.estimates.len(), self.config.smoothing)
+        };
         Finding {
             estimate_bps: estimate,
             low_bps: estimate.zip(error).map(|(middle, error)| (middle - 1.96 * error).max(0.0)),

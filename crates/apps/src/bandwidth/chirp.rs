@@ -2,10 +2,13 @@
 
 use super::estimator::{mean_and_error, Probing};
 use super::excursions::Excursions;
+use super::hinge::bend;
 use super::train::{Plan, Train, MOST_PACKETS};
 
 /// Packets of a chirp at most.
 const MOST_CHIRP: usize = 200;
+/// Signatures whose mean is told from noise.
+const LEAST_SIGNATURES: usize = 5;
 /// A chirp whose own schedule was distorted by more than this is not used (STAB's rule).
 const MOST_DISTORTION: f64 = 0.2;
 
@@ -19,10 +22,11 @@ pub fn rising_rates(low_bps: f64, high_bps: f64, spread: f64) -> Vec<f64> {
     rates
 }
 
-/// A chirp of packets of `payload` bytes.
+/// A chirp of packets of `payload` bytes, `hold` of them at each rate.
 #[must_use]
-pub fn chirp(rates: &[f64], payload: u32, probing: &Probing) -> Plan {
-    Plan::by_gaps(payload, rates.iter().map(|rate| probing.framing.gap_ns(payload, *rate)))
+pub fn chirp(rates: &[f64], hold: u32, payload: u32, probing: &Probing) -> Plan {
+    let gap = |rate: &f64| probing.framing.gap_ns(payload, *rate);
+    Plan::by_gaps(payload, rates.iter().flat_map(|rate| std::iter::repeat_n(gap(rate), hold as usize)))
 }
 
 /// Silence after a chirp for a mean load of `load_bps`, and at least as long as the chirp.
@@ -109,27 +113,36 @@ impl ChirpWindow {
         self.signatures.drain(..more);
     }
 
-    /// The estimate of the mean of all signatures but one: the noise of single packets of cross traffic averages out before it can begin
-    /// or end an excursion.
-    fn of_mean_signature(&self, rule: Excursions, without: Option<usize>) -> Option<f64> {
-        let used = || self.signatures.iter().enumerate().filter(|(place, _)| Some(*place) != without).map(|(_, one)| one);
+    /// Where the mean of all signatures but one bends: the noise of single packets of cross traffic averages out first.
+    fn of_mean_signature(&self, without: Option<usize>) -> Option<f64> {
+        let used =
+            || self.signatures.iter().enumerate().filter(|(place, _)| Some(*place) != without).map(|(_, one)| one);
         let count = used().count() as f64;
         let mean = |values: fn(&Signature) -> &[f64]| -> Vec<f64> {
             let length = self.signatures.first().map_or(0, |first| values(first).len());
             (0..length).map(|place| used().map(|one| values(one)[place]).sum::<f64>() / count).collect()
         };
-        rule.estimate(&mean(|one| &one.delays), &mean(|one| &one.rates), &mean(|one| &one.gaps))
+        bend(&mean(|one| &one.delays), &mean(|one| &one.rates), &mean(|one| &one.gaps))
+    }
+
+    /// The estimate by now: by the mean of the signatures, or of the last chirp alone.
+    pub fn latest(&self, mean_signature: bool) -> Option<f64> {
+        if mean_signature && self.signatures.len() >= LEAST_SIGNATURES {
+            self.of_mean_signature(None)
+        } else {
+            self.estimates.last().copied()
+        }
     }
 
     /// The estimate and its standard error: by the mean of the signatures (the error by the jackknife), or by the mean of the estimates
     /// of single chirps, as published.
-    pub fn found(&self, rule: Excursions, mean_signature: bool) -> Option<(f64, f64)> {
+    pub fn found(&self, mean_signature: bool) -> Option<(f64, f64)> {
         let count = self.signatures.len();
-        if !mean_signature || count < 5 {
+        if !mean_signature || count < LEAST_SIGNATURES {
             return mean_and_error(&self.estimates);
         }
-        let found = self.of_mean_signature(rule, None)?;
-        let without: Vec<f64> = (0..count).filter_map(|place| self.of_mean_signature(rule, Some(place))).collect();
+        let found = self.of_mean_signature(None)?;
+        let without: Vec<f64> = (0..count).filter_map(|place| self.of_mean_signature(Some(place))).collect();
         let mean = without.iter().sum::<f64>() / without.len() as f64;
         let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
         Some((found, (squares * (count as f64 - 1.0) / count as f64).sqrt()))

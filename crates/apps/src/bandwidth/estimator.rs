@@ -3,10 +3,9 @@
 //! An estimator knows nothing of sockets, of time or of the network between its trains: the same one is driven by the
 //! [`super::prober`] and by a record of stamps ([`super::replay`]).
 
-use serde::{Deserialize, Serialize};
-
 use super::framing::Framing;
 use super::train::{Plan, Train};
+pub use crate::account::bandwidth_report::{Finding, HopFinding};
 
 /// What an estimator wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,43 +32,6 @@ pub struct Probing {
     pub most_rate_bps: f64,
     /// Seeds what the estimator draws.
     pub seed: u64,
-}
-
-/// What was found about the links up to one hop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HopFinding {
-    /// The hop, counted from 1.
-    pub hop: u8,
-    /// Available bandwidth of the links up to it, in bit/s.
-    pub estimate_bps: Option<f64>,
-    /// Half of the 95 % interval.
-    pub interval_bps: Option<f64>,
-    /// How probable it is that the link to this hop has less than all before it.
-    pub thin: f64,
-}
-
-/// What an estimator found so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Finding {
-    /// The estimate in bit/s: the middle, where the method gives a range.
-    pub estimate_bps: Option<f64>,
-    /// The lower end of the range or interval.
-    pub low_bps: Option<f64>,
-    /// The upper end.
-    pub high_bps: Option<f64>,
-    /// The probability with which the interval is to cover the truth; null for a range of variation.
-    pub confidence: Option<f64>,
-    /// Capacity of the tight link, where the method finds or needs it.
-    pub capacity_bps: Option<f64>,
-    /// Why it stopped before it had an answer, or what keeps the answer from being one.
-    pub gave_up: Option<String>,
-    /// What else is to be known about the answer.
-    pub notes: Vec<String>,
-    /// Of methods that locate the tight link.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hops: Vec<HopFinding>,
 }
 
 /// A method of estimating available bandwidth.

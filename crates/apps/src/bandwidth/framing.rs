@@ -1,6 +1,6 @@
 //! The layer at which rates are told, and what a datagram counts for at it.
 
-use serde::{Deserialize, Serialize};
+pub use crate::account::bandwidth_report::Layer;
 
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS_V4: u32 = 28;
@@ -12,17 +12,6 @@ const ETHERNET: u32 = 18;
 const SHORTEST_FRAME: u32 = 64;
 /// Preamble, start-of-frame delimiter and interpacket gap.
 const BETWEEN_FRAMES: u32 = 20;
-
-/// A layer at which bytes are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// What an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The line's rate is its capacity.
-    #[default]
-    Wire,
-    /// Packets with the headers of IP, as most published tools count.
-    Network,
-}
 
 /// How many bits a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
 use super::student::quantile_975;
 use super::train::{Plan, Train};
 use super::turning_point::mode;
-use crate::config::{check_range, ConfigError};
-use crate::random::Stream;
+use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,7 +187,8 @@ impl Hybrid {
         self.note_delays(train);
         let places = train.arrived();
         let gaps = places.windows(2).filter(|pair| pair[1] == pair[0] + 1);
-        self.at_once.extend(gaps.filter_map(|pair| Some((train.arrived_ns[pair[1]]? - train.arrived_ns[pair[0]]?) as f64)));
+        self.at_once
+            .extend(gaps.filter_map(|pair| Some((train.arrived_ns[pair[1]]? - train.arrived_ns[pair[0]]?) as f64)));
         self.first_trains += 1;
         let before = self.dispersion.unwrap_or(rate);
         self.dispersion = Some(before + (rate - before) / f64::from(self.first_trains));
@@ -250,7 +251,8 @@ impl Hybrid {
             return None;
         }
         let ratio = self.samples.iter().map(|sample| available(sample) * sample.time_ns).sum::<f64>() / time;
-        let squares: f64 = self.samples.iter().map(|sample| ((available(sample) - ratio) * sample.time_ns).powi(2)).sum();
+        let squares: f64 =
+            self.samples.iter().map(|sample| ((available(sample) - ratio) * sample.time_ns).powi(2)).sum();
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
         let unseen = if window > 0.0 { (1.0 - time / window).clamp(0.0, 1.0) } else { 1.0 };
         let spread = (count / (count - 1.0) * squares).sqrt() / time * unseen.sqrt();
@@ -274,7 +276,11 @@ impl Hybrid {
                     // Far from the rate the capacity weighs too much; and without a queue more may be available.
                     self.searched += 1;
                     let least = 0.02 * self.dispersion.unwrap_or(self.guess);
-                    self.guess = if sample.emptied { 1.3 * self.guess.max(found) } else { found.max(least).max(0.3 * self.guess) };
+                    self.guess = if sample.emptied {
+                        1.3 * self.guess.max(found)
+                    } else {
+                        found.max(least).max(0.3 * self.guess)
+                    };
                 } else {
                     self.samples.push(sample);
                     self.guess = self.ratio().map_or(found, |(ratio, _)| ratio).max(0.3 * self.guess).max(1.0);
@@ -290,7 +296,8 @@ impl Hybrid {
     fn raise(&mut self, capacity: f64) {
         let emptied = self.samples.iter().filter(|sample| sample.emptied).count();
         let sent = self.guess * self.overload;
-        if emptied < 2 || emptied * 10 <= self.samples.len() || sent >= 0.99 * capacity.min(self.probing.most_rate_bps) {
+        if emptied < 2 || emptied * 10 <= self.samples.len() || sent >= 0.99 * capacity.min(self.probing.most_rate_bps)
+        {
             return;
         }
         self.overload = (1.3 * self.overload).min(capacity / self.guess);
@@ -324,7 +331,8 @@ impl Estimator for Hybrid {
             return Step::Send { plan: Plan::even(FIRST_PACKETS, payload, 0.0), idle_ns: 30e6 };
         }
         self.sent += 1;
-        let rate = (self.guess * self.overload).clamp(1_000.0, self.probing.most_rate_bps);
+        let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps).max(1_000.0);
+        let rate = (self.guess * self.overload).clamp(1_000.0, most);
         let gap = self.probing.framing.gap_ns(payload, rate);
         let burst = self.config.burst as usize;
         let gaps = (1..burst + self.config.packets as usize).map(|place| if place < burst { 0.0 } else { gap });
@@ -357,7 +365,12 @@ impl Estimator for Hybrid {
         let capacity = self.capacity();
         let Some((probed, error)) = self.ratio() else {
             let why = self.done.then(|| "fewer than three trains kept the tight link busy".to_owned());
-            return Finding { gave_up: self.gave_up.clone().or(why), capacity_bps: capacity, notes, ..Finding::default() };
+            return Finding {
+                gave_up: self.gave_up.clone().or(why),
+                capacity_bps: capacity,
+                notes,
+                ..Finding::default()
+            };
         };
         let half = quantile_975(self.samples.len() as f64 - 1.0) * error;
         let (mut estimate, mut half) = (probed.max(0.0), half);

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::config::{check_range, ConfigError};
-use crate::random::Stream;
+use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,10 +98,8 @@ impl Kalman {
         self.state[0] = (self.state[0] + gain[0] * surprise).clamp(0.05, 10.0);
         self.state[1] = (self.state[1] + gain[1] * surprise).min(-1e-6);
         let across = [rate * a + c, rate * b + d];
-        self.covariance = [
-            [a - gain[0] * across[0], b - gain[0] * across[1]],
-            [c - gain[1] * across[0], d - gain[1] * across[1]],
-        ];
+        self.covariance =
+            [[a - gain[0] * across[0], b - gain[0] * across[1]], [c - gain[1] * across[0], d - gain[1] * across[1]]];
         self.used += 1;
     }
 }
@@ -133,7 +131,8 @@ impl Estimator for Kalman {
             }
             return;
         };
-        let usable = train.lost() == 0 && !train.reordered() && !train.clock_stepped && train.interruptions().is_empty();
+        let usable =
+            train.lost() == 0 && !train.reordered() && !train.clock_stepped && train.interruptions().is_empty();
         let rates = train.generated_bps(framing).zip(train.received_bps(framing));
         let Some((generated, _)) = rates.filter(|_| usable) else {
             self.unused += 1;
@@ -164,7 +163,9 @@ impl Estimator for Kalman {
             notes.push(format!("{} trains were lost in part, reordered or interrupted", self.unused));
         }
         let Some(unit) = self.unit.filter(|_| self.used >= 5) else {
-            let why = self.gave_up.clone().or_else(|| (self.sent >= self.config.trains).then(|| "fewer than five trains could be used".to_owned()));
+            let why = self.gave_up.clone().or_else(|| {
+                (self.sent >= self.config.trains).then(|| "fewer than five trains could be used".to_owned())
+            });
             return Finding { gave_up: why, notes, ..Finding::default() };
         };
         let crossing = self.crossing();

@@ -14,8 +14,8 @@ use twinnet_units::Time;
 use super::message::{Message, Stamps, MOST_STAMPS};
 use super::prober_config::BandwidthListenerConfig;
 use super::train::MOST_PACKETS;
-use crate::errors::ErrorTally;
-use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::account::errors::ErrorTally;
+use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{listen, App, Chunk, Event, Host, SocketId};
 
 /// Probers that are kept at once; the one that was silent longest makes room.
@@ -87,9 +87,7 @@ impl BandwidthListener {
         }
         let cookie = self.cookie(from);
         let answer = match *message {
-            Message::Hello { nonce } => {
-                Message::Welcome { nonce, cookie, most_rate_bps: self.config.most_rate_bps }
-            }
+            Message::Hello { nonce } => Message::Welcome { nonce, cookie, most_rate_bps: self.config.most_rate_bps },
             Message::Probe { cookie: told, train, place } if told == cookie => {
                 self.keep(from, train, place, arrived);
                 return;
@@ -129,7 +127,8 @@ impl BandwidthListener {
     fn prober(&mut self, from: SocketAddr, now: Time) -> &mut Known {
         let place = self.probers.iter().position(|known| known.address == from).unwrap_or_else(|| {
             if self.probers.len() >= MOST_PROBERS {
-                let oldest = self.probers.iter().enumerate().min_by_key(|(_, known)| known.last).map(|(place, _)| place);
+                let oldest =
+                    self.probers.iter().enumerate().min_by_key(|(_, known)| known.last).map(|(place, _)| place);
                 self.probers.swap_remove(oldest.unwrap_or(0));
             }
             let known = Known { address: from, last: now, trains: VecDeque::new(), overflowed: 0, stepped: false };
@@ -208,7 +207,10 @@ impl App for BandwidthListener {
         row.packets = Some(self.packets);
         row.bytes = self.bytes;
         if self.refused > 0 {
-            row.errors.push(format!("{} datagrams were no messages, had no right cookie or came from addresses that are not allowed", self.refused));
+            row.errors.push(format!(
+                "{} datagrams were no messages, had no right cookie or came from addresses that are not allowed",
+                self.refused
+            ));
         }
         AppReport { flows: vec![row] }.into_json()
     }

@@ -12,7 +12,7 @@ use super::spruce::{Spruce, SpruceConfig};
 use super::stab::{Stab, StabConfig};
 use super::turning_point::{Formula, TurningPoint, TurningPointConfig};
 use super::yaz::{Yaz, YazConfig};
-use crate::config::ConfigError;
+use crate::check::ConfigError;
 
 /// A method and its settings. Unknown settings are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

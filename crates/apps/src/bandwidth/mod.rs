@@ -4,26 +4,26 @@
 //! which train of packets to send and hears when each was sent and arrived; [`prober`] sends them and asks [`listener`] for the
 //! arrivals. A new method is a file with an `Estimator` and a line in [`method`].
 
+#[cfg(test)]
+mod accuracy_tests;
 pub(crate) mod assolo;
 mod chirp;
 pub(crate) mod estimator;
 mod excursions;
 pub(crate) mod framing;
+mod hinge;
 mod hybrid;
 mod kalman;
 pub(crate) mod listener;
+pub(crate) mod message;
 pub(crate) mod method;
 #[cfg(test)]
 mod model_path;
-#[cfg(test)]
-mod accuracy_tests;
-pub(crate) mod message;
 mod pathchirp;
 mod pathload;
 pub(crate) mod prober;
 pub(crate) mod prober_config;
 pub(crate) mod replay;
-pub(crate) mod report;
 mod spruce;
 mod stab;
 mod student;

@@ -3,7 +3,7 @@
 use super::estimator::{Estimator, Finding, Step};
 use super::framing::Framing;
 use super::train::Train;
-use crate::random::Stream;
+use crate::schedule::random::Stream;
 
 /// How cross traffic comes.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use super::chirp::{chirp, rising_rates, silence_ns, ChirpWindow};
 use super::estimator::{Estimator, Finding, Probing, Step};
 use super::excursions::Excursions;
 use super::train::Train;
-use crate::config::{check_range, ConfigError};
+use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub struct PathchirpConfig {
     pub auto_range: bool,
     /// The ratio of one rate to the one before.
     pub spread: f64,
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    pub hold: u32,
     /// Mean load of the probes, in bit/s.
     pub load_bps: f64,
     /// Chirps over which estimates are averaged.
@@ -32,7 +34,7 @@ pub struct PathchirpConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
@@ -48,6 +50,7 @@ impl Default for PathchirpConfig {
             high_bps: 200e6,
             auto_range: true,
             spread: 1.2,
+            hold: 5,
             load_bps: 300e3,
             smoothing: 11,
             decrease_factor: 1.5,
@@ -65,6 +68,7 @@ impl PathchirpConfig {
         check_range(kind, "low_bps", self.low_bps, 1e3, 1e11)?;
         check_range(kind, "high_bps", self.high_bps, self.low_bps, 1e11)?;
         check_range(kind, "spread", self.spread, 1.01, 3.0)?;
+        check_range(kind, "hold", self.hold, 1, 20)?;
         check_range(kind, "load_bps", self.load_bps, 1e3, 1e10)?;
         check_range(kind, "smoothing", self.smoothing, 1, 1000)?;
         check_range(kind, "decrease_factor", self.decrease_factor, 1.0, 100.0)?;
@@ -136,10 +140,13 @@ impl Estimator for Pathchirp {
         }
         self.sent += 1;
         let high = self.high.min(self.probing.most_rate_bps);
-        let plan = chirp(&rising_rates(self.low.min(high), high, self.config.spread), self.payload(), &self.probing);
+        let plan = chirp(&rising_rates(self.low.min(high), high, self.config.spread), self.config.hold, self.payload(), &self.probing);
         // With a range that moves, so does the load: between a tenth and a fifth of the lowest rate.
-        let load =
-            if self.config.auto_range { self.config.load_bps.clamp(self.low / 10.0, self.low / 5.0) } else { self.config.load_bps };
+        let load = if self.config.auto_range {
+            self.config.load_bps.clamp(self.low / 10.0, self.low / 5.0)
+        } else {
+            self.config.load_bps
+        };
         let idle_ns = silence_ns(&plan, load, &self.probing);
         Step::Send { plan, idle_ns }
     }
@@ -154,7 +161,7 @@ impl Estimator for Pathchirp {
     }
 
     fn finding(&self) -> Finding {
-        let found = self.window.found(self.rule(), self.config.mean_signature);
+        let found = self.window.found(self.config.mean_signature);
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
         let ends = found.filter(|(_, error)| error.is_finite());
         Finding {
@@ -163,7 +170,11 @@ impl Estimator for Pathchirp {
             high_bps: ends.map(|(mean, error)| mean + 1.96 * error),
             confidence: ends.map(|_| 0.95),
             gave_up: (!full && self.sent >= self.config.chirps).then(|| {
-                format!("only {} chirps of the last {} could be used", self.window.estimates.len(), self.config.smoothing)
+                format!(
+                    "only {} chirps of the last {} could be used",
+                    self.window.estimates.len(),
+                    self.config.smoothing
+                )
             }),
             notes: self.window.notes(),
             ..Finding::default()

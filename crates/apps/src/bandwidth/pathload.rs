@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
 use super::trend::{statistics, Trend};
-use crate::config::{check_range, ConfigError};
+use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -225,8 +225,12 @@ impl Pathload {
         edges.extend(interruptions);
         edges.push(train.plan.packets.len());
         let longest = edges.windows(2).map(|pair| pair[0]..pair[1]).max_by_key(ExactSizeIterator::len).unwrap_or(0..0);
-        let delays: Vec<f64> =
-            train.delays_ns().into_iter().filter(|(place, _)| longest.contains(place)).map(|(_, delay)| delay).collect();
+        let delays: Vec<f64> = train
+            .delays_ns()
+            .into_iter()
+            .filter(|(place, _)| longest.contains(place))
+            .map(|(_, delay)| delay)
+            .collect();
         let judged = (delays.len() >= LEAST_PACKETS && !train.clock_stepped).then(|| statistics(&delays)).flatten();
         match judged.map(|told| told.trend(self.config.comparison_threshold, self.config.difference_threshold)) {
             Some(Trend::Increasing) => fleet.increasing += 1,
@@ -248,7 +252,9 @@ impl Pathload {
         let usable = fleet.sent - fleet.discarded;
         if usable * 2 < fleet.sent {
             if fleet.repeated {
-                self.give_up("more than half of the streams could not be used: the sender loses its processor while it sends");
+                self.give_up(
+                    "more than half of the streams could not be used: the sender loses its processor while it sends",
+                );
             }
             return None;
         }
@@ -330,7 +336,9 @@ impl Pathload {
         }
         let floor = self.floor.max(self.least_rate());
         let next = match (verdict, self.ceiling, self.grey) {
-            (Verdict::Increasing, Some(ceiling), Some((_, high))) if ceiling - high > grey_fine => (high + ceiling) / 2.0,
+            (Verdict::Increasing, Some(ceiling), Some((_, high))) if ceiling - high > grey_fine => {
+                (high + ceiling) / 2.0
+            }
             (Verdict::NoTrend, _, Some((low, _))) if low - self.floor > grey_fine => (self.floor + low) / 2.0,
             (_, Some(ceiling), Some((_, high))) if ceiling - high > grey_fine => (high + ceiling) / 2.0,
             (_, None, Some((_, high))) => 1.5 * high,

@@ -13,10 +13,10 @@ use super::estimator::{Estimator, Finding, Probing, Step};
 use super::framing::Framing;
 use super::message::{Message, MOST_STAMPS, PROBE_LENGTH};
 use super::prober_config::BandwidthProberConfig;
-use super::report::{BandwidthReport, TrainRates};
 use super::train::Train;
-use crate::errors::ErrorTally;
-use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::account::bandwidth_report::{BandwidthReport, TrainRates};
+use crate::account::errors::ErrorTally;
+use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// How long the first answer may take; twice as long each time after that.
@@ -150,7 +150,10 @@ impl BandwidthProber {
     fn ask(&mut self, now: Time, host: &mut dyn Host) {
         if self.tries >= TRIES {
             let to = self.config.target();
-            self.end(&format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?"), host);
+            self.end(
+                &format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?"),
+                host,
+            );
             return;
         }
         let message = match self.state {
@@ -173,13 +176,18 @@ impl BandwidthProber {
         let Some(estimator) = &mut self.estimator else { return };
         let Step::Send { mut plan, idle_ns } = estimator.next() else { return self.end("", host) };
         for packet in &mut plan.packets {
-            packet.payload = packet.payload.clamp(PROBE_LENGTH as u32, self.config.most_payload.max(PROBE_LENGTH as u32));
+            packet.payload =
+                packet.payload.clamp(PROBE_LENGTH as u32, self.config.most_payload.max(PROBE_LENGTH as u32));
         }
         let bytes = plan.bits(self.framing) / 8.0;
         if plan.packets.is_empty() {
             return self.end("the method asked for a train of no packets", host);
         }
-        if self.config.budget_bytes.is_some_and(|budget| self.counts.bytes + self.counts.control_bytes + bytes > budget as f64) {
+        if self
+            .config
+            .budget_bytes
+            .is_some_and(|budget| self.counts.bytes + self.counts.control_bytes + bytes > budget as f64)
+        {
             return self.end("the next train would exceed the budget of bytes", host);
         }
         let idle = Duration::from_ps((idle_ns.clamp(0.0, 3.6e12) * 1000.0) as u64);
@@ -189,7 +197,13 @@ impl BandwidthProber {
         }
         self.train_number = self.train_number.wrapping_add(1);
         let count = plan.packets.len();
-        self.train = Train { plan, sent_ns: Vec::with_capacity(count), arrived_ns: Vec::new(), overflowed: 0, clock_stepped: false };
+        self.train = Train {
+            plan,
+            sent_ns: Vec::with_capacity(count),
+            arrived_ns: Vec::new(),
+            overflowed: 0,
+            clock_stepped: false,
+        };
         self.begun = now + idle;
         self.state = State::Sending { place: 0 };
         self.due = Some(self.begun);
@@ -246,7 +260,12 @@ impl BandwidthProber {
                 self.counts.bytes += self.framing.bits(packet.payload) / 8.0;
                 true
             }
-            Err(error @ (HostError::WouldFragment(_) | HostError::TooLong(_) | HostError::Unreachable(_) | HostError::NoSuchSocket)) => {
+            Err(
+                error @ (HostError::WouldFragment(_)
+                | HostError::TooLong(_)
+                | HostError::Unreachable(_)
+                | HostError::NoSuchSocket),
+            ) => {
                 let why = format!("a probe of {} bytes could not be sent: {error}", packet.payload);
                 self.end(&why, host);
                 false
@@ -274,7 +293,9 @@ impl BandwidthProber {
 
     fn hear(&mut self, now: Time, bytes: &[u8], length: usize, host: &mut dyn Host) {
         match (Message::parse(bytes, length), &self.state) {
-            (Some(Message::Welcome { nonce, cookie, most_rate_bps }), State::Greeting { nonce: ours }) if nonce == *ours => {
+            (Some(Message::Welcome { nonce, cookie, most_rate_bps }), State::Greeting { nonce: ours })
+                if nonce == *ours =>
+            {
                 self.cookie = cookie;
                 self.most_rate_bps = self.config.most_rate_bps.min(most_rate_bps.max(10_000));
                 let probing = Probing {
@@ -363,7 +384,10 @@ impl BandwidthProber {
             finding.notes.push(format!("the listener's host threw {} datagrams away", self.counts.overflowed));
         }
         if self.most_rate_bps < self.config.most_rate_bps {
-            finding.notes.push(format!("the listener lets probers send at {:.1} Mbit/s at most", self.most_rate_bps as f64 / 1e6));
+            finding.notes.push(format!(
+                "the listener lets probers send at {:.1} Mbit/s at most",
+                self.most_rate_bps as f64 / 1e6
+            ));
         }
         let (sum, count, least) = self.shares;
         BandwidthReport {
@@ -425,7 +449,8 @@ impl App for BandwidthProber {
     }
 
     fn report(&self, _now: Time) -> Value {
-        let mut row = FlowReport::new(Some(self.config.flow), Protocol::Bandwidth, Role::Client).with_errors(&self.errors);
+        let mut row =
+            FlowReport::new(Some(self.config.flow), Protocol::Bandwidth, Role::Client).with_errors(&self.errors);
         let report = self.bandwidth_report();
         row.from = self.from.map(|from| from.to_string());
         row.to = Some(self.config.target().to_string());
@@ -441,4 +466,3 @@ impl App for BandwidthProber {
         AppReport { flows: vec![row] }.into_json()
     }
 }
-

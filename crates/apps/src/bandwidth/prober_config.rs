@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::framing::Layer;
 use super::method::Method;
-use crate::config::{check_port, check_range, ConfigError};
+use crate::check::{check_port, check_range, ConfigError};
 
 /// An estimate that is to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

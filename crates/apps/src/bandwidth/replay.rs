@@ -7,7 +7,7 @@
 use super::estimator::{Finding, Probing, Step};
 use super::method::Method;
 use super::train::Train;
-use crate::config::ConfigError;
+use crate::check::ConfigError;
 
 /// What `method` finds in `trains`. Trains whose stamps do not fit their plan are left out and told of.
 ///

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::config::{check_range, ConfigError};
-use crate::random::Stream;
+use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
 
 /// The settings, with the published values as defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +70,8 @@ impl Estimator for Spruce {
             return Step::Done;
         }
         self.sent += 1;
-        let plan = Plan::even(2, self.probing.most_payload, self.probing.framing.gap_ns(self.probing.most_payload, capacity));
+        let plan =
+            Plan::even(2, self.probing.most_payload, self.probing.framing.gap_ns(self.probing.most_payload, capacity));
         let mean = (plan.bits(self.probing.framing) * 1e9 / capacity / self.config.load).max(self.config.pair_idle_ns);
         Step::Send { plan, idle_ns: -mean * self.random.uniform().ln() }
     }

@@ -13,7 +13,7 @@ use super::chirp::{chirp, rising_rates, silence_ns, ChirpWindow};
 use super::estimator::{dispersion_rate, median, Estimator, Finding, HopFinding, Probing, Step};
 use super::excursions::Excursions;
 use super::train::{Plan, Planned, Train};
-use crate::config::{check_range, ConfigError};
+use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub struct StabConfig {
     pub follower_payload: u32,
     /// The ratio of one rate to the one before.
     pub spread: f64,
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    pub hold: u32,
     /// Mean load of the probes in bit/s; a tenth of the lowest rate if that is more.
     pub load_bps: f64,
     /// Chirps for each hop over which estimates are averaged.
@@ -33,7 +35,7 @@ pub struct StabConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the excursions of the mean of the last chirps' delays count, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
@@ -49,6 +51,7 @@ impl Default for StabConfig {
             packet_bytes: 1000,
             follower_payload: 32,
             spread: 1.2,
+            hold: 5,
             load_bps: 300e3,
             smoothing: 25,
             decrease_factor: 3.0,
@@ -56,7 +59,7 @@ impl Default for StabConfig {
             mean_signature: true,
             batch_ns: 5_000.0,
             thin_factor: 1.2,
-            chirps: 50,
+            chirps: 45,
         }
     }
 }
@@ -66,6 +69,7 @@ impl StabConfig {
         check_range(kind, "packet_bytes", self.packet_bytes, 60, 8200)?;
         check_range(kind, "follower_payload", self.follower_payload, 22, 1472)?;
         check_range(kind, "spread", self.spread, 1.01, 3.0)?;
+        check_range(kind, "hold", self.hold, 1, 20)?;
         check_range(kind, "load_bps", self.load_bps, 1e3, 1e10)?;
         check_range(kind, "smoothing", self.smoothing, 2, 1000)?;
         check_range(kind, "decrease_factor", self.decrease_factor, 1.0, 100.0)?;
@@ -139,11 +143,8 @@ impl Stab {
     /// One short packet for each hop limit, two milliseconds apart: the least that arrives is the number of hops.
     fn hop_plan(&self) -> Plan {
         let payload = self.config.follower_payload;
-        let packets = (1..=MOST_HOPS).map(|hop| Planned {
-            at_ns: u64::from(hop - 1) * 2_000_000,
-            payload,
-            hop_limit: Some(hop),
-        });
+        let packets =
+            (1..=MOST_HOPS).map(|hop| Planned { at_ns: u64::from(hop - 1) * 2_000_000, payload, hop_limit: Some(hop) });
         Plan { packets: packets.collect() }
     }
 
@@ -155,7 +156,10 @@ impl Stab {
             (known, found) => known.or(found),
         };
         if self.hop_tries >= HOP_TRIES && self.hop_count.is_none() {
-            self.gave_up = Some("no packet with a hop limit came through: the path has more than 32 hops, or the host cannot set it".to_owned());
+            self.gave_up = Some(
+                "no packet with a hop limit came through: the path has more than 32 hops, or the host cannot set it"
+                    .to_owned(),
+            );
         }
     }
 
@@ -180,7 +184,7 @@ impl Stab {
         } else {
             rising_rates(low.min(high), high, self.config.spread)
         };
-        let whole = chirp(&rates, self.payload(), &self.probing);
+        let whole = chirp(&rates, self.config.hold, self.payload(), &self.probing);
         if self.current + 1 == self.hops.len() {
             return whole;
         }
@@ -206,7 +210,7 @@ impl Stab {
         match hop.window.hear(&train, rule, self.config.batch_ns, length, &self.probing) {
             Some(found) => {
                 self.rejected = 0;
-                let raw = if mean_signature { hop.window.found(rule, true).map_or(found, |(mean, _)| mean) } else { found };
+                let raw = hop.window.latest(mean_signature).unwrap_or(found);
                 hop.recent.push(raw);
                 if hop.recent.len() >= STEP as usize {
                     hop.follow(self.probing.most_rate_bps);
@@ -227,9 +231,8 @@ impl Stab {
 
     /// How probable it is that each link is thin, by what is available up to it and before it.
     fn judge_links(&mut self) {
-        let (rule, mean_signature) = (self.rule(), self.config.mean_signature);
-        let means: Vec<Option<f64>> =
-            self.hops.iter().map(|hop| hop.window.found(rule, mean_signature).map(|(mean, _)| mean)).collect();
+        let mean_signature = self.config.mean_signature;
+        let means: Vec<Option<f64>> = self.hops.iter().map(|hop| hop.window.latest(mean_signature)).collect();
         for (place, hop) in self.hops.iter_mut().enumerate() {
             let before = means[..place].iter().flatten().copied().reduce(f64::min);
             let now = match (means[place], before) {
@@ -249,12 +252,12 @@ impl Hop {
         self.recent.clear();
         let (low, high) = self.range;
         let place = (found - low) / (high - low);
-        if self.settled && (0.33..=0.67).contains(&place) {
+        if self.settled && (0.25..=0.75).contains(&place) {
             return;
         }
         let middle = found.min(most_rate / 1.5);
         let near_an_end = found < 1.3 * low || found > 0.85 * high;
-        self.range = if near_an_end { (middle / 4.0, middle * 2.0) } else { (middle / 2.0, middle * 1.5) };
+        self.range = if near_an_end { (middle / 4.0, middle * 2.0) } else { (0.4 * middle, 1.6 * middle) };
         self.window.estimates.clear();
         self.settled = !near_an_end;
     }
@@ -311,7 +314,7 @@ impl Estimator for Stab {
             .iter()
             .enumerate()
             .map(|(place, hop)| {
-                let mean = hop.window.found(self.rule(), self.config.mean_signature);
+                let mean = hop.window.found(self.config.mean_signature);
                 HopFinding {
                     hop: place as u8 + 1,
                     estimate_bps: mean.map(|(mean, _)| mean),

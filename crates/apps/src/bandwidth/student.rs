@@ -21,7 +21,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        for (freedom, table) in [(1.0, 12.706), (3.0, 3.182), (4.0, 2.776), (7.0, 2.365), (10.0, 2.228), (30.0, 2.042)] {
+        for (freedom, table) in [(1.0, 12.706), (3.0, 3.182), (4.0, 2.776), (7.0, 2.365), (10.0, 2.228), (30.0, 2.042)]
+        {
             assert!((quantile_975(freedom) / table - 1.0).abs() < 0.003, "{freedom}: {}", quantile_975(freedom));
         }
     }

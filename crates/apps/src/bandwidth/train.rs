@@ -1,32 +1,10 @@
 //! A train of probes: what is to be sent, and what became of it.
 
-use serde::{Deserialize, Serialize};
-
 use super::framing::Framing;
+pub use crate::account::bandwidth_report::{Plan, Planned, Train};
 
 /// Packets of one train at most.
 pub const MOST_PACKETS: usize = 1024;
-
-/// One packet that is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Planned {
-    /// Nanoseconds after the first.
-    pub at_ns: u64,
-    /// Bytes of UDP payload.
-    pub payload: u32,
-    /// Its hop limit (TTL); null for the host's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hop_limit: Option<u8>,
-}
-
-/// A train that is to be sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// Its packets in the order of their times.
-    pub packets: Vec<Planned>,
-}
 
 impl Plan {
     /// `count` packets of `payload` bytes, `gap_ns` apart; each at its own rounded time, so that rounding does not add up.
@@ -69,25 +47,6 @@ impl Plan {
         let duration = self.duration_ns();
         (duration > 0).then(|| (self.bits(framing) - framing.bits(first.payload)) * 1e9 / duration as f64)
     }
-}
-
-/// A train that was sent. Times of sending are of the sender's clock, times of arrival of the receiver's: only differences
-/// of each, and differences of delays, mean something.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Train {
-    /// What was asked for.
-    pub plan: Plan,
-    /// When each packet was handed to the kernel, in nanoseconds.
-    pub sent_ns: Vec<i64>,
-    /// When each arrived; null for those that did not.
-    pub arrived_ns: Vec<Option<i64>>,
-    /// Datagrams that the receiving host threw away itself.
-    #[serde(default)]
-    pub overflowed: u32,
-    /// Whether a clock was set meanwhile: the stamps are of no use then.
-    #[serde(default)]
-    pub clock_stepped: bool,
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -175,7 +134,10 @@ impl Train {
     pub fn interruptions(&self) -> Vec<usize> {
         let planned = self.plan.packets.windows(2).map(|pair| (pair[1].at_ns - pair[0].at_ns) as f64);
         let pairs = planned.zip(self.sent_gaps_ns()).enumerate();
-        pairs.filter(|(_, (planned, gap))| *gap > (2.0 * planned).max(planned + 1e6)).map(|(place, _)| place + 1).collect()
+        pairs
+            .filter(|(_, (planned, gap))| *gap > (2.0 * planned).max(planned + 1e6))
+            .map(|(place, _)| place + 1)
+            .collect()
     }
 
     /// Mean over all gaps of |sent gap / planned gap - 1|: how distorted the sender's own schedule was (STAB's rule).
@@ -190,7 +152,11 @@ impl Train {
                 count += 1;
             }
         }
-        if count == 0 { 0.0 } else { sum / f64::from(count) }
+        if count == 0 {
+            0.0
+        } else {
+            sum / f64::from(count)
+        }
     }
 
     /// The share of arrivals that came in a batch: at most `threshold_ns` and less than a fifth of the gap at which they were

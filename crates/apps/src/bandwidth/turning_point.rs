@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, median, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::config::{check_range, ConfigError};
+use crate::check::{check_range, ConfigError};
 
 /// The settings of both, with the published values as defaults where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::config::{check_range, ConfigError};
-use crate::random::Stream;
+use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
 
 /// The settings, with the published values as defaults where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -207,7 +207,8 @@ impl Estimator for Yaz {
         if self.gave_up.is_some() || self.estimates.len() >= self.config.estimates as usize {
             return Step::Done;
         }
-        let mean = if std::mem::take(&mut self.pause) { self.config.estimate_idle_ns } else { self.config.stream_idle_ns };
+        let mean =
+            if std::mem::take(&mut self.pause) { self.config.estimate_idle_ns } else { self.config.stream_idle_ns };
         let idle_ns = -mean * self.random.uniform().ln();
         Step::Send { plan: Plan::even(self.config.packets as usize, self.payload, self.gap_ns), idle_ns }
     }
@@ -236,7 +237,9 @@ impl Estimator for Yaz {
             notes.push(format!("{} gaps in which the sender lost its processor", self.interrupted));
         }
         let found = mean_and_error(&self.estimates);
-        let ends = found.filter(|(_, error)| error.is_finite()).map(|(mean, error)| (mean - 1.96 * error, mean + 1.96 * error));
+        let ends = found
+            .filter(|(_, error)| error.is_finite())
+            .map(|(mean, error)| (mean - 1.96 * error, mean + 1.96 * error));
         Finding {
             estimate_bps: found.map(|(mean, _)| mean),
             low_bps: ends.map(|(low, _)| low.max(0.0)),

@@ -7,8 +7,8 @@ from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.lab import Capture, Lab
-from twinnet.link_settings import SETTINGS
+from twinnet.lab.lab import Capture, Lab
+from twinnet.network.link_settings import SETTINGS
 
 __all__ = ["Captures", "flow", "link", "link_settings"]
 

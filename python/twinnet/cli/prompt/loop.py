@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinnet.cli.prompt.session import COMMANDS, Session
-from twinnet.lab import Lab
-from twinnet.link_settings import SETTINGS
+from twinnet.lab.lab import Lab
+from twinnet.network.link_settings import SETTINGS
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent, Completion

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twinnet import apps
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
+from twinnet.traffic import apps
 from twinnet.units import format_duration, format_rate, rate_bps
 
 __all__ = ["fidelity", "iperf", "pingall"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.terminal import on_terminal, run_on_terminal
-from twinnet.job import DEVNULL, Ending
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
+from twinnet.lab_process.job import DEVNULL, Ending
 
 __all__ = ["run_program"]
 

@@ -14,7 +14,7 @@ import twinnet
 from twinnet.cli.prompt import changing, measuring, programs, showing, watching
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
-from twinnet.lab import Lab
+from twinnet.lab.lab import Lab
 from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]

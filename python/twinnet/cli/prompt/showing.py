@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinnet.cli.output import table
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
-from twinnet.lab import Lab
-from twinnet.link_settings import describe_direction
+from twinnet.lab.lab import Lab
+from twinnet.network.link_settings import describe_direction
+from twinnet.report.text_table import table
 
 __all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports", "tunnels"]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, UsageError, did_you_mean
-from twinnet.lab import Lab
-from twinnet.port_samples import PortSampler, PortSamples
+from twinnet.lab.lab import Lab
+from twinnet.lab.port_sampler import PortSampler
+from twinnet.results.port_samples import PortSamples
 from twinnet.units import duration_ps, format_rate
 
 __all__ = ["Watches"]

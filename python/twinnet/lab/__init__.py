@@ -1,0 +1,5 @@
+"""A network that is running."""
+
+from twinnet.lab.lab import Lab, attach, labs
+
+__all__ = ["Lab", "attach", "labs"]

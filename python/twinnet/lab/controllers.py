@@ -1,0 +1,141 @@
+"""The controllers of one lab, on either clock: started after the lab, ended before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twinnet.control.choice import ControllerChoice
+from twinnet.control.dialling import Dialling
+from twinnet.control.in_process_thread import InProcessThread
+from twinnet.control.program import ControllerProgram
+from twinnet.control.targets import answers, parse_target
+from twinnet.control.virtual_control import VirtualControl
+from twinnet.errors import NotAvailable
+from twinnet.lab_process.connection import LabRequests
+
+if TYPE_CHECKING:
+    from twinnet.lab.virtual_connection import VirtualConnection
+
+__all__ = ["LabControllers"]
+
+
+class LabControllers:
+    """What drives the switches of a lab from outside of it.
+
+    Parameters
+    ----------
+    choice
+        The controller of the switches that name none; ``None``: there is none. One for this process is made now, so
+        that one that cannot be made is known before anything is built.
+
+    Attributes
+    ----------
+    controller
+        The controller in this process; ``None``: none is.
+    """
+
+    def __init__(self, choice: ControllerChoice | None) -> None:
+        self._network_target = choice.target if choice is not None else None
+        self._choice = choice.at_free_port() if choice is not None else None
+        self.controller = choice.factory() if choice is not None and choice.factory is not None else None
+        self._program: ControllerProgram | None = None
+        self._dialling: Dialling | None = None
+        self._thread: InProcessThread | None = None
+        self._virtual: VirtualControl | None = None
+
+    def place(self, spec: Mapping[str, Any]) -> None:
+        """Write into `spec` (of the lab protocol) where the controller is whose port was chosen now."""
+        if self._choice is None or self._choice.target == self._network_target:
+            return
+        for node in spec["nodes"]:
+            if self._network_target in node.get("controllers", ()):
+                node["controllers"] = [self._choice.target]
+
+    def start(self, lab: LabRequests, spec: Mapping[str, Any]) -> None:
+        """Start them for a lab on the wall clock."""
+        self._start_program()
+        self._dialling = Dialling(lab, spec["nodes"])
+        if self.controller is not None and self._choice is not None:
+            self._thread = InProcessThread(lab, spec, self.controller, self._choice.target)
+
+    def start_in_lockstep(self, lab: VirtualConnection, spec: Mapping[str, Any]) -> None:
+        """Start them for a lab on the virtual clock.
+
+        Raises
+        ------
+        NotAvailable
+            When a switch is to listen: tools of the machine live in real time.
+        """
+        listening = [node["name"] for node in spec["nodes"] if node.get("listen")]
+        if listening:
+            raise NotAvailable(
+                f"{listening[0]} cannot listen on the virtual clock",
+                "leave listen away, or use net.emulate(); flows are shown by lab.switch(...).dump_flows()",
+            )
+        if not any(node.get("controllers") for node in spec["nodes"]):
+            return
+        self._start_program()
+        try:
+            self._virtual = VirtualControl(lab, spec, self._choice, self.controller, self._program)
+        except BaseException:
+            self.end()
+            raise
+        lab.control = self._virtual
+
+    def _start_program(self) -> None:
+        choice = self._choice
+        if choice is None or choice.run is None:
+            return
+        if answers(parse_target(choice.target)):
+            raise NotAvailable(
+                f"a controller is to be started at {choice.target}, and another program listens there already",
+                "end that, or have a free port chosen: write {port} in run, and leave connect away",
+            )
+        self._program = ControllerProgram(choice.run).start()
+
+    def check(self) -> None:
+        """Raise what the controller in this process has raised, if it has."""
+        if self._thread is not None and self._thread.failure is not None:
+            raise self._thread.failure
+
+    def wait_served(self, switches: Sequence[str], timeout_s: float) -> bool:
+        """Wait until the controller in this process has served those of `switches` that are its own; return whether it
+        has within `timeout_s` seconds. Nothing is waited for on the virtual clock, or where there is none."""
+        if self._thread is None or self._choice is None:
+            return True
+        own = [name for name in switches if name in self._thread.switches]
+        return self._thread.runtime.wait_served(own, timeout_s)
+
+    @property
+    def troubles(self) -> Mapping[tuple[str, str], str]:
+        """Why connections failed or ended that have not been made again, by switch and target."""
+        if self._virtual is not None:
+            return self._virtual.troubles
+        return self._dialling.troubles if self._dialling is not None else {}
+
+    def last_words(self) -> str:
+        """Return the end of what the program wrote that the lab has started."""
+        return self._program.last_words() if self._program is not None else ""
+
+    def trouble(self, switch: str, target: str) -> str | None:
+        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
+        if self._virtual is not None:
+            return self._virtual.trouble(switch, target)
+        if self._thread is not None and self._choice is not None and target == self._choice.target:
+            return self._thread.trouble(switch)
+        return self._dialling.trouble(switch, target) if self._dialling is not None else None
+
+    def end(self) -> BaseException | None:
+        """End them; returns what the controller in this process has raised, if it has and nobody was told."""
+        if self._dialling is not None:
+            self._dialling.end()
+        if self._virtual is not None:
+            self._virtual.end()
+        failure = None
+        if self._thread is not None:
+            self._thread.end()
+            failure, self._thread = self._thread.failure, None
+        if self._program is not None:
+            self._program.stop()
+        return failure

@@ -1,0 +1,632 @@
+"""A network that is running: start it, run programs and traffic in it, change it, measure it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from twinnet.control.controller import Controller
+from twinnet.control.tls import check_tls
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
+from twinnet.lab.capture_plan import CapturePlan
+from twinnet.lab.controllers import LabControllers
+from twinnet.lab.interfaces import RealInterfaces
+from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
+from twinnet.lab.port_sampler import PortSampler
+from twinnet.lab.underlays import Underlays
+from twinnet.lab.virtual_connection import VirtualConnection, no_programs
+from twinnet.lab_process.connection import LabRequests, connect
+from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
+from twinnet.lab_process.process import LabProcess
+from twinnet.network.network import Network
+from twinnet.open_vswitch import Instance
+from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
+from twinnet.ranges import moment_ps
+from twinnet.results.fidelity import FidelityRecord
+from twinnet.results.flow_report import AppReport
+from twinnet.traffic.apps import App, Flow
+from twinnet.units import duration_ps, format_duration
+
+__all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
+
+_STOP_PATIENCE_S = 10.0
+_SHORTEST_SAMPLE_PS = 1_000_000
+
+
+class Lab:
+    """A network that is running; started by ``with``. On the wall clock (:meth:`twinnet.Network.emulate`) hosts are
+    real and time passes by itself; on the virtual clock (:meth:`twinnet.Network.simulate`) hosts are models and time
+    passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
+
+    Parameters
+    ----------
+    network
+        What to build; ``None`` for a lab that another process built (:func:`attach`).
+    name
+        The name under which other terminals find it; chosen when nothing is said.
+    interface
+        ``tap``, ``veth`` or ``auto``; on the wall clock only.
+    clock
+        ``wall`` or ``virtual``.
+    seed
+        The seed of all randomness in the place of the network's.
+    static_neighbours
+        Whether model hosts know each other's hardware addresses beforehand.
+    options
+        Further options of the lab process, handed on as they are; on the wall clock only.
+
+    Attributes
+    ----------
+    clock
+        ``wall`` or ``virtual``.
+    started
+        What the lab told when it started: ``hosts``, ``setup_ms``, and on the wall clock ``pid``, ``interface``,
+        ``realtime``.
+    """
+
+    def __init__(
+        self,
+        network: Network | None,
+        name: str | None = None,
+        interface: str = "auto",
+        clock: Literal["wall", "virtual"] = "wall",
+        seed: int | None = None,
+        static_neighbours: bool = False,
+        **options: Any,
+    ) -> None:
+        if interface not in ("auto", "tap", "veth"):
+            raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
+        if clock == "virtual" and (name is not None or interface != "auto"):
+            raise BadValue(
+                "a lab on the virtual clock has neither a name nor interfaces of the kernel",
+                "leave them away, or use net.emulate()",
+            )
+        if clock == "virtual" and options:
+            raise BadValue(f"a lab on the virtual clock has no option {min(options)!r}", "leave it away")
+        self._network = network
+        self._name = name
+        self.clock: Literal["wall", "virtual"] = clock
+        self._seed = seed
+        self._static_neighbours = static_neighbours
+        self._options = {"interface": interface, **options}
+        self._connection: LabRequests | None = None
+        self._process: LabProcess | None = None
+        self._layout: Layout | None = None
+        self._controllers: LabControllers | None = None
+        self._open_vswitch: Instance | None = None
+        self._owner = network is not None
+        self._flows = 0
+        self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
+        self._equals: Counter[str] = Counter()
+        self.started: Mapping[str, Any] = {}
+
+    def open(self) -> Lab:
+        """Build the network and start it; ``with`` does so too. All is undone when building fails."""
+        if self._connection is not None or self._network is None:
+            raise BadValue("the lab was started already", "make a new one with net.emulate()")
+        controllers = LabControllers(self._network.controller_choice)
+        spec = self._network.to_spec()
+        controllers.place(spec)
+        check_tls(spec["nodes"])
+        if self._seed is not None:
+            spec["seed"] = self._seed
+        if self._static_neighbours:
+            spec["static_neighbours"] = True
+        if self.clock == "virtual":
+            begin_s = time.monotonic()
+            self._connection = VirtualConnection(spec)
+            controllers.start_in_lockstep(self._connection, spec)
+            self._controllers = controllers
+            # It is built as it is described: asking for it would take a large network's memory several times.
+            self._layout = Layout(spec)
+            hosts = sum(node["kind"] == "host" for node in spec["nodes"])
+            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
+            return self
+        self._open_vswitch = Instance(spec["nodes"])
+        self._controllers = controllers
+        with contextlib.ExitStack() as opened:
+            interfaces = RealInterfaces.of(spec["nodes"])
+            opened.callback(interfaces.close)
+            underlays = Underlays.of(spec["nodes"], spec["links"])
+            opened.callback(underlays.close)
+            self._process = LabProcess(self._name)
+            opened.pop_all()
+        self._name, self._connection = self._process.name, self._process.connection
+        try:
+            interfaces.offer_to(self._connection)
+            started = dict(self._connection.request("start", network=spec, options=self._options))
+            if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
+                started["realtime"] = self.promote()
+            self.started = started
+            underlays.attach_to(self._connection)
+            self._controllers.start(self._connection, spec)
+            self._open_vswitch.start(self._connection)
+        except BaseException:
+            underlays.close()
+            self._controllers.end()
+            self._open_vswitch.end()
+            self._process.end(_STOP_PATIENCE_S)
+            raise
+        return self
+
+    @property
+    def controller(self) -> Controller:
+        """The controller that runs in this process; raises `NotAvailable` when there is none."""
+        if self._controllers is None or self._controllers.controller is None:
+            raise NotAvailable("no controller runs in this process", "attach one with net.controller(MyController())")
+        return self._controllers.controller
+
+    def wait_for_controllers(self, timeout: str = "10 s") -> None:
+        """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller
+        in this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
+        more is on its way between controllers and switches.
+
+        Parameters
+        ----------
+        timeout
+            How long.
+
+        Raises
+        ------
+        TimeLimit
+            When that takes longer; the message tells of each switch that waits, and the last words of the controller
+            when the lab has started it.
+        """
+        nodes = self.describe()["nodes"]
+        names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
+        if self._controllers is not None:
+            self._controllers.check()
+        if self._have_joined(names, duration_ps(timeout, "timeout")):
+            return
+        states = {name: self.switch(name).controller_state for name in names}
+        waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
+        troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
+        said = self._controllers.last_words() if self._controllers is not None else ""
+        why = f" ({'; '.join(sorted(troubles))})" if troubles else ""
+        raise TimeLimit(
+            f"after {timeout} no controller has joined {', '.join(waiting[:10])}{why}"
+            + (f"; the controller said: {said}" if said else ""),
+            "see that it runs, where it listens and which versions it speaks",
+        )
+
+    def _have_joined(self, switches: Sequence[str], timeout_ps: int) -> bool:
+        if self.clock == "virtual":
+            until_ps = self.now_ps() + timeout_ps
+            return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
+        begin_s = time.monotonic()
+        try:
+            own = [name for name in switches if self.switch(name).open_vswitch is None]
+            self.connection.submit("controllers.wait", switches=own).result(timeout_ps / 1e12)
+            for name in switches:
+                bridge = self.switch(name).open_vswitch
+                if bridge is not None and not bridge.wait_for_controller(begin_s + timeout_ps / 1e12):
+                    return False
+        except TimeoutError:
+            return False
+        left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
+        if self._controllers is None or self._controllers.wait_served(switches, left_s):
+            return True
+        self._controllers.check()
+        return False
+
+    def check_controllers(self) -> None:
+        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows."""
+        if self._controllers is None:
+            return
+        self._controllers.check()
+        lost = dict(self._controllers.troubles)
+        if self._open_vswitch is not None:
+            lost |= self._open_vswitch.troubles
+        for (switch, target), why in lost.items():
+            raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
+
+    def controller_trouble(self, switch: str, target: str) -> str | None:
+        """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
+        told = self._controllers.trouble(switch, target) if self._controllers is not None else None
+        return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
+
+    def promote(self) -> bool:
+        """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
+
+        It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would
+        only take the processor from the programs that it serves.
+        """
+        wanted = self._options.get("realtime", "auto") == "auto"
+        return self._process is not None and wanted and self._process.promote()
+
+    def adopt(self, connection: LabRequests) -> None:
+        """Use `connection` to a lab that runs already."""
+        self._connection = connection
+
+    def stop(self) -> None:
+        """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
+        if self._connection is None:
+            return
+        failure = self._controllers.end() if self._controllers is not None else None
+        if self._open_vswitch is not None:
+            self._open_vswitch.end()
+        if self._owner and not self._connection.closed:
+            # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
+            with contextlib.suppress(LabError, TimeoutError):
+                self._connection.submit("stop").result(_STOP_PATIENCE_S)
+        if self._process is not None:
+            self._process.end(_STOP_PATIENCE_S)
+        else:
+            self._connection.close()
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> Lab:
+        return self.open() if self._owner else self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        except Exception as failure:
+            if error is None:
+                raise
+            # What went wrong first is what is raised.
+            error.add_note(f"the lab's end failed as well: {failure}")
+
+    @property
+    def name(self) -> str:
+        """The name under which other terminals find the lab."""
+        if self.clock == "virtual":
+            raise NotAvailable("a lab on the virtual clock lives in its program and has no name", "use net.emulate()")
+        if self._name is None:
+            raise LabClosed("the lab has no name before it is started", "enter it with: with net.emulate() as lab:")
+        return self._name
+
+    @property
+    def pid(self) -> int:
+        """The lab process as its owner sees it; raises `LabClosed` when it is not ours or not running."""
+        if self.clock == "virtual":
+            raise NotAvailable("a lab on the virtual clock has no process of its own", "use os.getpid()")
+        if self._process is None:
+            raise LabClosed("the lab process belongs to another program, or is not running", "ask its owner")
+        return self._process.pid
+
+    @property
+    def connection(self) -> LabRequests:
+        """What answers the requests of the lab protocol; raises `LabClosed` before the start."""
+        if self._connection is None:
+            how = "emulate" if self.clock == "wall" else "simulate"
+            raise LabClosed("the lab is not running yet", f"enter it with: with net.{how}() as lab:")
+        return self._connection
+
+    @property
+    def running(self) -> bool:
+        """Whether the lab is running."""
+        return self._connection is not None and not self._connection.closed
+
+    @property
+    def layout(self) -> Layout:
+        """The network as it was built."""
+        if self._layout is None:
+            self._layout = Layout(self.connection.request("describe"))
+        return self._layout
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the network as it was built, in the form of the lab protocol."""
+        return self.layout.spec
+
+    @property
+    def hosts(self) -> list[LabHost]:
+        """All hosts, routers among them."""
+        return [LabHost(self, name) for name in self.layout.names("host")]
+
+    @property
+    def switches(self) -> list[LabSwitch]:
+        """All switches."""
+        return [LabSwitch(self, name) for name in self.layout.names("switch")]
+
+    def __getitem__(self, name: str) -> LabHost:
+        """Return the host `name`; raises `UnknownNode`."""
+        self.layout.node(name, "host")
+        return LabHost(self, name)
+
+    def switch(self, name: str) -> LabSwitch:
+        """Return the switch `name`; raises `UnknownNode`."""
+        self.layout.node(name, "switch")
+        return LabSwitch(self, name)
+
+    def link(self, a: str, b: str) -> LabLink:
+        """Return the link between the nodes `a` and `b`."""
+        return LabLink(self, a, b)
+
+    def at(self, when: str) -> LabMoment:
+        """Return the moment `when` after the lab's start: ``lab.at("2 s").link("h1", "s1").set(up=False)``. Raises
+        `BadValue` when it is past."""
+        return LabMoment(self, self._moment_ps(when))
+
+    def now(self) -> float:
+        """Return the lab's time in seconds since its start."""
+        return self.now_ps() / 1e12
+
+    def now_ps(self) -> int:
+        """Return the lab's time in picoseconds since its start."""
+        return int(self.connection.request("now")["now_ps"])
+
+    def run_until(self, when: str) -> None:
+        """Go on until the lab's clock shows `when`: on the virtual clock by doing all that happens until then, on the
+        wall clock by waiting."""
+        until_ps = moment_ps(when)
+        if self.clock == "virtual":
+            if until_ps > self.now_ps():
+                self.connection.request("advance", until_ps=until_ps)
+            return
+        while (left_ps := until_ps - self.now_ps()) > 0:
+            if self.connection.wait_closed(left_ps / 1e12):
+                raise LabClosed(
+                    f"the lab ended before its clock showed {when}", "its last words are on its standard error"
+                )
+
+    def while_time_passes(self, look_up: Callable[[int], bool]) -> None:
+        """On the virtual clock, have `look_up` called with the lab's time in picoseconds several times a second while
+        :meth:`run_until` or :meth:`wait` let time pass; when it returns true they return early."""
+        connection = self.connection
+        if isinstance(connection, VirtualConnection):
+            connection.looked_up = look_up
+
+    def links(self) -> list[Mapping[str, Any]]:
+        """Return configuration and counters of every link and direction, in the form of the lab protocol."""
+        return list(self.connection.request("links"))
+
+    def ports(self) -> list[Mapping[str, Any]]:
+        """Return the counters of every port, in the form of the lab protocol."""
+        return list(self.connection.request("ports"))
+
+    def interfaces(self) -> list[Mapping[str, Any]]:
+        """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
+        ``state`` (``up``, ``down``, ``gone``)."""
+        return list(self.connection.request("interfaces"))
+
+    def tunnels(self) -> list[Mapping[str, Any]]:
+        """Return how the tunnels to other speakers stand, in the form of the lab protocol: ``node``, ``remote``,
+        ``path_mtu``, ``inner_mtu``, ``counters`` and the packets ``refused``."""
+        return list(self.connection.request("tunnels"))
+
+    def jobs(self) -> list[Mapping[str, Any]]:
+        """Return all programs that were started, in the form of the lab protocol."""
+        return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
+
+    def fidelity(self, reset: bool = False) -> FidelityRecord:
+        """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
+        nothing is ever late: the record tells how much happened, since the start."""
+        record = FidelityRecord.from_spec(self.connection.request("fidelity"))
+        if reset and self.clock == "wall":
+            self.connection.request("fidelity.reset")
+        return record
+
+    @property
+    def trace_hash(self) -> str:
+        """A hash over all events so far, in their order: 16 hexadecimal digits. Equal hashes mean equal runs.
+
+        Raises
+        ------
+        NotAvailable
+            On the wall clock, where no two runs have the same events.
+        """
+        if self.clock == "wall":
+            raise NotAvailable(
+                "the wall clock has no trace hash: real hosts never do the same twice", "use net.simulate()"
+            )
+        return self.fidelity().trace_hash
+
+    def start(self, traffic: App | Flow, at: str | None = None, name: str | None = None) -> AppHandle:
+        """Start traffic now, or at the lab's time `at`. A receiver that an earlier flow started is shared.
+
+        Parameters
+        ----------
+        traffic
+            An app, or a flow of a sender and the receiver that it needs.
+        at
+            When it begins; `BadValue` when that is past.
+        name
+            What its randomness is derived from, with the lab's seed. Without one it is its host, kind, target and
+            port, and how many equal ones were started before: so another flow leaves this one's randomness as it was.
+
+        Examples
+        --------
+        ``flow = lab.start(tn.apps.tcp_bulk("h1", "h4", duration="10 s"))``, then ``lab.wait([flow])`` and
+        ``flow.report().throughput_bps``.
+        """
+        at_ps = self._moment_ps(at) if at is not None else None
+        if isinstance(traffic, App):
+            flow = self._flow_number(traffic)
+            number = self._start(traffic, flow, at_ps, name)
+            return AppHandle(self, None, number, None) if traffic.receives else AppHandle(self, number, None, flow)
+        receiver = self.start_receiver(traffic.receiver)
+        flow = self._flow_number(traffic.sender)
+        return AppHandle(self, self._start(traffic.sender, flow, at_ps, name), receiver, flow)
+
+    def wait(self, apps: Iterable[AppHandle], until: str | None = None) -> bool:
+        """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
+        numbers = [handle.app for handle in apps]
+        until_ps = moment_ps(until) if until is not None else None
+        return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
+
+    def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
+        """Return what `apps` (numbers; all when nothing is said) measured so far, in the order asked for."""
+        fields = {"apps": list(apps)} if apps is not None else {}
+        found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
+        if apps is None:
+            return found
+        place = {number: index for index, number in enumerate(apps)}
+        return sorted(found, key=lambda report: place[report.app])
+
+    def capture(
+        self,
+        interface: str,
+        path: str,
+        limit: str | None = None,
+        snap: str | None = None,
+        ring: tuple[int, str] | None = None,
+        direction: Literal["both", "in", "out"] = "both",
+    ) -> Capture:
+        """Write the frames of `interface` to the pcapng file `path` until the capture is stopped.
+
+        Parameters
+        ----------
+        interface
+            Such as ``s1-eth1``.
+        path
+            The file to write; an existing one is replaced.
+        limit
+            The most data that is written, with unit.
+        snap
+            How much of each frame is kept, with unit.
+        ring
+            How many files are kept, and when one is full: ``(10, "50 MB")`` or ``(24, "1 h")``. The files are called
+            like `path` with a number before the dot, and sort by time; a new one takes the place of the oldest.
+        direction
+            What the port's node receives (``in``), what it sends (``out``), or both.
+        """
+        self.layout.port(interface)
+        asked = CapturePlan(path, limit, snap, ring, direction)
+        place = asked.open()
+        try:
+            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            descriptors = () if self.clock == "virtual" else (place,)
+            answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
+        finally:
+            os.close(place)
+        return Capture(self, int(answer["capture"]), path)
+
+    def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
+        """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
+
+        It goes on until :meth:`PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        `full` of what it has read tells so.
+        """
+        for interface in interfaces:
+            self.layout.port(interface)
+        length = _sampling_ps(interval)
+        answer = self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))
+        return PortSampler(self, int(answer["sampler"]))
+
+    def _flow_number(self, app: App) -> int | None:
+        if "flow" not in app.fields:
+            return None
+        given = app.fields["flow"]
+        if given is not None:
+            return int(given)
+        self._flows += 1
+        # Several clients of one lab choose numbers at once: the process number keeps them apart.
+        return (os.getpid() & 0xFFFF) << 16 | self._flows if not self._owner else self._flows
+
+    def _moment_ps(self, when: str) -> int:
+        """The moment `when` of the lab's clock, which must not be past."""
+        at_ps, now_ps = moment_ps(when), self.now_ps()
+        if at_ps < now_ps:
+            raise BadValue(
+                f"the moment {when!r} is past: the lab's clock shows {format_duration(now_ps)}",
+                "name a later moment, or none for now",
+            )
+        return at_ps
+
+    def require_programs(self, host: str) -> None:
+        """Raise `NotAvailable` when `host` is a model, which runs no programs."""
+        if self.clock == "virtual":
+            raise no_programs(host)
+        if self.layout.node(host, "host").get("model"):
+            raise no_programs(host, "wall")
+
+    def _start(self, app: App, flow: int | None, at_ps: int | None, name: str | None = None) -> int:
+        self.layout.node(app.host, "host")
+        fields = dict(app.fields)
+        if "to" in fields:
+            fields["to"] = self.layout.address(str(fields["to"]))
+        if "flow" in fields:
+            fields["flow"] = flow
+        wanted = {"kind": app.kind, **fields}
+        seed = self._seed_of(app, flow, name)
+        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
+
+    def _seed_of(self, app: App, flow: int | None, name: str | None) -> int:
+        """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same
+        whatever other apps there are."""
+        seed = self.layout.spec.get("seed", 0)
+        stable: list[Any] = [app.kind, name] if name is not None else [
+            app.host, app.kind, app.fields.get("to"), app.fields.get("port")
+        ]  # fmt: skip
+        if not self._owner:
+            # Other clients of the lab may have started equal ones, and their numbers are apart.
+            stable.append(flow)
+        key = json.dumps(stable)
+        equal = self._equals[key]
+        self._equals[key] += 1
+        text = json.dumps([seed, *stable, equal])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+    def start_receiver(self, app: App) -> int:
+        """Start the sink or server `app` unless an equal one runs, and return its number."""
+        key = (app.host, app.kind, int(app.fields["port"]))
+        known = self._receivers.get(key)
+        if known is not None:
+            if known[0] != app:
+                raise BadValue(
+                    f"{app.host} has a {app.kind} on port {key[2]} already, with other settings", "choose another port"
+                )
+            return known[1]
+        number = self._start(app, None, None)
+        self._receivers[key] = (app, number)
+        return number
+
+
+def _sampling_ps(interval: str) -> int:
+    length = duration_ps(interval, "interval")
+    if length < _SHORTEST_SAMPLE_PS:
+        raise BadValue(f"the interval {interval!r} is too short; ports are sampled every microsecond at most")
+    return length
+
+
+@dataclass(frozen=True)
+class LabInfo:
+    """A running lab of this user.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    """
+
+    name: str
+
+
+def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
+    """Whether the fabric of these links has moments to keep: a rate, a delay or a change to come."""
+    ways = [link[way] for link in links for way in ("ab", "ba")]
+    return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
+
+
+def attach(name: str) -> Lab:
+    """Return the running lab `name` of this user, which another process owns and which goes on when we leave.
+
+    Raises
+    ------
+    NotAvailable
+        When there is no such lab.
+    """
+    connection = connect(name)
+    lab = Lab(None, name)
+    lab.adopt(connection)
+    return lab
+
+
+def labs() -> list[LabInfo]:
+    """Return the running labs of this user, by name."""
+    from twinnet._core import list_labs
+
+    return [LabInfo(name) for name in list_labs()]

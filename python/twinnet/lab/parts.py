@@ -1,0 +1,368 @@
+"""The parts of a running lab that calls go to: hosts, switches, links, and moments to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
+from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
+from twinnet.network.link_settings import direction_spec
+from twinnet.network.moment import Side, turned
+from twinnet.open_vswitch import Bridge, is_open_vswitch
+from twinnet.qos.queue import Queue
+from twinnet.units import duration_ps
+
+if TYPE_CHECKING:
+    from twinnet.lab.lab import Lab
+    from twinnet.results.flow_report import AppReport, FlowReport
+
+__all__ = ["AppHandle", "Capture", "LabHost", "LabLink", "LabMoment", "LabSwitch", "Layout"]
+
+
+class Layout:
+    """The network of a lab as it was built: who is where."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self.spec = spec
+        self.nodes: dict[str, Mapping[str, Any]] = {node["name"]: node for node in spec.get("nodes", ())}
+        self.links: list[Mapping[str, Any]] = list(spec.get("links", ()))
+
+    def node(self, name: str, kind: str | None = None) -> Mapping[str, Any]:
+        """Return the node `name`; raises `UnknownNode` when there is none (of that kind)."""
+        node = self.nodes.get(name)
+        if node is None or (kind is not None and node["kind"] != kind):
+            names = [n for n, one in self.nodes.items() if kind is None or one["kind"] == kind]
+            raise UnknownNode(f"the lab has no {kind or 'node'} {name!r}", did_you_mean(str(name), names))
+        return node
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all hosts or switches."""
+        return [name for name, node in self.nodes.items() if node["kind"] == kind]
+
+    def address(self, name: str, version: int = 4) -> str:
+        """Return the first address of the host `name` in IP version `version`, or `name` itself when it is an
+        address."""
+        if name not in self.nodes and (":" in name or name[:1].isdigit()):
+            return name
+        mark = "." if version == 4 else ":"
+        ports = self.node(name, "host").get("ports", ())
+        found = [address for port in ports for address in port.get("addresses") or () if mark in address]
+        if not found:
+            raise BadTopology(f"the host {name} has no IPv{version} address", "give it one, or name an address instead")
+        return found[0].split("/")[0]
+
+    def link(self, a: str, b: str) -> tuple[int, bool]:
+        """Return the number of the link between `a` and `b`, and whether it was described from `b` to `a`."""
+        for name in (a, b):
+            self.node(name)
+        for index, link in enumerate(self.links):
+            ends = (link["a"]["node"], link["b"]["node"])
+            if ends in ((a, b), (b, a)):
+                return index, ends == (b, a)
+        raise BadTopology(f"{a} and {b} are not linked", "see the links with: links")
+
+    def port(self, interface: str) -> tuple[str, int]:
+        """Return node and index of the port called `interface`."""
+        for name, node in self.nodes.items():
+            for index, port in enumerate(node.get("ports", ())):
+                if port["name"] == interface:
+                    return name, index
+        names = [port["name"] for node in self.nodes.values() for port in node.get("ports", ())]
+        raise UnknownNode(f"the lab has no interface {interface!r}", did_you_mean(interface, names))
+
+
+class LabHost:
+    """A host of a running lab. Programs run in real ones; a model runs apps only."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self._lab = lab
+        self.name = name
+
+    @property
+    def ip(self) -> str:
+        """The first IPv4 address without its prefix length."""
+        return self._lab.layout.address(self.name, 4)
+
+    @property
+    def ip6(self) -> str:
+        """The first IPv6 address without its prefix length."""
+        return self._lab.layout.address(self.name, 6)
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: str | None = None,
+        check: bool = False,
+        shell: bool = False,
+        input: str | bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> Completed:
+        """Run a program to its end.
+
+        Parameters
+        ----------
+        command
+            A list, or text that is split as a shell would.
+        timeout
+            After this time the program is killed.
+        check
+            Raise `ProgramFailed` unless it gives status 0.
+        shell
+            Give the text to ``/bin/sh -c``.
+        input
+            What it reads on stdin; nothing when not given.
+        env, cwd
+            Its environment and folder; those of the lab when not given.
+
+        Raises
+        ------
+        TimeLimit
+            When it did not end within `timeout`; ``completed`` has what it wrote.
+        NotAvailable
+            When the host is a model, as all are on the virtual clock.
+        """
+        self._lab.require_programs(self.name)
+        limit = duration_ps(timeout, "timeout") if timeout is not None else None
+        argv = command_argv(command, shell)
+        streams = (PIPE if input is not None else DEVNULL, PIPE, PIPE)
+        job = start_job(self._lab.connection, self.name, argv, streams, env=env, cwd=cwd, limit_ps=limit)
+        return run_job(job, input, limit, check)
+
+    def popen(
+        self,
+        command: str | Sequence[str],
+        *,
+        shell: bool = False,
+        stdin: Stream = DEVNULL,
+        stdout: Stream = PIPE,
+        stderr: Stream = PIPE,
+        limit: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> Job:
+        """Start a program and return at once.
+
+        Parameters
+        ----------
+        command, shell, env, cwd
+            As for :meth:`run`.
+        stdin, stdout, stderr
+            ``tn.lab.PIPE`` (read the pipe, or the program stops when it is full), ``tn.lab.DEVNULL``, a file or a
+            descriptor.
+        limit
+            After this time the program is killed.
+        """
+        self._lab.require_programs(self.name)
+        limit_ps = duration_ps(limit, "limit") if limit is not None else None
+        argv = command_argv(command, shell)
+        return start_job(
+            self._lab.connection, self.name, argv, (stdin, stdout, stderr), env=env, cwd=cwd, limit_ps=limit_ps
+        )
+
+
+class LabSwitch:
+    """A switch of a running lab."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self._lab = lab
+        self.name = name
+
+    @property
+    def open_vswitch(self) -> Bridge | None:
+        """The bridge that the switch is, when it is Open vSwitch."""
+        node = self._lab.layout.node(self.name, "switch")
+        return Bridge(self._lab.connection, node) if is_open_vswitch(node) else None
+
+    def add_flow(self, flow: str) -> None:
+        """Add one flow in ``ovs-ofctl`` syntax, such as ``priority=10,ip,nw_dst=10.0.0.4,actions=enqueue:4:1``."""
+        self.add_flows([flow])
+
+    def add_flows(self, flows: Sequence[str]) -> None:
+        """Add flows: all, or none when one of them is wrong."""
+        if isinstance(flows, str):
+            raise BadValue("the flows are one text", "give a list of lines, or use add_flow")
+        if (bridge := self.open_vswitch) is not None:
+            bridge.add_flows(flows)
+            return
+        self._lab.connection.request("flows.add", switch=self.name, flows=list(flows))
+
+    def delete_flows(self, match: str = "") -> int:
+        """Delete the flows that `match` covers (all when it is empty) and return how many they were."""
+        if (bridge := self.open_vswitch) is not None:
+            return bridge.delete_flows(match)
+        return int(self._lab.connection.request("flows.delete", switch=self.name, match=match)["deleted"])
+
+    def dump_flows(self) -> list[str]:
+        """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
+        if (bridge := self.open_vswitch) is not None:
+            return bridge.dump_flows()
+        return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
+
+    @property
+    def controller_state(self) -> list[dict[str, Any]]:
+        """How the switch stands with each controller that it was described with, and each tool that is connected.
+
+        Each row has ``target``, ``peer`` (``controller`` or ``tool``), ``version`` (``"1.0"``, ``"1.3"``; ``None``:
+        not connected), ``role``, ``messages`` (received), ``packet_ins`` (sent), ``errors`` (answered), and
+        ``trouble``: why the last connection failed or ended.
+        """
+        if (bridge := self.open_vswitch) is not None:
+            rows = bridge.controllers()
+            troubles = [self._lab.controller_trouble(self.name, row["target"]) or row["trouble"] for row in rows]
+            return [row | {"trouble": trouble} for row, trouble in zip(rows, troubles, strict=True)]
+        rows = [row for row in self._lab.connection.request("controllers") if row["switch"] == self.name]
+        connected = {row["target"] for row in rows}
+        absent = {"role": None, "version": None, "messages": 0, "packet_ins": 0, "errors": 0}
+        described: Sequence[str] = self._lab.layout.node(self.name, "switch").get("controllers", ())
+        rows += [{"target": one, "peer": "controller", **absent} for one in described if one not in connected]
+        return [
+            {key: value for key, value in row.items() if key not in ("switch", "connection")}
+            | {"trouble": self._lab.controller_trouble(self.name, row["target"])}
+            for row in rows
+        ]
+
+    def set_queue(self, port: str | int, queue: Queue) -> None:
+        """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
+        name = f"{self.name}-eth{port}" if isinstance(port, int) else port
+        node, index = self._lab.layout.port(name)
+        if (bridge := self.open_vswitch) is not None and node == self.name:
+            bridge.set_queue(name, index, queue)
+            return
+        self._lab.connection.request("queues.set", node=node, port=index, queue=queue.to_spec())
+
+
+class LabLink:
+    """A link of a running lab, seen from its first named end."""
+
+    def __init__(self, lab: Lab, a: str, b: str) -> None:
+        self._lab = lab
+        self.index, self._turned = lab.layout.link(a, b)
+
+    def set(self, direction: Side = "both", **settings: Any) -> LabLink:
+        """Change settings while the link runs, together: ``rate``, ``delay``, ``jitter``, ``loss``, ``up``, ...
+
+        Parameters
+        ----------
+        direction
+            ``ab`` is from the first named node to the second.
+        settings
+            As :meth:`twinnet.Network.link` takes them.
+        """
+        self._lab.connection.request("link.set", **self.change(direction, settings))
+        if settings.keys() & {"rate", "delay", "jitter"}:
+            self._lab.promote()
+        return self
+
+    def change(self, direction: Side, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the change in the form of the lab protocol."""
+        if not settings:
+            raise BadValue("nothing to set was given", 'give for example rate="10 Mbit"')
+        one_way = turned(direction, self._turned)
+        return {"link": self.index, "direction": one_way, "set": direction_spec(settings)}
+
+
+@dataclass(frozen=True)
+class LabMoment:
+    """A moment of a lab's clock at which links change; made by :meth:`twinnet.lab.Lab.at`."""
+
+    lab: Lab
+    at_ps: int
+
+    def link(self, a: str, b: str) -> LabMomentLink:
+        """Return the link between `a` and `b` at this moment."""
+        return LabMomentLink(self, LabLink(self.lab, a, b))
+
+
+@dataclass(frozen=True)
+class LabMomentLink:
+    """A link at a moment of a lab's clock."""
+
+    moment: LabMoment
+    on: LabLink
+
+    def set(self, direction: Side = "both", **settings: Any) -> LabMomentLink:
+        """Schedule that `settings` take effect together at this moment."""
+        change = self.on.change(direction, settings)
+        self.moment.lab.connection.request("schedule", at_ps=self.moment.at_ps, set=change)
+        return self
+
+
+class AppHandle:
+    """An app (or a flow's two apps) that was started in a lab.
+
+    Attributes
+    ----------
+    flow
+        The flow's number, ``None`` for a sink or server alone.
+    """
+
+    def __init__(self, lab: Lab, sender: int | None, receiver: int | None, flow: int | None) -> None:
+        self._lab = lab
+        self.sender = sender
+        self.receiver = receiver
+        self.flow = flow
+
+    @property
+    def app(self) -> int:
+        """The number of the app that decides when this is finished: the sender, or the receiver when there is no
+        other."""
+        return self.sender if self.sender is not None else int(self.receiver or 0)
+
+    def reports(self) -> list[AppReport]:
+        """Return what each end measured so far, the sender first."""
+        return self._lab.reports([app for app in (self.sender, self.receiver) if app is not None])
+
+    def report(self) -> FlowReport:
+        """Return the flow as its receiver saw it, or as its sender did when no receiver counts (ping, HTTP, nothing
+        received).
+
+        Raises
+        ------
+        BadValue
+            When no app has seen the flow yet.
+        """
+        seen = [one for app in reversed(self.reports()) for one in app.flows if self.flow in (None, one.flow)]
+        wanted = [one for one in seen if one.role != "server"]
+        if not wanted and not seen:
+            raise BadValue("the flow has not begun yet", "wait for it with lab.wait()")
+        return (wanted or seen)[0]
+
+    def stop(self) -> None:
+        """End the sender (or the sink or server, when it is alone)."""
+        self._lab.connection.request("app.stop", app=self.app)
+
+
+class Capture:
+    """A capture that runs; use it with ``with``, or stop it."""
+
+    def __init__(self, lab: Lab, number: int, path: str) -> None:
+        self._lab = lab
+        self.number = number
+        self.path = path
+        self.stopped = False
+        self.frames = 0
+        self.dropped = 0
+        self.failure: str | None = None
+        self.files: list[str] = []
+
+    def stop(self) -> Capture:
+        """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
+        file could not be written) and `files` (those that are there, the oldest first) are known."""
+        if not self.stopped:
+            result = self._lab.connection.request("capture.stop", capture=self.number)
+            self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
+            self.failure = result.get("failure")
+            folder = Path(self.path).parent
+            self.files = [str(folder / Path(name).name) for name in result.get("files", ()) if name] or [self.path]
+        return self
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -1,0 +1,171 @@
+"""The lab of the virtual clock, which lives in this process, with the face of a connection to a lab process.
+
+It answers the requests of docs/reference/lab-protocol.md and one of its own, ``advance``. While time passes it looks
+up several times a second, so that an interrupt is heard and another thread can end the lab; that leaves no trace in the
+events.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twinnet.errors import LabClosed, LabError, NotAvailable
+from twinnet.lab_process.connection import PendingReply
+
+if TYPE_CHECKING:
+    from twinnet._core import VirtualLab
+    from twinnet.control.virtual_control import VirtualControl
+
+__all__ = ["VirtualConnection", "no_programs"]
+
+_PATIENCE_S = 0.1
+_OF_REAL_HOSTS = ("spawn", "wait", "signal")
+
+
+def no_programs(host: str | None, clock: str = "virtual") -> NotAvailable:
+    """The refusal of what needs a real host."""
+    if clock == "wall":
+        return NotAvailable(
+            f"{host} is a model and runs no programs",
+            "describe it without model=True (model: true), or use an app such as tn.apps.ping",
+        )
+    who = (
+        f"{host} is a model on the virtual clock and runs" if host else "hosts are models on the virtual clock and run"
+    )
+    return NotAvailable(f"{who} no programs", "use net.emulate(), or an app such as tn.apps.ping")
+
+
+class VirtualConnection:
+    """A lab on the virtual clock; it stands at time zero when it is made.
+
+    Parameters
+    ----------
+    network
+        The network in the form of the lab protocol.
+
+    Raises
+    ------
+    LabError
+        When the network cannot be simulated; the name of the refusal is in it.
+    NotAvailable
+        When the compiled part of the package cannot be loaded.
+    """
+
+    def __init__(self, network: Mapping[str, Any]) -> None:
+        try:
+            from twinnet import _core
+        except ImportError as error:
+            raise NotAvailable(
+                f"the compiled part of twinnet cannot be loaded ({error})", "install it again with: pip install ."
+            ) from None
+        self._refusal = _core.CoreError
+        self._closed = threading.Event()
+        self.looked_up: Callable[[int], bool] = lambda _: False
+        """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
+        self._lab: VirtualLab = self._guarded(lambda: _core.VirtualLab(json.dumps(network)))
+        self.control: VirtualControl | None = None
+        """What speaks with the controllers before time passes."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the lab was ended."""
+        return self._closed.is_set()
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds of real time; return whether the lab was ended by then."""
+        return self._closed.wait(min(timeout_s, threading.TIMEOUT_MAX))
+
+    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
+        """Answer the request `do`.
+
+        Raises
+        ------
+        LabError
+            When the lab refused.
+        LabClosed
+            When it was ended.
+        NotAvailable
+            When only a lab with real hosts can do that.
+        """
+        if do in _OF_REAL_HOSTS or descriptors:
+            raise no_programs(fields.get("host"))
+        if do == "jobs":
+            return []
+        if do == "stop":
+            self.close()
+            return {}
+        if do in ("advance", "app.wait", "controllers.wait"):
+            return self._let_time_pass({"do": do, **fields})
+        return self._ask({"do": do, **fields})
+
+    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
+        """Answer the request `do` now, and return the answer as one that has come."""
+        try:
+            return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
+        except LabError as error:
+            told = {"name": error.name, "message": error.message, "remedy": error.remedy}
+            return PendingReply.come({"error": told})
+
+    def close(self) -> None:
+        """End the lab; whoever waits for time to pass is told so."""
+        self._closed.set()
+
+    def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
+        """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""
+        return self._lab.take_control()
+
+    def give_control(self, connection: int, data: bytes) -> None:
+        """A controller says `data`."""
+        self._guarded(lambda: self._lab.give_control(connection, data))
+
+    def open_control(self, switch: str, target: str) -> int:
+        """Begin a connection of `switch` to the controller `target` and return its number."""
+        return int(self._ask({"do": "controller.open", "switch": switch, "target": target})["connection"])
+
+    def close_control(self, connection: int) -> None:
+        """The controller ended the connection."""
+        self._ask({"do": "controller.close", "connection": connection})
+
+    def _let_time_pass(self, body: Mapping[str, Any]) -> Any:
+        looked_s = time.monotonic()
+        while True:
+            step = self._settled(body)
+            answer = self._ask(step, _PATIENCE_S)
+            on_the_way = answer["paused"] or answer["controllers"]
+            if not on_the_way and (step == body or answer.get("finished")):
+                self._settled(body)
+                return answer
+            if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
+                looked_s = time.monotonic()
+                if self.looked_up(int(answer["now_ps"])):
+                    return answer
+
+    def _settled(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Lets controllers speak, and returns `body` with the time until which none of them wants to be called."""
+        if self.control is None:
+            return body
+        self.control.settle(self._now_ps())
+        timer_ps = self.control.next_timer_ps
+        if timer_ps is None or timer_ps >= body.get("until_ps", timer_ps + 1):
+            return body
+        return {**body, "until_ps": timer_ps}
+
+    def _now_ps(self) -> int:
+        return int(self._ask({"do": "now"})["now_ps"])
+
+    def _ask(self, body: Mapping[str, Any], patience_s: float | None = None) -> Any:
+        if self.closed:
+            raise LabClosed("the lab was ended", "start a new one")
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return json.loads(self._guarded(lambda: self._lab.request(text, patience_s)))
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except self._refusal as error:
+            name, message, remedy = error.args
+            raise LabError(message, remedy, name) from None

@@ -1,0 +1,618 @@
+"""The description of a network. Pure data: building one touches nothing, and every mistake is raised where it is
+made."""
+
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from twinnet.control.choice import ControllerChoice
+from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
+from twinnet.control.tls import Tls, checked_tls
+from twinnet.errors import (
+    AddressInUse,
+    BadQueue,
+    BadTopology,
+    BadValue,
+    DuplicateLink,
+    DuplicateName,
+    UnknownNode,
+    did_you_mean,
+)
+from twinnet.network import addressing, datapaths
+from twinnet.network.checks import (
+    checked_routes,
+    checked_seed,
+    checked_sysctls,
+    flag,
+    one_way,
+    same_tunnel,
+    switch_port_number,
+)
+from twinnet.network.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
+from twinnet.network.moment import NetworkMoment, Side
+from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
+from twinnet.network.starting import Startable
+from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
+from twinnet.qos.queue import Queue
+from twinnet.ranges import moment_ps, way_ps
+
+if TYPE_CHECKING:
+    from twinnet.control.controller import Controller
+
+__all__ = ["Network", "NetworkMoment", "Side"]
+
+_MTU_RANGE = (68, 65_521)
+
+
+class Network(Startable):
+    """Hosts, routers and switches, joined by links.
+
+    Parameters
+    ----------
+    seed
+        The seed of all randomness in the network (loss, jitter, ties).
+
+    Examples
+    --------
+    >>> net = Network()
+    >>> s1 = net.switch("s1")
+    >>> for n in range(1, 3):
+    ...     _ = net.link(net.host(f"h{n}"), s1, rate="1 Gbit", delay="50 us")
+    >>> net["h2"].ip
+    '10.0.0.2'
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = checked_seed(seed)
+        self._nodes: dict[str, Node] = {}
+        self._links: list[Link] = []
+        self._pairs: dict[tuple[str, str], Link] = {}
+        self._addresses: dict[str, str] = {}
+        self._macs: dict[str, str] = {}
+        self._dpids: dict[int, str] = {}
+        self._schedule: list[dict[str, Any]] = []
+        self.controller_choice: ControllerChoice | None = None
+        """The controller of the switches that name none."""
+        self._hosts = 0
+        self._routers = 0
+
+    def controller(
+        self,
+        connect: str | Controller | Callable[[], Controller] | None = None,
+        run: str | Sequence[str] | None = None,
+        delay: str = "0 s",
+        quiet: str = "20 ms",
+        patience: str = "10 s",
+        tls: Tls | None = None,
+    ) -> None:
+        """Say which controller the switches have that name none.
+
+        Parameters
+        ----------
+        connect
+            Where it is (``tcp:127.0.0.1:6653`` when nothing is said, ``ssl:127.0.0.1:6653`` with `tls`); or a
+            :class:`twinnet.control.Controller`, which
+            runs in this process, or the class of one, of which each lab then makes its own.
+        run
+            A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where
+            ``{port}`` stands in it, a port that is free is written, and the switches connect to that.
+        delay
+            What the way between a switch and the controller takes, each way.
+        quiet, patience
+            On the virtual clock, for a controller that is a program of its own, in real time: the silence after which
+            it counts as done, and the longest wait for an answer (docs/explanation/controllers-and-time.md).
+        tls
+            For a controller at ``ssl:ADDRESS:PORT``: the key and certificates of the switches that have none of their
+            own.
+        """
+        self.controller_choice = ControllerChoice.of(connect, run, delay, quiet, patience, tls)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes by name, in the order of creation."""
+        return self._nodes
+
+    @property
+    def hosts(self) -> list[Host]:
+        """The hosts, routers among them, in the order of creation."""
+        return [node for node in self._nodes.values() if isinstance(node, Host)]
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are, routers not among them."""
+        return self._hosts
+
+    @property
+    def switches(self) -> list[Switch]:
+        """The switches in the order of creation."""
+        return [node for node in self._nodes.values() if isinstance(node, Switch)]
+
+    @property
+    def links(self) -> Sequence[Link]:
+        """All links in the order of creation."""
+        return self._links
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the node called `name`; raises `UnknownNode`."""
+        return self.node(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def node(self, node: Node | str) -> Node:
+        """Return `node`, or the node called so; raises `UnknownNode` when it is not of this network."""
+        name = node.name if isinstance(node, Node) else node
+        found = self._nodes.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownNode(f"the network has no node {name!r}", did_you_mean(str(name), self._nodes))
+        if isinstance(node, Node) and node is not found:
+            raise UnknownNode(f"the node {name!r} belongs to another network", "use the node that this network made")
+        return found
+
+    def host(
+        self,
+        name: str,
+        ip: str | Literal[False] | None = None,
+        ip6: str | Literal[False] | None = None,
+        mac: str | None = None,
+        gateway: str | None = None,
+        routes: Sequence[tuple[str, str]] = (),
+        sysctls: Mapping[str, str | int] | None = None,
+        model: bool = False,
+        processing: str = "0 s",
+        processing_jitter: Any = None,
+    ) -> Host:
+        """Add a host.
+
+        Parameters
+        ----------
+        name
+            A letter, then letters, digits, ``-``, ``_``; at most 10 characters.
+        ip, ip6
+            The addresses of its first interface with prefix length; ``False`` for none. Otherwise host number N gets
+            10.0.0.N/8 and fd00::N/64.
+        mac
+            The MAC of its first interface; otherwise 00:00:00:00:00:0N.
+        gateway
+            The next hop of its default route.
+        routes
+            Further routes: destination prefix and next hop.
+        sysctls
+            Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``.
+        model
+            Whether it is a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual
+            clock every host is one.
+        processing, processing_jitter
+            How long a model takes for each frame that arrives, and how far single frames are from that: as delay and
+            jitter of a link. A real host takes its own time (docs/reference/model-hosts.md).
+        """
+        self._free_name(name)
+        number = self._hosts + 1
+        addresses: list[str] = []
+        if ip is not False:
+            addresses.append(addressing.host_ip(number) if ip is None else addressing.interface_address(ip, 4))
+        if ip6 is not False:
+            addresses.append(addressing.host_ip6(number) if ip6 is None else addressing.interface_address(ip6, 6))
+        every_route = [*([("::/0" if ":" in gateway else "default", gateway)] if gateway is not None else []), *routes]
+        host = Host(
+            self,
+            name,
+            number=number,
+            addresses=tuple(addresses),
+            mac=addressing.checked_mac(mac) if mac is not None else None,
+            routes=checked_routes(every_route),
+            sysctls=checked_sysctls(sysctls),
+            model=flag(model, "model"),
+            processing=processing_spec(processing, processing_jitter),
+        )
+        self._claim(name, addresses, host.mac)
+        self._hosts += 1
+        self._nodes[name] = host
+        return host
+
+    def router(
+        self,
+        name: str,
+        routes: Sequence[tuple[str, str]] = (),
+        sysctls: Mapping[str, str | int] | None = None,
+        model: bool = False,
+        processing: str = "0 s",
+        processing_jitter: Any = None,
+    ) -> Router:
+        """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
+
+        Parameters
+        ----------
+        name, routes, sysctls, model, processing, processing_jitter
+            As for :meth:`host`.
+        """
+        self._free_name(name)
+        router = Router(
+            self,
+            name,
+            number=self._routers + 1,
+            routes=checked_routes(routes),
+            sysctls=checked_sysctls(sysctls),
+            forwarding=True,
+            model=flag(model, "model"),
+            processing=processing_spec(processing, processing_jitter),
+        )
+        self._routers += 1
+        self._nodes[name] = router
+        return router
+
+    def switch(
+        self,
+        name: str,
+        dpid: int | str | None = None,
+        fail_mode: str = "standalone",
+        flows: Sequence[str] = (),
+        delay: str = "0 s",
+        controllers: Sequence[str] = (),
+        listen: str | None = None,
+        protocols: Sequence[str] = PROTOCOLS,
+        kind: str = "own",
+        datapath: str | None = None,
+        control_delay: str | None = None,
+        tls: Tls | None = None,
+    ) -> Switch:
+        """Add a switch.
+
+        Parameters
+        ----------
+        name
+            As for :meth:`host`.
+        dpid
+            The datapath number (text is hexadecimal); otherwise the number at the end of the name, or the lowest
+            that is free.
+        fail_mode
+            ``standalone``: without flows it learns and forwards. ``secure``: only flows.
+        flows
+            Flows that it starts with, in ``ovs-ofctl`` syntax.
+        delay
+            Processing delay of each frame.
+        controllers
+            Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``, or ``["ssl:..."]`` with `tls`.
+        listen
+            Where to listen for tools such as ``ovs-ofctl``: ``ptcp:PORT`` (of 127.0.0.1), ``ptcp:PORT:ADDRESS``,
+            ``pssl:`` likewise with `tls`, or ``punix:PATH``; on the wall clock only.
+        protocols
+            Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
+        kind
+            ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
+            only.
+        datapath
+            With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
+        control_delay
+            What the way between the switch and its controllers takes, each way. When nothing is said: what
+            :meth:`controller` says for the network's controller, nothing for `controllers`.
+        tls
+            Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``.
+        """
+        self._free_name(name)
+        if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
+            raise BadValue(f"the controllers of {name} are not a list", 'write for example ["tcp:127.0.0.1:6653"]')
+        for target in controllers:
+            parse_target(target)
+        if listen is not None:
+            parse_listen(listen)
+        if fail_mode not in ("standalone", "secure"):
+            raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
+        delay_ps = way_ps(delay, "delay")
+        moved_by = datapaths.checked_datapath(name, kind, datapath, delay_ps)
+        number = self._dpid(name, dpid)
+        switch = Switch(
+            self,
+            name,
+            dpid=number,
+            fail_mode=fail_mode,
+            flows=datapaths.checked_flows(name, moved_by, flows),
+            delay_ps=delay_ps,
+            controllers=tuple(controllers),
+            control_delay_ps=None if control_delay is None else way_ps(control_delay, "control delay"),
+            listen=listen,
+            tls=checked_tls(name, (*controllers, listen or ""), tls),
+            protocols=checked_protocols(protocols, name),
+            datapath=moved_by,
+        )
+        self._dpids[number] = name
+        self._nodes[name] = switch
+        return switch
+
+    def interface(self, interface: str, name: str | None = None) -> Interface:
+        """Add an existing interface of this machine, as the end of one link: what it receives enters the network, and
+        what the network sends to it leaves the machine. On the wall clock only.
+
+        Parameters
+        ----------
+        interface
+            Its name, such as ``eth1``, in the network namespace of the program that owns the lab.
+        name
+            The name of the node; that of the interface when nothing is said.
+        """
+        addressing.checked_real_interface(interface)
+        node_name = interface if name is None else name
+        self._free_name(node_name)
+        for node in self._nodes.values():
+            if isinstance(node, Interface) and node.interface == interface:
+                raise DuplicateName(f"the interface {interface} is {node.name} already", "an interface has one link")
+        node = Interface(self, node_name, interface=interface)
+        self._nodes[node_name] = node
+        return node
+
+    def link(
+        self,
+        a: Node | str,
+        b: Node | str,
+        rate: str | None = None,
+        delay: str = "0 s",
+        jitter: object = None,
+        loss: object = None,
+        duplicate: float | str | None = None,
+        corrupt: float | str | None = None,
+        reorder: bool = False,
+        framing: str = "ethernet",
+        mtu: int = 1500,
+        up: bool = True,
+        tunnel: Tunnel | Mapping[str, Any] | None = None,
+        queue: Queue | None = None,
+        queue_a: Queue | None = None,
+        queue_b: Queue | None = None,
+        a_to_b: Mapping[str, Any] | None = None,
+        b_to_a: Mapping[str, Any] | None = None,
+        port_a: int | None = None,
+        port_b: int | None = None,
+        address_a: str | Sequence[str] | None = None,
+        address_b: str | Sequence[str] | None = None,
+        parallel: bool = False,
+    ) -> Link:
+        """Join two nodes.
+
+        Parameters
+        ----------
+        a, b
+            The nodes, or their names.
+        rate
+            The line rate with unit; no limit when nothing is said.
+        delay
+            Propagation delay.
+        jitter
+            ``"1 ms"`` (uniform), ``"1 ms normal"``, :class:`twinnet.Jitter` or :class:`twinnet.JitterTable`.
+        loss
+            A probability (0.01 or ``"1 %"``) or :class:`twinnet.GilbertElliott`.
+        duplicate, corrupt
+            Probabilities.
+        reorder
+            Whether jitter may change the order of frames.
+        framing
+            ``ethernet``, ``hdlc`` or ``none``: what a frame costs beyond its bytes.
+        mtu
+            The largest packet, 68 to 65535 bytes.
+        up
+            Whether it carries frames when the lab starts.
+        tunnel
+            What carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
+            framing, the queue and the impairments are then the underlay's.
+        queue, queue_a, queue_b
+            What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
+        a_to_b, b_to_a
+            Settings of one direction that differ: a mapping of ``rate``, ``delay``, ``jitter``, ``loss``, ...
+        port_a, port_b
+            OpenFlow port numbers at a switch; the next free one when nothing is said.
+        address_a, address_b
+            Addresses with prefix length of the new interface; needed at a router (``()`` for none).
+        parallel
+            Allow a second link between the same nodes.
+        """
+        node_a, node_b = self.node(a), self.node(b)
+        if node_a is node_b:
+            raise BadTopology(f"a link joins {node_a.name} to itself", "a link needs two different nodes")
+        pair = (min(node_a.name, node_b.name), max(node_a.name, node_b.name))
+        if pair in self._pairs and not parallel:
+            raise DuplicateLink(
+                f"{node_a.name} and {node_b.name} are linked already",
+                "remove the second link, or give parallel=True (parallel: true) for two lines side by side",
+            )
+        if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
+            raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
+        flag(up, "up")
+        carried_by = link_tunnel(tunnel, mtu)
+        for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
+            if given is not None and not isinstance(given, Queue):
+                raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
+        common = {
+            "rate": rate,
+            "delay": delay,
+            "jitter": jitter,
+            "loss": loss,
+            "duplicate": duplicate,
+            "corrupt": corrupt,
+            "reorder": reorder,
+            "framing": framing,
+        }
+        both = DEFAULT_DIRECTION | direction_spec(common)
+        ab, ba = both | one_way(a_to_b, "a_to_b"), both | one_way(b_to_a, "b_to_a")
+        new_a = self._new_port(node_a, port_a, address_a, queue_a or queue, "a")
+        new_b = self._new_port(node_b, port_b, address_b, queue_b or queue, "b")
+        overlap = set(new_a.addresses) & set(new_b.addresses)
+        if overlap:
+            raise AddressInUse(f"both ends of the link have the address {min(overlap)}", "give each its own address")
+        for node, port in ((node_a, new_a), (node_b, new_b)):
+            later = [one for one in port.addresses if not (isinstance(node, Host) and one in node.addresses)]
+            self._claim(node.name, later, port.mac)
+        for node, port in ((node_a, new_a), (node_b, new_b)):
+            node.ports.append(port)
+            if isinstance(node, Switch) and port.number is not None:
+                node.port_numbers.add(port.number)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by)
+        self._links.append(link)
+        self._pairs.setdefault(pair, link)
+        return link
+
+    def tunnel(
+        self, node: Node | str, tunnel: Tunnel | Mapping[str, Any], name: str | None = None, **settings: Any
+    ) -> Link:
+        """Have another speaker of GRE or VXLAN at the far end of a new port of `node`: another lab, a Linux machine,
+        a switch. On the wall clock only.
+
+        Parameters
+        ----------
+        node
+            A switch or host, or its name.
+        tunnel
+            :func:`twinnet.gre` or :func:`twinnet.vxlan` with a `remote`.
+        name
+            The name of the tunnel's end; ``tun1``, ``tun2``, ... when nothing is said.
+        settings
+            Of the link between `node` and the tunnel's end, as :meth:`link` takes them: what is done to frames before
+            they enter the tunnel and after they left it.
+
+        Returns
+        -------
+        The link, from `node` to the tunnel's end.
+        """
+        spoken = far_tunnel(tunnel, settings.get("mtu", 1500))
+        at = self.node(node)
+        ends = [one for one in self._nodes.values() if isinstance(one, TunnelEnd)]
+        chosen = (
+            name
+            if name is not None
+            else next(f"tun{n}" for n in range(1, len(self._nodes) + 2) if f"tun{n}" not in self)
+        )
+        self._free_name(chosen)
+        for end in ends:
+            if end.tunnel is not None and same_tunnel(end.tunnel, spoken):
+                raise DuplicateName(
+                    f"{end.name} is a {spoken} to {spoken.remote} already", "give each tunnel its own key or vni"
+                )
+        end = TunnelEnd(self, chosen, tunnel=spoken)
+        self._nodes[chosen] = end
+        try:
+            return self.link(at, end, **settings)
+        except BaseException:
+            del self._nodes[chosen]
+            raise
+
+    def find_link(self, a: Node | str, b: Node | str) -> Link:
+        """Return the (first) link between two nodes; raises `BadTopology` when there is none."""
+        name_a, name_b = self.node(a).name, self.node(b).name
+        link = self._pairs.get((min(name_a, name_b), max(name_a, name_b)))
+        if link is None:
+            neighbours = [
+                one.b.node if one.a.node == name_a else one.a.node
+                for one in self._links
+                if name_a in (one.a.node, one.b.node)
+            ]
+            said = f"{name_a} is linked to {', '.join(neighbours)}" if neighbours else f"{name_a} has no link"
+            raise BadTopology(f"{name_a} and {name_b} are not linked", said)
+        return link
+
+    def at(self, when: str) -> NetworkMoment:
+        """Return the moment `when` after the start, to schedule changes: ``net.at("2 s").link("h1",
+        "s1").set(up=False)``."""
+        return NetworkMoment(self, moment_ps(when))
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the network as the lab protocol has it (docs/reference/lab-protocol.md)."""
+        nodes: list[dict[str, Any]] = []
+        for node in self._nodes.values():
+            spec = node.to_spec()
+            choice = self.controller_choice
+            if choice is not None and isinstance(node, Switch) and "controllers" not in spec:
+                spec["controllers"] = [choice.target]
+                if choice.delay_ps and node.control_delay_ps is None:
+                    spec["control_delay_ps"] = choice.delay_ps
+                if choice.tls is not None:
+                    spec.setdefault("tls", choice.tls.to_spec())
+            nodes.append(spec)
+        return {
+            "seed": self.seed,
+            "nodes": nodes,
+            "links": [link.to_spec() for link in self._links],
+            "schedule": sorted(self._schedule, key=lambda change: change["at_ps"]),
+        }
+
+    def _free_name(self, name: object) -> None:
+        checked = addressing.checked_name(name)
+        if checked in self._nodes:
+            raise DuplicateName(f"the network has a node {checked!r} already", "give each node its own name")
+
+    def _dpid(self, name: str, dpid: int | str | None) -> int:
+        if dpid is None:
+            digits = re.search(r"[0-9]{1,9}\Z", name)
+            wanted = int(digits.group()) if digits else 0
+            if wanted and wanted not in self._dpids:
+                return wanted
+            return next(n for n in range(1, len(self._dpids) + 2) if n not in self._dpids)
+        try:
+            number = int(dpid, 16) if isinstance(dpid, str) else dpid
+        except ValueError:
+            raise BadValue(f"the dpid {dpid!r} is not hexadecimal", 'write for example "00000000000000a1"') from None
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < 1 << 64:
+            raise BadValue(f"the dpid is {dpid!r}; allowed are whole numbers from 1 to 2^64 - 1")
+        if number in self._dpids:
+            raise DuplicateName(f"{self._dpids[number]} has the dpid {number} already", "give each switch its own dpid")
+        return number
+
+    def _new_port(
+        self, node: Node, number: int | None, address: str | Sequence[str] | None, queue: Queue | None, end: str
+    ) -> Port:
+        if isinstance(node, Switch):
+            if address is not None:
+                raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
+            chosen = switch_port_number(node, number, end)
+            port_name = addressing.checked_interface(node.name, chosen)
+            datapaths.checked_queue(port_name, node.datapath, queue)
+            return Port(node.name, len(node.ports), port_name, chosen, queue=queue)
+        if number is not None:
+            raise BadTopology(f"{node.name} is not a switch: its ports have no numbers", f"remove port_{end}")
+        if isinstance(node, Interface):
+            if address is not None:
+                raise BadTopology(f"{node.name} is an interface of the machine", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at an interface")
+            return Port(node.name, 0, node.interface, queue=queue)
+        if isinstance(node, TunnelEnd):
+            if address is not None:
+                raise BadTopology(f"{node.name} is the end of a tunnel", f"remove address_{end}")
+            if node.ports:
+                raise BadTopology(f"{node.name} has a link already", "one link can end at a tunnel")
+            return Port(node.name, 0, addressing.checked_interface(node.name, 0), queue=queue)
+        if not isinstance(node, Host):
+            raise BadTopology(f"{node.name} cannot be linked")
+        index = len(node.ports)
+        name = addressing.checked_interface(node.name, index)
+        predictable = addressing.router_mac if isinstance(node, Router) else addressing.host_mac
+        mac = node.mac if node.mac is not None and index == 0 else predictable(node.number, index)
+        if address is not None:
+            given = (address,) if isinstance(address, str) else tuple(address)
+            addresses = tuple(addressing.interface_address(one) for one in given)
+            for one in addresses:
+                self._unclaimed(node.name, one, may_own=index == 0)
+        elif isinstance(node, Router):
+            raise BadTopology(
+                f"the new interface {name} of the router {node.name} has no address",
+                f'give address_{end}="10.1.0.1/24", or address_{end}=() for none',
+            )
+        else:
+            addresses = node.addresses if index == 0 else ()
+        return Port(node.name, index, name, None, mac, addresses, queue)
+
+    def _unclaimed(self, node: str, address: str, may_own: bool) -> None:
+        owner = self._addresses.get(address.split("/")[0])
+        if owner is not None and not (may_own and owner == node):
+            raise AddressInUse(f"{owner} has the address {address.split('/')[0]} already", f"give {node} another one")
+
+    def _claim(self, name: str, addresses: Sequence[str], mac: str | None) -> None:
+        for address in addresses:
+            self._unclaimed(name, address, may_own=False)
+        if mac is not None and self._macs.get(mac, name) != name:
+            raise AddressInUse(f"{self._macs[mac]} has the MAC {mac} already", f"give {name} another one")
+        self._addresses.update({address.split("/")[0]: name for address in addresses})
+        if mac is not None:
+            self._macs[mac] = name

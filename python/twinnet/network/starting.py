@@ -1,0 +1,54 @@
+"""The one door from a description to the lab that runs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from twinnet.network.checks import checked_seed, flag
+
+if TYPE_CHECKING:
+    from twinnet.lab.lab import Lab
+    from twinnet.network.network import Network
+
+__all__ = ["Startable"]
+
+
+class Startable:
+    """What starts a network. Nothing of a lab is imported before you ask for one."""
+
+    seed: int
+    """The seed of all randomness in the network."""
+
+    def emulate(self, name: str | None = None, interface: str = "auto", **options: Any) -> Lab:
+        """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.
+
+        Parameters
+        ----------
+        name
+            The name under which other terminals find the lab; chosen when nothing is said.
+        interface
+            ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
+        options
+            Further options of the lab, as :class:`twinnet.lab.Lab` documents them.
+        """
+        from twinnet.lab.lab import Lab
+
+        return Lab(cast("Network", self), name=name, interface=interface, **options)
+
+    def simulate(self, seed: int | None = None, static_neighbours: bool = False) -> Lab:
+        """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with
+        ``with``. The same network, seed, traffic and version give the same events on every machine.
+
+        Parameters
+        ----------
+        seed
+            The seed of all randomness; the network's own when nothing is said.
+        static_neighbours
+            Whether hosts know each other's hardware addresses beforehand and need not ask by ARP or neighbour
+            discovery, which flood a network of switches: for large networks, and where only the traffic matters.
+        """
+        from twinnet.lab.lab import Lab
+
+        chosen = self.seed if seed is None else checked_seed(seed)
+        known = flag(static_neighbours, "static_neighbours")
+        return Lab(cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known)

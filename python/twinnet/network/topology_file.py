@@ -1,0 +1,158 @@
+"""Networks from YAML files, with every mistake told at its line and key before anything is built.
+
+.. code-block:: yaml
+
+    seed: 1
+    link_defaults: {rate: 1 Gbit, delay: 50 us}
+    switches: {s1: }
+    hosts: {h1: , h2: {ip: 10.0.0.20/8}}
+    links:
+      - between: [h1, s1]
+      - between: [s1, h2]
+        rate: 10 Mbit
+        queue_a: {kind: fifo, limit_frames: 50}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinnet.errors import UsageError
+from twinnet.network.network import Network
+from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
+
+if TYPE_CHECKING:
+    from twinnet.network.topology_schema import NetworkModel, SwitchModel
+
+__all__ = ["build_network", "json_schema", "load_network", "parse_network"]
+
+Place = tuple[str | int, ...]
+
+
+def load_network(path: str | Path) -> Network:
+    """Return the network that the YAML file at `path` describes.
+
+    Raises
+    ------
+    SourceError
+        With every mistake as ``file:line:column: key.path: message``.
+    """
+    return _network(load_yaml(path))
+
+
+def parse_network(text: str, file: str = "<text>") -> Network:
+    """Return the network that the YAML `text` describes; messages call it `file`. Raises as :func:`load_network`."""
+    return _network(parse_yaml(text, file))
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of network files."""
+    from twinnet.network.topology_schema import NetworkModel
+
+    schema = NetworkModel.model_json_schema()
+    return schema | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "twinnet network"}
+
+
+def _network(document: Document) -> Network:
+    from twinnet.network.topology_schema import NetworkModel
+
+    return build_network(validate(document, NetworkModel), document)
+
+
+def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Network:
+    """Return the network of a checked `model`, which stands in `document` at the key path `at`.
+
+    Raises
+    ------
+    SourceError
+        With every mistake that only shows when the parts are put together: missing nodes, duplicate links and
+        addresses.
+    """
+    problems: list[Problem] = []
+
+    def attempt(place: Place, make: Callable[[], Any]) -> bool:
+        try:
+            make()
+        except UsageError as error:
+            problems.append(document.problem((*at, *place), str(error), key=True))
+            return False
+        return True
+
+    defaults = _given(model.link_defaults)
+    try:
+        net = _base(model, defaults)
+    except UsageError as error:
+        raise document.error((*at, "template"), str(error), key=True) from None
+    # What a mistake leads to is no mistake of its own: links of a wrong node, changes of a wrong link are passed over.
+    wrong_nodes: set[str] = set()
+    ends_of_wrong_links: set[str] = set()
+    for name, host in model.hosts.items():
+        if not attempt(("hosts", name), lambda name=name, host=host: net.host(name, **_node(host))):
+            wrong_nodes.add(name)
+    for name, router in model.routers.items():
+        if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
+            wrong_nodes.add(name)
+    for name, switch in model.switches.items():
+        if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_switch(switch))):
+            wrong_nodes.add(name)
+    for name, given in model.interfaces.items():
+        interface = given.interface if given is not None else name
+        if not attempt(("interfaces", name), lambda name=name, interface=interface: net.interface(interface, name)):
+            wrong_nodes.add(name)
+    if (controller := model.controller) is not None:
+        attempt(("controller",), lambda: net.controller(**controller.settings()))
+    for index, link in enumerate(model.links):
+        settings = defaults | _given(link)
+        a, b = settings.pop("between")
+        for name in ("queue", "queue_a", "queue_b"):
+            if (queue := getattr(link, name)) is not None:
+                settings[name] = queue.build()
+        if wrong_nodes & {a, b} or not attempt(
+            ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
+        ):
+            ends_of_wrong_links |= {a, b}
+    for index, tunnel in enumerate(model.tunnels):
+        settings = defaults | _given(tunnel)
+        at_node, through = settings.pop("at"), settings.pop("through")
+        if at_node not in wrong_nodes:
+            attempt(
+                ("tunnels", index),
+                lambda node=at_node, through=through, settings=settings: net.tunnel(node, through, **settings),
+            )
+    for index, change in enumerate(model.schedule):
+        a, b = change.link
+        if not ends_of_wrong_links & {a, b}:
+            attempt(
+                ("schedule", index),
+                lambda a=a, b=b, change=change: net.at(change.at).link(a, b).set(change.direction, **change.set),
+            )
+    if problems:
+        raise SourceError(document.file, problems)
+    return net
+
+
+def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:
+    from twinnet.network import templates
+
+    return templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
+
+
+def _given(model: Any) -> dict[str, Any]:
+    """Return the fields that the file gives, models as mappings."""
+    return model.model_dump(exclude_unset=True) if model is not None else {}
+
+
+def _switch(model: SwitchModel | None) -> dict[str, Any]:
+    fields = _given(model)
+    if model is not None and model.tls is not None:
+        fields["tls"] = model.tls.build()
+    return fields
+
+
+def _node(model: Any) -> dict[str, Any]:
+    fields = _given(model)
+    if "routes" in fields:
+        fields["routes"] = [(route["to"], route["via"]) for route in fields["routes"]]
+    return fields

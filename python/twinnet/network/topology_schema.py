@@ -1,0 +1,596 @@
+"""The schema of network files: pydantic models whose checks are those of :class:`twinnet.Network`.
+
+Study files use :class:`NetworkModel` for their network too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from twinnet import qos
+from twinnet.control.choice import app_factory
+from twinnet.control.tls import Tls
+from twinnet.errors import BadValue
+from twinnet.network import addressing, link_settings, templates
+from twinnet.network.flow_syntax import checked_flow
+from twinnet.network.link_settings import direction_spec
+from twinnet.network.tunnels import tunnel_from_mapping
+from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.units import duration_ps
+
+__all__ = [
+    "ControllerModel",
+    "DelayText",
+    "FlowText",
+    "HostModel",
+    "InterfaceModel",
+    "LinkModel",
+    "MomentText",
+    "NetworkModel",
+    "ProbabilityValue",
+    "QueueModel",
+    "RateText",
+    "RouterModel",
+    "SizeText",
+    "SwitchModel",
+]
+
+_NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
+
+
+def _checked(check: Callable[[Any, str], Any], what: str) -> BeforeValidator:
+    def keep(value: Any) -> Any:
+        check(value, what)
+        return value
+
+    return BeforeValidator(keep)
+
+
+def _text(pattern: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
+
+
+_DURATION = _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms")
+DelayText = Annotated[str, _checked(way_ps, "delay"), _DURATION]
+"""Text such as ``5 ms``."""
+MomentText = Annotated[str, _checked(moment_ps, "time"), _DURATION]
+"""Text such as ``2 s``, after the start."""
+RateText = Annotated[
+    str, _checked(line_rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")
+]
+"""Text such as ``10 Mbit``."""
+SizeText = Annotated[str, _checked(stored_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
+"""Text such as ``64 KiB``."""
+SpanText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
+"""Text such as ``100 ms``: a target, an interval or a period of a queue."""
+FrameCount = Annotated[int, Field(ge=1, le=10**8, strict=True)]
+"""Frames that a queue keeps."""
+ShareValue = Annotated[float, Field(gt=0, le=1)]
+"""A probability or weight above 0."""
+FlowText = Annotated[str, AfterValidator(checked_flow)]
+"""A flow in ``ovs-ofctl`` syntax."""
+
+
+def _flow_of_kind(flow: str, info: ValidationInfo) -> str:
+    """Open vSwitch knows more of flows than we do: it checks its own when the lab starts."""
+    return flow if info.data.get("kind") == "ovs" else checked_flow(flow)
+
+
+SwitchFlowText = Annotated[str, AfterValidator(_flow_of_kind)]
+"""A flow of a switch, whose kind stands before its flows."""
+_PROBABILITY_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?$", "examples": ["1 %"]},
+    ]
+}
+
+
+def _setting(name: str) -> BeforeValidator:
+    def keep(value: Any) -> Any:
+        direction_spec({name: value})
+        return value
+
+    return BeforeValidator(keep)
+
+
+ProbabilityValue = Annotated[Any, _setting("loss"), WithJsonSchema(_PROBABILITY_SCHEMA)]
+"""A number from 0 to 1, or text such as ``1 %``."""
+_JITTER_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "examples": ["1 ms", "1 ms normal"]},
+        {
+            "type": "object",
+            "properties": {
+                "scale": {"type": "string"},
+                "distribution": {"enum": list(link_settings.DISTRIBUTIONS)},
+            },
+            "required": ["scale"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"values": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
+            "required": ["values"],
+            "additionalProperties": False,
+        },
+    ]
+}
+JitterValue = Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)]
+"""Text such as ``1 ms normal``, a scale with its distribution, or a list of values."""
+_LOSS_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        *_PROBABILITY_SCHEMA["anyOf"],
+        {
+            "type": "object",
+            "properties": {name: {} for name in ("to_bad", "to_good", "loss_good", "loss_bad")},
+            "required": ["to_bad", "to_good"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+def _name(value: Any) -> Any:
+    return addressing.checked_name(value)
+
+
+NodeName = Annotated[str, BeforeValidator(_name)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FifoModel(_Strict):
+    """First in, first out."""
+
+    kind: Literal["fifo"]
+    limit_frames: FrameCount | None = None
+    limit: SizeText | None = None
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Fifo(self.limit_frames, self.limit)
+
+
+class PriorityModel(_Strict):
+    """Strict priority."""
+
+    kind: Literal["priority"]
+    bands: Annotated[list[QueueModel], Field(min_length=1, max_length=64)]
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Priority([band.build() for band in self.bands])
+
+
+class DrrClassModel(_Strict):
+    """A class of a deficit round robin."""
+
+    quantum: SizeText
+    queue: QueueModel | None = None
+
+
+class DrrModel(_Strict):
+    """Deficit round robin."""
+
+    kind: Literal["drr"]
+    classes: Annotated[list[DrrClassModel], Field(min_length=1, max_length=1024)]
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        classes = [(one.quantum, one.queue.build() if one.queue else qos.Fifo()) for one in self.classes]
+        return qos.Drr([qos.DrrClass(quantum, queue) for quantum, queue in classes])
+
+
+class TbfModel(_Strict):
+    """Token bucket."""
+
+    kind: Literal["tbf"]
+    rate: RateText
+    burst: SizeText
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Tbf(self.rate, self.burst, self.queue.build() if self.queue else qos.Fifo())
+
+
+class HtbQueueModel(_Strict):
+    """A queue of an HTB."""
+
+    min_rate: RateText | None = None
+    max_rate: RateText | None = None
+    burst: SizeText | None = None
+    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.HtbQueue:
+        """Return the queue."""
+        inner = self.queue.build() if self.queue else None
+        return qos.HtbQueue(self.min_rate, self.max_rate, self.burst, self.priority, inner)
+
+
+class HtbModel(_Strict):
+    """Hierarchical token bucket as Open vSwitch means it."""
+
+    kind: Literal["htb"]
+    rate: RateText
+    queues: dict[Annotated[int, Field(ge=0, le=65_535)], HtbQueueModel] = {}
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Htb(self.rate, {number: queue.build() for number, queue in self.queues.items()})
+
+
+class SfqModel(_Strict):
+    """Stochastic fairness queueing."""
+
+    kind: Literal["sfq"]
+    limit_frames: FrameCount = 127
+    buckets: Annotated[int, Field(ge=127, le=65_536, strict=True)] = 1024
+    quantum: SizeText = "1514 B"
+    perturb: SpanText = "10 s"
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Sfq(**_settings(self))
+
+
+class RedModel(_Strict):
+    """Random early detection."""
+
+    kind: Literal["red"]
+    min: SizeText
+    max: SizeText | None = None
+    limit: SizeText | None = None
+    max_probability: ShareValue = 0.1
+    weight: ShareValue = 0.002
+    average_frame: SizeText = "1000 B"
+    rate: RateText | None = None
+    gentle: Annotated[bool, Field(strict=True)] = True
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Red(**_settings(self))
+
+
+class CodelModel(_Strict):
+    """Controlled delay."""
+
+    kind: Literal["codel"]
+    limit_frames: FrameCount = 1000
+    target: SpanText = "5 ms"
+    interval: SpanText = "100 ms"
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Codel(**_settings(self))
+
+
+class FqCodelModel(_Strict):
+    """Flow queueing with controlled delay."""
+
+    kind: Literal["fq_codel"]
+    limit_frames: FrameCount = 10_240
+    limit: SizeText = "32 MiB"
+    flows: Annotated[int, Field(ge=1, le=65_536, strict=True)] = 1024
+    quantum: SizeText = "1514 B"
+    target: SpanText = "5 ms"
+    interval: SpanText = "100 ms"
+    ecn: Annotated[bool, Field(strict=True)] = True
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.FqCodel(**_settings(self))
+
+
+class PieModel(_Strict):
+    """Proportional integral controller enhanced."""
+
+    kind: Literal["pie"]
+    limit_frames: FrameCount = 1000
+    target: SpanText = "15 ms"
+    update: SpanText = "15 ms"
+    burst: SpanText = "150 ms"
+    ecn: Annotated[bool, Field(strict=True)] = False
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Pie(**_settings(self))
+
+
+class CbqClassModel(_Strict):
+    """A class of a class-based queueing."""
+
+    rate: RateText
+    parent: Annotated[int, Field(ge=0, le=65_535, strict=True)] | None = None
+    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
+    bounded: Annotated[bool, Field(strict=True)] = False
+    isolated: Annotated[bool, Field(strict=True)] = False
+    burst_frames: Annotated[int, Field(ge=0, le=1000, strict=True)] = 16
+    queue: QueueModel | None = None
+
+    def build(self) -> qos.CbqClass:
+        """Return the class."""
+        settings = _settings(self)
+        settings["queue"] = self.queue.build() if self.queue else None
+        return qos.CbqClass(**settings)
+
+
+class CbqModel(_Strict):
+    """Class-based queueing."""
+
+    kind: Literal["cbq"]
+    rate: RateText
+    classes: Annotated[dict[Annotated[int, Field(ge=0, le=65_535)], CbqClassModel], Field(min_length=1)]
+    gain: Annotated[int, Field(ge=1, le=16, strict=True)] = 5
+
+    def build(self) -> qos.Queue:
+        """Return the queue configuration."""
+        return qos.Cbq(self.rate, {number: one.build() for number, one in self.classes.items()}, self.gain)
+
+
+def _settings(model: BaseModel) -> dict[str, Any]:
+    return {name: getattr(model, name) for name in type(model).model_fields if name != "kind"}
+
+
+QueueModel = Annotated[
+    FifoModel
+    | PriorityModel
+    | DrrModel
+    | TbfModel
+    | HtbModel
+    | SfqModel
+    | RedModel
+    | CodelModel
+    | FqCodelModel
+    | PieModel
+    | CbqModel,
+    Field(discriminator="kind"),
+]
+"""A queue configuration."""
+
+
+class _Built(_Strict):
+    @model_validator(mode="after")
+    def _consistent(self) -> Any:
+        for name in ("queue", "queue_a", "queue_b"):
+            queue = getattr(self, name, None)
+            if queue is not None:
+                queue.build()
+        return self
+
+
+class RouteModel(_Strict):
+    """A route of a host or router."""
+
+    to: Annotated[str, Field(description="A destination prefix, or default.")]
+    via: Annotated[str, Field(description="The next hop's address.")]
+
+    @model_validator(mode="after")
+    def _readable(self) -> Any:
+        addressing.next_hop(self.via, addressing.network_prefix(self.to))
+        return self
+
+
+class HostModel(_Strict):
+    """A host."""
+
+    ip: str | Literal[False] | None = None
+    ip6: str | Literal[False] | None = None
+    mac: str | None = None
+    gateway: str | None = None
+    routes: list[RouteModel] = []
+    sysctls: dict[str, str | int] = {}
+    model: Annotated[bool, Field(strict=True)] = False
+    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
+    processing_jitter: JitterValue = None
+
+
+class RouterModel(_Strict):
+    """A host that forwards."""
+
+    routes: list[RouteModel] = []
+    sysctls: dict[str, str | int] = {}
+    model: Annotated[bool, Field(strict=True)] = False
+    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
+    processing_jitter: JitterValue = None
+
+
+class TlsModel(_Strict):
+    """What control channels over TLS need: paths of PEM files, seen from where the program was started."""
+
+    private_key: Annotated[str, Field(min_length=1)]
+    certificate: Annotated[str, Field(min_length=1)]
+    ca_cert: Annotated[str, Field(min_length=1)] | None = None
+
+    def build(self) -> Tls:
+        """Return what :class:`Network` takes."""
+        return Tls(self.private_key, self.certificate, self.ca_cert)
+
+
+class SwitchModel(_Strict):
+    """A switch."""
+
+    kind: Literal["own", "ovs"] = "own"
+    datapath: Literal["system", "netdev"] | None = None
+    dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
+    fail_mode: Literal["standalone", "secure"] = "standalone"
+    flows: list[SwitchFlowText] = []
+    delay: DelayText = "0 s"
+    controllers: list[str] = []
+    control_delay: DelayText | None = None
+    listen: str | None = None
+    tls: TlsModel | None = None
+    protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+
+
+class InterfaceModel(_Strict):
+    """An existing interface of the machine."""
+
+    interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
+
+
+class ControllerModel(_Strict):
+    """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app)."""
+
+    connect: str | None = None
+    run: str | list[str] | None = None
+    app: str | None = None
+    delay: DelayText = "0 s"
+    quiet: Annotated[str, _DURATION] = "20 ms"
+    patience: Annotated[str, _DURATION] = "10 s"
+    tls: TlsModel | None = None
+
+    @model_validator(mode="after")
+    def _program_or_app(self) -> Any:
+        if self.app is not None and (self.connect is not None or self.run is not None):
+            raise BadValue("the controller is an app and a program", "give app, or connect and run")
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """What :meth:`Network.controller` takes; raises `BadValue` for an app that is none."""
+        place = self.connect if self.app is None else app_factory(self.app)
+        tls = self.tls.build() if self.tls is not None else None
+        waits = {"delay": self.delay, "quiet": self.quiet, "patience": self.patience}
+        return {"connect": place, "run": self.run, **waits, "tls": tls}
+
+
+class DirectionModel(_Strict):
+    """Settings of one direction of a link."""
+
+    rate: RateText | None = None
+    delay: Annotated[str, _setting("delay"), _DURATION] = "0 s"
+    jitter: JitterValue = None
+    loss: Annotated[Any, _setting("loss"), WithJsonSchema(_LOSS_SCHEMA)] = None
+    duplicate: Annotated[Any, _setting("duplicate"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
+    corrupt: Annotated[Any, _setting("corrupt"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
+    reorder: Annotated[bool, Field(strict=True)] = False
+    framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
+
+
+UnderlayMtu = Annotated[
+    int | str,
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 68, "maximum": 65_535}, {"type": "string"}]}),
+]
+
+
+class _FarModel(_Strict):
+    remote: str | None = None
+    local: str | None = None
+
+
+class GreModel(_FarModel):
+    """Ethernet in GRE."""
+
+    key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    checksum: Annotated[bool, Field(strict=True)] = False
+
+
+class VxlanModel(_FarModel):
+    """Ethernet in VXLAN."""
+
+    vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
+    mtu: UnderlayMtu | None = None
+    fragment: Annotated[bool, Field(strict=True)] = True
+    port: Annotated[int, Field(ge=1, le=65_535, strict=True)] = 4789
+
+
+class TunnelModel(_Strict):
+    """What carries a link's frames over an underlay: one of the kinds."""
+
+    gre: GreModel | None = None
+    vxlan: VxlanModel | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Any:
+        tunnel_from_mapping(self.model_dump(exclude_unset=True))
+        return self
+
+
+class LinkModel(DirectionModel, _Built):
+    """A link; its two nodes are in ``between``."""
+
+    between: Annotated[list[str], Field(min_length=2, max_length=2)]
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
+    up: Annotated[bool, Field(strict=True)] = True
+    tunnel: TunnelModel | None = None
+    queue: QueueModel | None = None
+    queue_a: QueueModel | None = None
+    queue_b: QueueModel | None = None
+    a_to_b: DirectionModel | None = None
+    b_to_a: DirectionModel | None = None
+    port_a: Annotated[int, Field(ge=1, strict=True)] | None = None
+    port_b: Annotated[int, Field(ge=1, strict=True)] | None = None
+    address_a: str | list[str] | None = None
+    address_b: str | list[str] | None = None
+    parallel: Annotated[bool, Field(strict=True)] = False
+
+
+class FarTunnelModel(DirectionModel):
+    """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
+
+    at: Annotated[str, Field(description="A switch or host.")]
+    through: TunnelModel
+    name: NodeName | None = None
+    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
+
+
+class ChangeModel(_Strict):
+    """A change of a link after the start."""
+
+    at: MomentText
+    link: Annotated[list[str], Field(min_length=2, max_length=2)]
+    direction: Literal["both", "ab", "ba"] = "both"
+    set: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _known(self) -> Any:
+        direction_spec(self.set)
+        return self
+
+
+def _template(text: str) -> str:
+    if not templates.is_template(text):
+        templates.from_text(text)
+    return text
+
+
+class NetworkModel(_Strict):
+    """A network: a template, or nodes and links, or a template and what is added to it."""
+
+    template: Annotated[str, AfterValidator(_template)] | None = None
+    link_defaults: DirectionModel | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
+    hosts: dict[NodeName, HostModel | None] = {}
+    routers: dict[NodeName, RouterModel | None] = {}
+    switches: dict[NodeName, SwitchModel | None] = {}
+    interfaces: dict[NodeName, InterfaceModel | None] = {}
+    controller: ControllerModel | None = None
+    links: list[LinkModel] = []
+    tunnels: list[FarTunnelModel] = []
+    schedule: list[ChangeModel] = []
+
+    @model_validator(mode="after")
+    def _something(self) -> Any:
+        if self.template is None and not (self.hosts or self.routers or self.switches):
+            raise BadValue("the network has no nodes", "give hosts, switches and links, or a template")
+        return self

@@ -1,0 +1,1 @@
+"""What was measured: reports of flows, samples of ports, captures, fidelity."""

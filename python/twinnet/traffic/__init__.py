@@ -1,0 +1,1 @@
+"""Traffic: kinds of sources and sinks, presets, distributions, traces."""

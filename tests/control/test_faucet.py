@@ -1,0 +1,77 @@
+"""Faucet, a controller that operators use, against our switches: VLANs, an ACL, routing between VLANs, table features.
+
+It needs an environment of its own (Faucet 1.10 wants os-ken 3.1): ``python3.11 -m venv faucet && faucet/bin/pip install
+"setuptools<70" faucet==1.10.11``, and ``TWINNET_FAUCET=faucet/bin/faucet``, or the command ``faucet`` on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import twinnet as tn
+
+FAUCET = os.environ.get("TWINNET_FAUCET") or shutil.which("faucet")
+CONFIG = Path(__file__).parents[1] / "support" / "controllers" / "faucet.yaml"
+pytestmark = pytest.mark.skipif(FAUCET is None, reason="Faucet is not installed: see the top of this file")
+
+
+def faucet_network(tmp_path: Path, hardware: str) -> tn.Network:
+    config = tmp_path / "faucet.yaml"
+    config.write_text(CONFIG.read_text().replace("Open vSwitch", hardware))
+    settings = {
+        # It starts osken-manager of its own environment.
+        "PATH": f"{Path(str(FAUCET)).absolute().parent}:{os.environ['PATH']}",
+        "FAUCET_CONFIG": config,
+        "FAUCET_LOG": tmp_path / "faucet.log",
+        "FAUCET_EXCEPTION_LOG": tmp_path / "exception.log",
+        "FAUCET_EVENT_SOCK": 0,
+        "FAUCET_PROMETHEUS_PORT": 0,
+    }
+    net = tn.Network()
+    s1 = net.switch("s1", dpid=1, fail_mode="secure", protocols=["OpenFlow13"])
+    for number, (address, gateway) in enumerate(
+        [("10.0.1.1/24", "10.0.1.254"), ("10.0.1.2/24", "10.0.1.254"), ("10.0.2.3/24", "10.0.2.254")], start=1
+    ):
+        net.link(net.host(f"h{number}", ip=address, ip6=False, gateway=gateway), s1, port_b=number)
+    listen = ["--ryu-ofp-listen-host", "127.0.0.1", "--ryu-ofp-tcp-listen-port", "{port}"]
+    net.controller(run=["env", *(f"{key}={value}" for key, value in settings.items()), str(FAUCET), *listen])
+    return net
+
+
+def wait_for_flows(lab: tn.Lab) -> None:
+    """Until Faucet has written its tables."""
+    for _ in range(200):
+        if len(lab.switch("s1").dump_flows()) > 20:
+            return
+        lab.run_until(f"{lab.now_ps() + 10**11} ps")
+    raise AssertionError(lab.switch("s1").dump_flows())
+
+
+def connects(lab: tn.Lab, port: int) -> bool:
+    """Whether h1 reaches a server of h2 by TCP at `port`."""
+    server = lab["h2"].popen(["python3", "-u", "-m", "http.server", str(port), "--bind", "10.0.1.2"])
+    assert server.stdout is not None and b"Serving" in server.stdout.readline()
+    attempt = f"import socket; socket.create_connection(('10.0.1.2', {port}), 3)"
+    reached = lab["h1"].run(["python3", "-c", attempt]).returncode == 0
+    server.kill()
+    return reached
+
+
+# Faucet writes table features to "GenericTFM" before it uses the tables, and not to the other.
+@pytest.mark.parametrize("hardware", ["Open vSwitch", "GenericTFM"])
+def test_vlans_an_acl_and_routing_between_vlans_work(hardware: str, tmp_path: Path) -> None:
+    with faucet_network(tmp_path, hardware).emulate() as lab:
+        lab.wait_for_controllers("60 s")
+        wait_for_flows(lab)
+        assert " 0% packet loss" in lab["h1"].run("ping -c 3 -i 0.3 10.0.1.2").stdout
+        assert " 0% packet loss" in lab["h1"].run("ping -c 2 -i 0.3 10.0.1.254").stdout
+        # The first packets to a host that the router has not resolved yet may be lost.
+        lab["h1"].run("ping -c 5 -i 0.3 -W 2 10.0.2.3")
+        assert " 0% packet loss" in lab["h1"].run("ping -c 3 -i 0.3 10.0.2.3").stdout
+        assert [connects(lab, port) for port in (80, 81)] == [False, True], "the ACL lets no HTTP pass"
+        (state,) = lab.switch("s1").controller_state
+        assert state["version"] == "1.3" and state["errors"] == 0
+        assert not (tmp_path / "exception.log").exists() or not (tmp_path / "exception.log").read_text()
