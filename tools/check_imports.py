@@ -37,6 +37,7 @@ PYTHON_ORDER = (
     "lab",
     "programs",
     "sockets",
+    "bandwidth",
     "study",
     "report",
     "validation",

@@ -1,5 +1,6 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod bandwidth;
 mod bare_switch;
 mod captures;
 mod flows;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::bandwidth::replay_bandwidth;
     #[pymodule_export]
     use super::bare_switch::BareSwitch;
     #[pymodule_export]

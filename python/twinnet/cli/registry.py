@@ -30,6 +30,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "send": Entry("twinnet.cli.send_command", "send", "Send generated traffic from this machine."),
     "recv": Entry("twinnet.cli.recv_command", "recv", "Receive generated traffic on this machine, and judge it."),
+    "abw": Entry(
+        "twinnet.cli.abw_command", "abw", "Estimate the available bandwidth to another machine, or listen there."
+    ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),

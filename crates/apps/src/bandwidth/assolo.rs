@@ -254,7 +254,8 @@ impl Estimator for Assolo {
     fn finding(&self) -> Finding {
         let found = self.window.found(self.config.mean_signature);
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
-        let estimate = if self.config.filter { self.smoothed } else { found.map(|(mean, _)| mean) };
+        let mean = found.map(|(mean, _)| mean);
+        let estimate = if self.config.filter { self.smoothed.or(mean) } else { mean };
         let error = found.map(|(_, error)| error).filter(|error| error.is_finite());
         let too_few = || {
             format!("only {} of the last {} chirps could be used", self.window.estimates.len(), self.config.smoothing)

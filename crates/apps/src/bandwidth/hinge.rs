@@ -9,7 +9,9 @@ pub fn bend(delays: &[f64], rates: &[f64], gaps: &[f64]) -> Option<f64> {
     const STEPS: u32 = 200;
     let count = rates.len().min(gaps.len()).min(delays.len().checked_sub(1)?);
     let (low, high) = (*rates.first()?, *rates.get(count.checked_sub(1)?)?);
-    let mut best = (f64::INFINITY, high);
+    // Without a rise there is no better fit than a level.
+    let level = squares_of_fit(&vec![0.0; count + 1], &delays[..=count]);
+    let mut best = (level, high);
     for step in 0..STEPS {
         let bend = low + (high - low) * f64::from(step) / f64::from(STEPS);
         let mut overload = 0.0;

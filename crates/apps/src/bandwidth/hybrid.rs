@@ -98,6 +98,8 @@ const EMPTY: f64 = 0.1;
 const STAMP_NS: f64 = 1_000.0;
 /// Trains that only search for the rate are not counted, up to so many.
 const MOST_SEARCH: u32 = 12;
+/// So many times the least number of trains is needed where traffic comes in bursts longer than a train.
+const MORE_FOR_BURSTS: u32 = 6;
 /// Arrivals closer than this may be a batch.
 const BATCH_NS: f64 = 10_000.0;
 
@@ -307,7 +309,9 @@ impl Hybrid {
     }
 
     fn is_precise(&self) -> bool {
-        self.samples.len() >= self.config.least_trains as usize
+        // Trains that had to be forgotten tell of bursts longer than a train: then a few that agree may be of one burst.
+        let bursts = if self.forgotten > 0 { MORE_FOR_BURSTS } else { 1 };
+        self.samples.len() >= (self.config.least_trains * bursts) as usize
             && self.ratio().is_some_and(|(ratio, error)| error <= self.config.precision * ratio)
     }
 }

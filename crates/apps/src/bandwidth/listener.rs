@@ -140,6 +140,12 @@ impl BandwidthListener {
         known
     }
 
+    /// Stamps that are kept now.
+    #[cfg(test)]
+    pub(crate) fn kept_stamps(&self) -> usize {
+        self.probers.iter().flat_map(|known| &known.trains).map(|heard| heard.arrived.len()).sum()
+    }
+
     fn stamps(&mut self, from: SocketAddr, cookie: u64, train: u32, place: u16) -> Message {
         let mut stamps = Stamps { cookie, train, place, ..Stamps::default() };
         if let Some(known) = self.probers.iter_mut().find(|known| known.address == from) {

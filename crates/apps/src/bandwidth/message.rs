@@ -12,7 +12,8 @@
 //!   receives at the address that it sends from learns it; without it the listener answers nothing else.
 //! - *Probe*: one packet of a train; the place of it. Any length from 22 bytes on. Never answered.
 //! - *Ask*: asks for the stamps of a train from a place on, and is as long as the longest answer that it may get.
-//! - *Stamps*: the arrivals of up to 128 packets from a place on. Never longer than what asked for it.
+//! - *Stamps*: the arrivals of up to 20 packets from a place on. Never longer than what asked for it, and no longer than the 128 bytes
+//!   of a datagram that every host looks at.
 //!
 //! So a listener sends to nobody more than it received from there, and nothing to those who did not receive its welcome.
 
@@ -23,7 +24,7 @@ pub const PROBE_LENGTH: usize = 22;
 /// Bytes of a hello, and of the welcome.
 pub const HELLO_LENGTH: usize = 40;
 /// Stamps in one message at most.
-pub const MOST_STAMPS: usize = 128;
+pub const MOST_STAMPS: usize = 20;
 /// Bytes of a message with stamps before them.
 const STAMPS_HEADER: usize = 48;
 /// Bytes of the longest message with stamps, and of one that asks for them.
@@ -209,7 +210,7 @@ mod tests {
         let stamps = Stamps {
             cookie: 9,
             train: 3,
-            place: 128,
+            place: 20,
             overflowed: 2,
             clock_stepped: true,
             arrived_ns: vec![Some(5_000_000_000), None, Some(5_000_000_100)],

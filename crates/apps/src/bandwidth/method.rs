@@ -58,12 +58,6 @@ impl Method {
         }
     }
 
-    /// Whether it sends packets that are to expire on the way.
-    #[must_use]
-    pub const fn limits_hops(&self) -> bool {
-        matches!(self, Self::Stab(_))
-    }
-
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Pathload(config) => config.validate("pathload"),

@@ -8,6 +8,8 @@
 mod accuracy_tests;
 pub(crate) mod assolo;
 mod chirp;
+#[cfg(test)]
+mod conversation_tests;
 pub(crate) mod estimator;
 mod excursions;
 pub(crate) mod framing;

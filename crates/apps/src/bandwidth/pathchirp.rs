@@ -140,7 +140,12 @@ impl Estimator for Pathchirp {
         }
         self.sent += 1;
         let high = self.high.min(self.probing.most_rate_bps);
-        let plan = chirp(&rising_rates(self.low.min(high), high, self.config.spread), self.config.hold, self.payload(), &self.probing);
+        let plan = chirp(
+            &rising_rates(self.low.min(high), high, self.config.spread),
+            self.config.hold,
+            self.payload(),
+            &self.probing,
+        );
         // With a range that moves, so does the load: between a tenth and a fifth of the lowest rate.
         let load = if self.config.auto_range {
             self.config.load_bps.clamp(self.low / 10.0, self.low / 5.0)

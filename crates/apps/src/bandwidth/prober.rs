@@ -30,6 +30,8 @@ pub const MOST_RECORDED: usize = 10_000;
 /// Arrivals closer than this may be a batch, in nanoseconds; a train counts as batched from this share of them on.
 const BATCH_NS: f64 = 10_000.0;
 const BATCHED: f64 = 0.2;
+/// The hop limit of packets that are to arrive, after others were to expire (as Linux's own).
+const USUAL_HOPS: u8 = 64;
 /// Packets sent in one call.
 const MOST_PER_CALL: usize = 64;
 
@@ -50,9 +52,8 @@ pub struct BandwidthProber {
     framing: Framing,
     estimator: Option<Box<dyn Estimator>>,
     socket: Option<SocketId>,
-    /// Of packets that are to expire on the way.
-    expiring: Option<SocketId>,
-    expiring_limit: u8,
+    /// Hops after which what is sent now expires; `None` as long as it is the host's own choice.
+    hop_limit: Option<u8>,
     from: Option<SocketAddr>,
     state: State,
     due: Option<Time>,
@@ -62,8 +63,8 @@ pub struct BandwidthProber {
     start: Option<Time>,
     train_number: u32,
     train: Train,
-    /// Stamps that have come of this train.
-    told: usize,
+    /// Whether the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
+    told: Vec<bool>,
     begun: Time,
     window: Option<(Time, Time)>,
     counts: Counts,
@@ -97,8 +98,7 @@ impl BandwidthProber {
             config,
             estimator: None,
             socket: None,
-            expiring: None,
-            expiring_limit: 0,
+            hop_limit: None,
             from: None,
             state: State::Over,
             due: None,
@@ -107,7 +107,7 @@ impl BandwidthProber {
             start: None,
             train_number: 0,
             train: Train::default(),
-            told: 0,
+            told: Vec::new(),
             begun: Time::ZERO,
             window: None,
             counts: Counts::default(),
@@ -132,9 +132,6 @@ impl BandwidthProber {
         let opened = open(host).and_then(|socket| {
             self.socket = Some(socket);
             self.from = host.addresses(socket).map(|(local, _)| local);
-            if self.config.method.limits_hops() {
-                self.expiring = Some(open(host)?);
-            }
             Ok(())
         });
         if let Err(error) = opened {
@@ -156,19 +153,35 @@ impl BandwidthProber {
             );
             return;
         }
-        let message = match self.state {
-            State::Greeting { nonce } => Message::Hello { nonce },
-            State::Asking => Message::Ask { cookie: self.cookie, train: self.train_number, place: self.told as u16 },
+        let messages = match self.state {
+            State::Greeting { nonce } => vec![Message::Hello { nonce }],
+            State::Asking => self.questions(),
             State::Sending { .. } | State::Over => return,
         };
-        let bytes = message.emit();
-        self.counts.control_bytes += self.framing.bits(bytes.len() as u32) / 8.0;
         self.tries += 1;
         self.due = Some(now + Duration::from_ps(PATIENCE.as_ps() << (self.tries - 1)));
         let Some(socket) = self.socket else { return };
-        if let Err(error) = host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
-            self.errors.add(error);
+        if !self.limit_hops(None, socket, host) {
+            return;
         }
+        for message in messages {
+            let bytes = message.emit();
+            self.counts.control_bytes += self.framing.bits(bytes.len() as u32) / 8.0;
+            if let Err(error) = host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
+                self.errors.add(error);
+            }
+        }
+    }
+
+    /// Asks for every piece of the train that is not told yet.
+    fn questions(&self) -> Vec<Message> {
+        let missing = self.told.iter().enumerate().filter(|(_, told)| !**told);
+        let ask = |piece: usize| Message::Ask {
+            cookie: self.cookie,
+            train: self.train_number,
+            place: (piece * MOST_STAMPS) as u16,
+        };
+        missing.map(|(piece, _)| ask(piece)).collect()
     }
 
     /// Asks the estimator what to do.
@@ -236,7 +249,10 @@ impl BandwidthProber {
         if self.due.is_none() {
             self.window = self.window.map(|(start, _)| (start, now));
             self.state = State::Asking;
-            (self.tries, self.told) = (0, 0);
+            let count = self.train.plan.packets.len();
+            (self.tries, self.told) = (0, vec![false; count.div_ceil(MOST_STAMPS)]);
+            // Of what is not told nothing arrived.
+            self.train.arrived_ns = vec![None; count];
             self.ask(now, host);
         }
     }
@@ -244,11 +260,10 @@ impl BandwidthProber {
     /// Sends one packet and notes when it went; false when the prober had to end.
     fn send_probe(&mut self, place: usize, now: Time, host: &mut dyn Host) -> bool {
         let packet = self.train.plan.packets[place];
-        let socket = match packet.hop_limit {
-            Some(limit) => self.limited(limit, host),
-            None => self.socket,
-        };
-        let Some(socket) = socket else { return false };
+        let Some(socket) = self.socket else { return false };
+        if !self.limit_hops(packet.hop_limit, socket, host) {
+            return false;
+        }
         let probe = Message::Probe { cookie: self.cookie, train: self.train_number, place: place as u16 };
         let chunk = Chunk::Padded(&probe.emit(), packet.payload - PROBE_LENGTH as u32);
         let outcome = host.udp_send(socket, self.config.target(), chunk);
@@ -278,17 +293,20 @@ impl BandwidthProber {
         }
     }
 
-    /// The socket whose packets expire after `limit` hops.
-    fn limited(&mut self, limit: u8, host: &mut dyn Host) -> Option<SocketId> {
-        let socket = self.expiring?;
-        if self.expiring_limit != limit {
-            if let Err(error) = host.set_hop_limit(socket, limit) {
-                self.end(&format!("the hop limit could not be set: {error}"), host);
-                return None;
-            }
-            self.expiring_limit = limit;
+    /// Lets what is sent from now on expire after `limit` hops, or after as many as is usual; false when the host refused. There is one
+    /// socket for both, since the listener knows a prober by its port.
+    fn limit_hops(&mut self, limit: Option<u8>, socket: SocketId, host: &mut dyn Host) -> bool {
+        if self.hop_limit == limit {
+            return true;
         }
-        Some(socket)
+        self.hop_limit = limit;
+        match host.set_hop_limit(socket, limit.unwrap_or(USUAL_HOPS)) {
+            Ok(()) => true,
+            Err(error) => {
+                self.end(&format!("the hop limit could not be set: {error}"), host);
+                false
+            }
+        }
     }
 
     fn hear(&mut self, now: Time, bytes: &[u8], length: usize, host: &mut dyn Host) {
@@ -309,24 +327,21 @@ impl BandwidthProber {
                 self.proceed(now, host);
             }
             (Some(Message::Stamps(stamps)), State::Asking)
-                if stamps.cookie == self.cookie
-                    && stamps.train == self.train_number
-                    && usize::from(stamps.place) == self.told =>
+                if stamps.cookie == self.cookie && stamps.train == self.train_number =>
             {
-                let count = self.train.plan.packets.len();
-                let signed = |arrived: u64| i64::try_from(arrived).ok();
-                let came = stamps.arrived_ns.iter().map(|arrived| arrived.and_then(signed));
-                self.train.arrived_ns.extend(came);
+                let first = usize::from(stamps.place);
+                let piece = first / MOST_STAMPS;
+                if first % MOST_STAMPS != 0 || self.told.get(piece) != Some(&false) {
+                    return;
+                }
+                self.told[piece] = true;
+                for (place, arrived) in self.train.arrived_ns.iter_mut().skip(first).zip(stamps.arrived_ns) {
+                    *place = arrived.and_then(|arrived| i64::try_from(arrived).ok());
+                }
                 self.train.overflowed = self.train.overflowed.saturating_add(stamps.overflowed);
                 self.train.clock_stepped |= stamps.clock_stepped;
-                self.told = self.train.arrived_ns.len();
-                let more = stamps.arrived_ns.len() >= MOST_STAMPS && self.told < count;
                 self.tries = 0;
-                if more {
-                    self.ask(now, host);
-                } else {
-                    // Of what is not told nothing arrived.
-                    self.train.arrived_ns.resize(count, None);
+                if self.told.iter().all(|told| *told) {
                     self.judge(now, host);
                 }
             }
@@ -372,7 +387,7 @@ impl BandwidthProber {
         }
         self.state = State::Over;
         self.due = None;
-        for socket in [self.socket.take(), self.expiring.take()].into_iter().flatten() {
+        if let Some(socket) = self.socket.take() {
             host.close(socket);
         }
     }
