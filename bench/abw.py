@@ -1,8 +1,8 @@
 """Estimates of available bandwidth on the published rows, beside what the original tools were seen to say.
 
 The rows and errors are those of Aceto, Persico, Pescape, Ventre, *SOMETIME: software defined network-based available
-bandwidth measurement in MONROE*, TMA 2017 (slides): public tools in Mininet with Open vSwitch and D-ITG. Ours run on the
-virtual clock, against the fabric's own count of bytes over the window of each estimate.
+bandwidth measurement in MONROE*, TMA 2017 (slides): public tools in Mininet with Open vSwitch and D-ITG. Ours run on
+the virtual clock, against the fabric's own count of bytes over the window of each estimate.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from importlib import resources
 from statistics import fmean
 
 import twinnet as tn
+from twinnet import bandwidth
+
 from bench.figure import Figure
 from bench.quiet import Quiet
-from twinnet import bandwidth
 
 TITLE = "Available bandwidth: errors on the published rows"
 

@@ -129,7 +129,7 @@ def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
 def replay_bandwidth(request: str) -> str:
-    """What a method of estimating available bandwidth finds in recorded trains; JSON in and out. Raises `ValueError`."""
+    """What a method of estimating available bandwidth finds in recorded trains; JSON in and out, or `ValueError`."""
 
 def openflow_request(kind: str, xid: int) -> bytes:
     """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a

@@ -25,8 +25,8 @@ class Fused:
     counters_weight
         The counters' share of the weight, 0 to 1.
     agree
-        Whether both are within their joint 95 % interval. Where they are not, the interval spans both: a capacity may be
-        wrong, or a link that no counter sees may be the tight one.
+        Whether both are within their joint 95 % interval. Where they are not, the interval spans both: a capacity may
+        be wrong, or a link that no counter sees may be the tight one.
     """
 
     estimate_bps: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, float]:
         Two neighbours have no link, or their link has no rate.
     """
     found: dict[str, float] = {}
-    for here, there in zip(nodes[:-1], nodes[1:], strict=True):
+    for here, there in itertools.pairwise(nodes):
         number, backward = lab.layout.link(here, there)
         link = lab.layout.links[number]
         rate = link["ba" if backward else "ab"]["rate_bps"]

@@ -1,11 +1,12 @@
 """Available bandwidth by port counters: a controller that probes nothing.
 
-Megyesi, Botta, Aceto, Pescape, Molnar, *Available bandwidth measurement in software defined networks*, SAC 2016, and its
-extension in Computer Communications 2016: capacity less what counters say, least over the links of a path.
+Megyesi, Botta, Aceto, Pescape, Molnar, *Available bandwidth measurement in software defined networks*, SAC 2016, and
+its extension in Computer Communications 2016: capacity less what counters say, least over the links of a path.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,8 +95,8 @@ class AvailableBandwidth(Controller):
     interval
         The polling period.
     clock
-        Which clock divides the counters' difference: the ``switch``'s own durations, which OpenFlow 1.3 sends beside the
-        counters, or the arrival of its answers at the ``controller``, as with OpenFlow 1.0, which sends none.
+        Which clock divides the counters' difference: the ``switch``'s own durations, which OpenFlow 1.3 sends beside
+        the counters, or the arrival of its answers at the ``controller``, as with OpenFlow 1.0, which sends none.
     keep
         How many answers of each port are kept.
 
@@ -147,7 +148,7 @@ class AvailableBandwidth(Controller):
         spec = self.stage.spec
         known = {node["name"]: node for node in spec["nodes"]}
         found: list[CountedLink] = []
-        for here, there in zip(nodes[:-1], nodes[1:], strict=True):
+        for here, there in itertools.pairwise(nodes):
             link, forward = _link(spec, here, there)
             rate = link["ab" if forward else "ba"]["rate_bps"]
             if not rate:

@@ -32,7 +32,9 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `available_bandwidth`: what an estimator
+        told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the fabric
+        counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
@@ -66,6 +68,9 @@ class Measurement(_Strict):
         "loss_burst",
         "psnr",
         "ssim",
+        "available_bandwidth",
+        "available_bandwidth_error",
+        "probe_bytes",
     ]
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
@@ -101,8 +106,8 @@ class Measurement(_Strict):
             raise ValueError(f"'minimum_after' has no meaning for {self.of}: it has no value of every packet")
         if self.describe and not (self.is_series or self.is_of_packets):
             raise ValueError(f"'describe' has no meaning for {self.of}: a run has one value of it")
-        if (self.of == "port_throughput") != (self.ports is not None):
-            raise ValueError("port_throughput needs 'ports', and nothing else takes it")
+        if (self.of in ("port_throughput", "available_bandwidth_error")) != (self.ports is not None):
+            raise ValueError("port_throughput and available_bandwidth_error need 'ports', and nothing else takes it")
         if self.of == "port_throughput" and self.layer in ("payload", "network"):
             raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know packets")
         return self

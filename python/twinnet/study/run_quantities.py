@@ -38,14 +38,16 @@ _UNITS = {
     "loss_burst": "packets",
     "psnr": "dB",
     "ssim": "SSIM",
+    "available_bandwidth_error": "1",
+    "probe_bytes": "B",
 }
 """Of measurements that are neither rates in bit/s nor times."""
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
 def unit_of(measurement: Measurement) -> str:
-    """The unit in which a measurement's values are: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
-    if measurement.is_series or measurement.of == "rtp_bandwidth":
+    """The unit in which a measurement's values are: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB`, `SSIM` or `B`."""
+    if measurement.is_series or measurement.of in ("rtp_bandwidth", "available_bandwidth"):
         return "bit/s"
     return _UNITS.get(measurement.of, "s")
 
@@ -116,6 +118,8 @@ class RunTables:
             return _share_of_arrivals(rows, measurement.of)
         if measurement.of == "loss_burst":
             return _loss_burst(rows, aggregate.function)
+        if measurement.of in ("available_bandwidth", "available_bandwidth_error", "probe_bytes"):
+            return _of_flows(_bandwidth(rows, measurement.of), aggregate)
         if measurement.of in ("packet_rate", "psnr", "ssim"):
             values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
             return _of_flows(values, aggregate)
@@ -236,6 +240,22 @@ def _video(rows: pl.DataFrame, of: str) -> Vector:
     if judged.size == 0:
         raise LookupError("no video was judged; let programs stream it ('using: programs')")
     return judged
+
+
+def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
+    """What estimators of available bandwidth told, or by what share they were wrong."""
+    if "available_bandwidth_bps" not in rows.columns:
+        raise LookupError("available bandwidth was not estimated when this run was made")
+    if of == "probe_bytes":
+        found = rows["probe_bytes"].drop_nulls().to_numpy().astype(float)
+    elif of == "available_bandwidth":
+        found = rows["available_bandwidth_bps"].drop_nulls().to_numpy()
+    else:
+        shares = rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1
+        found = shares.drop_nulls().to_numpy()
+    if found.size == 0:
+        raise LookupError("no estimator of available bandwidth had an answer")
+    return found
 
 
 def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:

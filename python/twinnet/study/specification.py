@@ -30,6 +30,7 @@ from twinnet.study.field_types import (
 )
 from twinnet.study.measurement import Measurement
 from twinnet.study.reference_settings import Reference
+from twinnet.traffic.bandwidth import METHODS
 from twinnet.traffic.distributions import Distribution, OnOff
 
 __all__ = [
@@ -128,7 +129,7 @@ class Traffic(_Strict):
     """One kind of traffic; every host in `from` is the source of one flow."""
 
     name: Name
-    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice"]
+    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice", "bandwidth"]
     using: Literal["apps", "programs"] = "apps"
     text: str = ""
     sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
@@ -167,6 +168,11 @@ class Traffic(_Strict):
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    method: str | None = None
+    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
+    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
+    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
+    settings: dict[str, int | float | bool] | None = None
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
@@ -178,6 +184,7 @@ class Traffic(_Strict):
         | {"payload_bytes", "size", "process", "on_off", "dscp"},
         "http": {"port", "bytes", "count", "connections", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes", "gap", "size", "dscp"},
+        "bandwidth": {"port", "duration_ps", "method", "capacity_bps", "most_rate_bps", "budget_bytes", "settings"},
     }
     _NEEDED = {
         "udp": {"port", "duration_ps"},
@@ -186,6 +193,7 @@ class Traffic(_Strict):
         "tcp": {"port"},
         "http": {"port", "bytes"},
         "ping": {"count"},
+        "bandwidth": {"method"},
     }
 
     @model_validator(mode="after")
@@ -210,6 +218,8 @@ class Traffic(_Strict):
             self._check_writes()
         if self.app == "ping":
             self._check_requests()
+        if self.app == "bandwidth":
+            self._check_estimate()
         self._check_distributions()
         if self.frame_sizes is not None and self.rate_bps is not None:
             raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
@@ -277,6 +287,14 @@ class Traffic(_Strict):
         if self.gap is not None and self.interval_ps is not None:
             raise ValueError("ping traffic has an 'interval' or a 'gap', not both")
         self._check_programs({"gap", "size", "dscp"})
+
+    def _check_estimate(self) -> None:
+        if self.using == "programs":
+            raise ValueError("no program estimates available bandwidth here; write 'using: apps'")
+        if self.method not in METHODS:
+            raise ValueError(f"the method {self.method!r} is not known; allowed are {', '.join(METHODS)}")
+        if self.method == "spruce" and self.capacity_bps is None:
+            raise ValueError("spruce needs 'capacity', that of the tight link")
 
     def _check_programs(self, only_apps: set[str]) -> None:
         if self.using == "programs" and any(getattr(self, name) is not None for name in only_apps):

@@ -32,6 +32,9 @@ _KINDS: dict[str, Kind] = {
     "delay_variation": "duration",
     "loss_burst": "number",
     "psnr": "number",
+    "available_bandwidth": "rate",
+    "available_bandwidth_error": "number",
+    "probe_bytes": "number",
     "ssim": "number",
 }
 _EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}

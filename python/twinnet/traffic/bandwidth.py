@@ -121,9 +121,7 @@ def bandwidth_prober(
         "to": to,
         "port": port,
         "flow": flow,
-        "method": bandwidth_method(
-            method, capacity=capacity, prior=prior, prior_std=prior_std, settings=settings
-        ),
+        "method": bandwidth_method(method, capacity=capacity, prior=prior, prior_std=prior_std, settings=settings),
         "layer": layer,
         "most_payload": mtu - headers,
         "most_rate_bps": line_rate_bps(most_rate),
@@ -135,9 +133,7 @@ def bandwidth_prober(
     return App(host, "bandwidth_prober", fields)
 
 
-def bandwidth(
-    source: str, target: str, method: str = "hybrid", *, port: int = BANDWIDTH_PORT, **settings: Any
-) -> Flow:
+def bandwidth(source: str, target: str, method: str = "hybrid", *, port: int = BANDWIDTH_PORT, **settings: Any) -> Flow:
     """Return an estimate of the available bandwidth from host `source` to host `target`; `settings` as for
     :func:`bandwidth_prober`.
 

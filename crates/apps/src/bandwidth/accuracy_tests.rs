@@ -42,9 +42,7 @@ fn the_four_published_tools_are_within_a_tenth_on_every_published_row() {
     for name in ["pathload", "yaz", "assolo", "stab"] {
         for row in ROWS {
             let (worst, _) = worst(&method(json!({"name": name})), row, Cross::Constant, 3);
-            // Pathload tells a range, whose middle wanders by half of it: on some rows one stream in three is at its edge.
-            let allowed = if name == "pathload" { 0.12 } else { 0.10 };
-            assert!(worst <= allowed, "{name} on {row:?}: {:.1} %", 100.0 * worst);
+            assert!(worst <= 0.10, "{name} on {row:?}: {:.1} %", 100.0 * worst);
         }
     }
 }
@@ -98,41 +96,4 @@ fn stab_finds_the_tight_link() {
 fn spruce_without_a_capacity_says_so() {
     let none = run(&method(json!({"name": "spruce"})), 10.0, 4.0, Cross::Constant, 1);
     assert!(none.finding.estimate_bps.is_none() && none.finding.gave_up.unwrap().contains("give capacity"));
-}
-
-#[test]
-#[ignore = "prints"]
-fn table() {
-    for (cross, name) in [(Cross::Constant, "cbr"), (Cross::Poisson, "poisson"), (Cross::ParetoOnOff, "pareto")] {
-        for (capacity, load) in ROWS {
-            for given in [
-                json!({"name": "pathload"}),
-                json!({"name": "yaz"}),
-                json!({"name": "pathchirp"}),
-                json!({"name": "assolo"}),
-                json!({"name": "stab"}),
-                json!({"name": "spruce", "capacity_bps": capacity * 1e6}),
-                json!({"name": "igi"}),
-                json!({"name": "ptr"}),
-                json!({"name": "kalman"}),
-                json!({"name": "hybrid"}),
-            ] {
-                let method = method(given);
-                let runs: Vec<Run> = (1..=10).map(|seed| run(&method, capacity, load, cross, seed)).collect();
-                let count = runs.len() as f64;
-                let mean = runs.iter().map(Run::error).sum::<f64>() / count;
-                let rmse = (runs.iter().map(|run| run.error().powi(2)).sum::<f64>() / count).sqrt();
-                let covers = runs.iter().filter(|run| run.covers()).count();
-                let mb = runs.iter().map(|run| run.bits / 8e6).sum::<f64>() / count;
-                let time = runs.iter().map(|run| run.seconds).sum::<f64>() / count;
-                println!(
-                    "{name:8} {capacity:5}/{load:4} {:10} bias {:6.1} % rmse {:6.1} % covers {covers:2}/10 {mb:8.3} MB {time:6.1} s {:?}",
-                    method.name(),
-                    100.0 * mean,
-                    100.0 * rmse,
-                    runs[0].finding.gave_up
-                );
-            }
-        }
-    }
 }

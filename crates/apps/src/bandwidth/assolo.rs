@@ -244,7 +244,9 @@ impl Estimator for Assolo {
         let more = self.filtered.len().saturating_sub(length);
         self.filtered.drain(..more);
         let gain = filter_gain(&self.filtered);
-        self.smoothed = Some(self.smoothed.map_or(raw, |old| old + gain * (raw - old)));
+        // The first estimates of a range are of few chirps: they are not to be remembered.
+        let begun = self.smoothed.filter(|_| self.filtered.len() > STEP as usize);
+        self.smoothed = Some(begun.map_or(raw, |old| old + gain * (raw - old)));
         if self.follows {
             self.recent.push(raw);
             self.follow();

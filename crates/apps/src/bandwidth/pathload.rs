@@ -50,7 +50,7 @@ impl Default for PathloadConfig {
             packets: 100,
             least_payload: 200,
             least_gap_ns: 7_000,
-            usual_gap_ns: 1_000_000,
+            usual_gap_ns: 350_000,
             comparison_threshold: 0.55,
             difference_threshold: 0.4,
             fleet_fraction: 0.6,
