@@ -97,3 +97,17 @@ fn spruce_without_a_capacity_says_so() {
     let none = run(&method(json!({"name": "spruce"})), 10.0, 4.0, Cross::Constant, 1);
     assert!(none.finding.estimate_bps.is_none() && none.finding.gave_up.unwrap().contains("give capacity"));
 }
+
+#[test]
+fn hybrids_interval_covers_the_truth_about_as_often_as_it_says() {
+    for (cross, least) in [(Cross::Constant, 0.85), (Cross::Poisson, 0.88)] {
+        let covered = |row: &(f64, f64)| {
+            let runs = (1..=25).map(|seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, cross, seed));
+            runs.filter(Run::covers).count()
+        };
+        let covered: Vec<usize> = ROWS.iter().map(covered).collect();
+        let share = covered.iter().sum::<usize>() as f64 / (25.0 * ROWS.len() as f64);
+        println!("{cross:?}: {share:.3} {covered:?}");
+        assert!((least..=1.0).contains(&share), "{cross:?}: {share}, {covered:?} of 25 each");
+    }
+}
