@@ -1,7 +1,7 @@
 //! The real-time loop: drives the fabric by the wall clock and carries frames between it and the hosts' interfaces.
 //!
 //! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
-//! at the interfaces. It never hurries to catch up: see `fidelity.rs`.
+//! at the interfaces. What it is late for, each line bears for itself: see the fabric's `line/schedule.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use twinnet_fabric::{DirectionChange, DirectionConfig, PortId, Way, World};
+use twinnet_fabric::{catch_up, DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
@@ -25,8 +25,7 @@ use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
-use crate::wall::fabric_clock::FabricClock;
-use crate::wall::fidelity::{self, steal_s, FidelityRecord};
+use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
@@ -40,6 +39,8 @@ use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
+/// Events handled between the interfaces that it reads.
+const EVENTS_BETWEEN_READS: usize = 8;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Before a sleep so long the processor may halt: there is nothing to be late for.
@@ -68,30 +69,18 @@ pub(crate) struct Hosts {
     interfaces: Vec<Option<Held>>,
     pool: Pool,
     clock: LabClock,
-    /// How far the fabric's clock is behind.
-    pub(crate) schedule: FabricClock,
+    /// What the clock showed when the fabric asked for the frame that it hands over next.
+    looked: Option<Time>,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: HashMap<u32, (PortId, Capture)>,
     pub(crate) tunnels: Tunnels,
 }
 
-impl Hosts {
-    /// The fabric's time, were it on time.
-    fn fabric_time(&self) -> Time {
-        self.schedule.at(self.clock.now())
-    }
-
-    /// The fabric's time, after a part of what it is behind was made good.
-    fn regain(&mut self) -> Time {
-        self.record.regained += self.schedule.regain(self.clock.now());
-        self.fabric_time()
-    }
-}
-
 impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
-        let late = self.fabric_time() - due;
-        self.record.lateness.record(late.as_ns(), 1);
+        // The fabric has looked at the clock just now where it had to know whether the frame is too late.
+        let now = self.looked.take().unwrap_or_else(|| self.clock.now());
+        self.record.hand_over(port, now - due);
         if self.tunnels.has(port) {
             let (handed, full) = self.tunnels.send(port, frame);
             self.record.handed_over += handed;
@@ -116,12 +105,21 @@ impl World for Hosts {
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
-        let stamped = at + self.schedule.behind();
         for (captured, capture) in self.captures.values_mut() {
             if *captured == port {
-                capture.record(way, frame, stamped);
+                capture.record(way, frame, at);
             }
         }
+    }
+
+    fn wall(&mut self) -> Option<Time> {
+        let now = self.clock.now();
+        self.looked = Some(now);
+        Some(now)
+    }
+
+    fn is_on_the_wall_clock(&self) -> bool {
+        true
     }
 
     fn carrier(&mut self, port: PortId, up: bool) {
@@ -157,8 +155,8 @@ fn is_overload(error: &io::Error) -> bool {
 pub struct RealtimeOptions {
     /// Whether to ask for real-time scheduling.
     pub realtime: bool,
-    /// How far the fabric may be behind without moving its clock; `None` derives it from the links' rates, see `fidelity.rs`.
-    pub slip_after: Option<Duration>,
+    /// How late a line may be looked at and still catch up; `None` derives it from each line's rate ([`catch_up`]).
+    pub catch_up: Option<Duration>,
 }
 
 impl RealtimeOptions {
@@ -181,7 +179,7 @@ impl RealtimeOptions {
             None | Some(Value::Null) => {}
             Some(value) => {
                 let ps = value.as_u64().filter(|ps| *ps > 0);
-                read.slip_after = Some(Duration::from_ps(ps.ok_or_else(|| {
+                read.catch_up = Some(Duration::from_ps(ps.ok_or_else(|| {
                     refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
                 })?));
             }
@@ -192,7 +190,7 @@ impl RealtimeOptions {
 
 impl Default for RealtimeOptions {
     fn default() -> Self {
-        Self { realtime: true, slip_after: None }
+        Self { realtime: true, catch_up: None }
     }
 }
 
@@ -274,7 +272,6 @@ pub(crate) struct FabricLoop {
     options: RealtimeOptions,
     pacing: Pacing,
     wakefulness: Wakefulness,
-    slip_after: Duration,
     receiver: Receiver<Request>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
@@ -284,14 +281,16 @@ pub(crate) struct FabricLoop {
 
 impl FabricLoop {
     fn new(
-        network: RunningNetwork,
+        mut network: RunningNetwork,
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: RealtimeOptions,
         receiver: Receiver<Request>,
         wake: &OwnedFd,
     ) -> io::Result<Self> {
-        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(&network.spec)));
+        network.fabric.set_catch_up(options.catch_up);
+        let least_catch_up =
+            options.catch_up.unwrap_or_else(|| catch_up(fastest(&network.spec).unwrap_or(Duration::MAX)));
         // SAFETY: no pointers are passed; the result is checked.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if epoll < 0 {
@@ -341,7 +340,7 @@ impl FabricLoop {
                 interfaces: held,
                 pool: Pool::default(),
                 clock,
-                schedule: FabricClock::level(clock.now()),
+                looked: None,
                 record: FidelityRecord::default(),
                 captures: HashMap::new(),
                 tunnels: Tunnels::default(),
@@ -354,9 +353,8 @@ impl FabricLoop {
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
             aside: Aside::start()?,
             options,
-            pacing: Pacing::new(slip_after),
+            pacing: Pacing::new(least_catch_up),
             wakefulness: Wakefulness::new(options.realtime),
-            slip_after,
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -459,29 +457,23 @@ impl FabricLoop {
 
     /// Lets the fabric catch up with the clock and takes what the hosts have sent; returns whether due events are left.
     fn turn(&mut self) -> bool {
-        let now = self.hosts.regain();
-        let late = self.network.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
-        let lost = fidelity::lost(late, self.slip_after);
-        let now = if lost > Duration::ZERO {
-            self.hosts.record.slip(lost);
-            self.hosts.schedule.slip(lost);
-            Time::from_ps(now.as_ps() - lost.as_ps())
-        } else {
-            now
-        };
-        let due_left = self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts);
-        if !self.ready.is_empty() {
-            let mut ready = std::mem::take(&mut self.ready);
-            ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
-            self.ready = ready;
-            for port in self.hosts.tunnels.take_unfinished() {
-                self.mark_ready(port);
-            }
-            // What was read may be due at once further on: it is not late for having come while the loop was reading.
-            let now = self.network.fabric.now();
-            return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
+        let mut due_left = self.network.fabric.advance_some(self.clock.now(), EVENTS_PER_TURN, &mut self.hosts);
+        if self.ready.is_empty() {
+            return due_left;
         }
-        due_left
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.retain(|port| {
+            // What falls due while others are read is not kept waiting by them, and what is read now was not there before.
+            due_left |= self.network.fabric.advance_some(self.clock.now(), EVENTS_BETWEEN_READS, &mut self.hosts);
+            self.network.fabric.readable(*port, &mut self.hosts)
+        });
+        self.ready = ready;
+        for port in self.hosts.tunnels.take_unfinished() {
+            self.mark_ready(port);
+        }
+        // What was read may be due at once further on.
+        let now = self.network.fabric.now();
+        self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left
     }
 
     /// Hears a piece of what one controller says, if one says something and they may have the loop's time.
@@ -500,7 +492,7 @@ impl FabricLoop {
         let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
         let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
         let Some(next) = self.network.fabric.next_event() else { return patience };
-        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
+        (next - now).saturating_sub(self.pacing.spin()).min(patience)
     }
 
     /// Answers what was asked; false when nobody can ask any more.

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{json, Value};
 use twinnet_lab::capture::CaptureSettings;
-use twinnet_lab::requests::Answer;
 use twinnet_lab::requests::{self, missing, number, port, text};
 
 use crate::service::{LabError, Reply, Request};
@@ -13,6 +12,9 @@ use crate::wall::fidelity::{FidelityRecord, TakenRecord};
 use crate::wall::ingress::Counted;
 use crate::wall::realtime::FabricLoop;
 use crate::wall::scheduling::is_realtime;
+use twinnet_units::Duration;
+
+use twinnet_lab::requests::Answer;
 
 /// Answers one request, now or later.
 pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
@@ -26,8 +28,7 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
             Err(error) => Err(error),
         },
         "app.start" | "app.stop" | "app.report" => {
-            let behind = at.hosts.schedule.behind();
-            at.apps.answer(&mut at.network, &body, behind, &mut at.hosts)
+            at.apps.answer(&mut at.network, &body, Duration::ZERO, &mut at.hosts)
         }
         "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
         "controller.attach" => return at.controllers.attach(&mut at.network, &body, request, &at.epoll),
@@ -37,18 +38,18 @@ pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
         "controllers" => Ok(at.controllers.state(&at.network)),
         "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
         "fidelity" => {
-            let record = at.hosts.record.taken(at.clock.now(), is_realtime());
+            let record =
+                at.hosts.record.taken(&at.network.fabric, &at.network.names.port_names, at.clock.now(), is_realtime());
             return with_counts(at, record, request.reply);
         }
         "fidelity.reset" => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
+            at.network.fabric.forget_line_records();
             return forget_counts(at, request.reply);
         }
-        other => {
-            requests::answer(&mut at.network, &body, at.hosts.schedule.behind(), &mut at.hosts).unwrap_or_else(|| {
-                Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
-            })
-        }
+        other => requests::answer(&mut at.network, &body, Duration::ZERO, &mut at.hosts).unwrap_or_else(|| {
+            Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
+        }),
     };
     request.reply.send(result);
 }
