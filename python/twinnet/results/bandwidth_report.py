@@ -74,7 +74,7 @@ class Bandwidth:
     notes
         What else is to be known.
     window_start_ps, window_end_ps
-        The averaging window: the first and the last probe, on the prober's clock.
+        The averaging window: from the first probe to the answer about the last, on the prober's clock.
     probe_packets, probe_bytes, probe_lost
         What was sent, and packets that did not arrive.
     control_bytes

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// What an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The line's rate is its capacity.
+    /// What an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The line's rate
+    /// is its capacity.
     #[default]
     Wire,
     /// Packets with the headers of IP, as most published tools count.
@@ -71,8 +72,8 @@ pub struct Plan {
     pub packets: Vec<Planned>,
 }
 
-/// A train that was sent. Times of sending are of the sender's clock, times of arrival of the receiver's: only differences
-/// of each, and differences of delays, mean something.
+/// A train that was sent. Times of sending are of the sender's clock, times of arrival of the receiver's: only
+/// differences of each, and differences of delays, mean something.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
@@ -101,7 +102,7 @@ pub struct BandwidthReport {
     /// What was found.
     #[serde(flatten)]
     pub finding: Finding,
-    /// The averaging window: from the first probe to the last, on the clock of the prober.
+    /// The averaging window: from the first probe to the answer about the last, on the clock of the prober.
     pub window_start_ps: Option<u64>,
     /// Its end.
     pub window_end_ps: Option<u64>,

@@ -1,14 +1,16 @@
 //! ASSOLO: reflected exponential chirps (REACH), whose steps are finest in the middle of their range.
 //!
-//! Goldoni, Rossi, Torelli, *Assolo, a new method for available bandwidth estimation*, ICIMP 2009; and *Investigating and
-//! comparing end-to-end available bandwidth estimation tools*, International Journal on Advances in Systems and Measurements 2(4), 2009.
+//! Goldoni, Rossi, Torelli, *Assolo, a new method for available bandwidth estimation*, ICIMP 2009; and *Investigating
+//! and comparing end-to-end available bandwidth estimation tools*, International Journal on Advances in Systems and
+//! Measurements 2(4), 2009.
 //!
-//! Estimates are smoothed by the vertical horizontal filter: by a third of |highest - lowest| / sum of the changes of the last
-//! estimates, in the order of time. A trend is followed at once, noise is smoothed. (In the published program the sum runs in the order of a ring
-//! buffer and the weights are exchanged, which smooths trends and follows noise.)
+//! Estimates are smoothed by the vertical horizontal filter: by a third of |highest - lowest| / sum of the changes of
+//! the last estimates, in the order of time. A trend is followed at once, noise is smoothed. (In the published
+//! program the sum runs in the order of a ring buffer and the weights are exchanged, which smooths trends and follows
+//! noise.)
 //!
-//! Differences: the chirps need a range that has the answer near its middle. Where none is given, a train of packets sent at once tells where to
-//! begin, and the range follows the estimates.
+//! Differences: the chirps need a range that has the answer near its middle. Where none is given, a train of packets
+//! sent at once tells where to begin, and the range follows the estimates.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +26,8 @@ use crate::check::{check_range, ConfigError};
 pub struct AssoloConfig {
     /// Bytes of each packet, the headers of IP included.
     pub packet_bytes: u32,
-    /// The lowest rate of a chirp; null with `high_bps` for a range that is found and followed (published: 10 Mbit/s).
+    /// The lowest rate of a chirp; null with `high_bps` for a range that is found and followed (published: 10
+    /// Mbit/s).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_bps: Option<f64>,
     /// The highest (published: 200 Mbit/s).
@@ -34,9 +37,11 @@ pub struct AssoloConfig {
     pub error: f64,
     /// The ratio of one step to the one nearer to the middle.
     pub spread: f64,
-    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
+    /// then is less than a step.
     pub hold: u32,
-    /// Mean load of the probes in bit/s, where the range is given; a tenth of the lowest rate otherwise, if that is more.
+    /// Mean load of the probes in bit/s, where the range is given; a tenth of the lowest rate otherwise, if that is
+    /// more.
     pub load_bps: f64,
     /// Chirps over which estimates are smoothed.
     pub smoothing: u32,
@@ -46,7 +51,8 @@ pub struct AssoloConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
@@ -123,7 +129,8 @@ pub fn reflected_rates(low: f64, high: f64, error: f64, spread: f64) -> Vec<f64>
     below.chain([middle]).chain(offsets.iter().map(|offset| middle + offset)).collect()
 }
 
-/// The share of a new estimate that the vertical horizontal filter takes, of the last `estimates` in the order of time.
+/// The share of a new estimate that the vertical horizontal filter takes, of the last `estimates` in the order of
+/// time.
 #[must_use]
 pub fn filter_gain(estimates: &[f64]) -> f64 {
     let changes: f64 = estimates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum();
@@ -194,7 +201,8 @@ impl Assolo {
         self.recent.clear();
         let width = high - low;
         let place = (found - low) / width;
-        // A range that has the answer in its middle half and is as wide as that stays, so that chirps can be compared.
+        // A range that has the answer in its middle half and is as wide as that stays, so that chirps can be
+        // compared.
         if (0.25..=0.75).contains(&place) && width < 2.5 * found {
             return;
         }

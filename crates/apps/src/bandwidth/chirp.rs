@@ -113,7 +113,8 @@ impl ChirpWindow {
         self.signatures.drain(..more);
     }
 
-    /// Where the mean of all signatures but one bends: the noise of single packets of cross traffic averages out first.
+    /// Where the mean of all signatures but one bends: the noise of single packets of cross traffic averages out
+    /// first.
     fn of_mean_signature(&self, without: Option<usize>) -> Option<f64> {
         let used =
             || self.signatures.iter().enumerate().filter(|(place, _)| Some(*place) != without).map(|(_, one)| one);
@@ -134,8 +135,8 @@ impl ChirpWindow {
         }
     }
 
-    /// The estimate and its standard error: by the mean of the signatures (the error by the jackknife), or by the mean of the estimates
-    /// of single chirps, as published.
+    /// The estimate and its standard error: by the mean of the signatures (the error by the jackknife), or by the
+    /// mean of the estimates of single chirps, as published.
     pub fn found(&self, mean_signature: bool) -> Option<(f64, f64)> {
         let count = self.signatures.len();
         if !mean_signature || count < LEAST_SIGNATURES {

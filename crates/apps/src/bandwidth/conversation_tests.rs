@@ -18,7 +18,7 @@ fn prober(method: Value) -> Value {
            "most_rate_bps": 100_000_000, "duration_ps": 60_000_000_000_000_u64, "record": true})
 }
 
-fn kalman() -> Value {
+fn short() -> Value {
     json!({"name": "ptr", "gaps": 5})
 }
 
@@ -35,7 +35,7 @@ fn run(prober: &Value, seconds: u64, fate: impl FnMut(u64) -> Vec<Duration> + 's
 
 #[test]
 fn stamps_come_back_and_are_those_of_the_network() {
-    let row = run(&prober(kalman()), 60, |_| vec![Duration::ZERO]);
+    let row = run(&prober(short()), 60, |_| vec![Duration::ZERO]);
     let told = &row["bandwidth"];
     let record = told["record"].as_array().unwrap();
     assert!(!record.is_empty() && told["trains"] == json!(record.len()), "{told}");
@@ -49,7 +49,7 @@ fn stamps_come_back_and_are_those_of_the_network() {
 #[test]
 fn a_listener_that_is_not_there_is_told_of() {
     let mut network = LoopNetwork::new(Duration::from_ms(5));
-    let number = network.start(0, &app(prober(kalman())));
+    let number = network.start(0, &app(prober(short())));
     network.run_until(Time::ZERO + Duration::from_secs(60));
     assert!(network.finished(number));
     let row = &network.report(number)["flows"][0];
@@ -59,7 +59,7 @@ fn a_listener_that_is_not_there_is_told_of() {
 
 #[test]
 fn a_peer_that_dies_in_mid_probe_ends_the_estimate_with_what_is_known() {
-    let row = run(&prober(kalman()), 120, |number| if number < 150 { vec![Duration::ZERO] } else { vec![] });
+    let row = run(&prober(short()), 120, |number| if number < 150 { vec![Duration::ZERO] } else { vec![] });
     assert!(row["bandwidth"]["gave_up"].as_str().unwrap().starts_with("no listener answers"), "{row}");
     assert!(row["bandwidth"]["trains"].as_u64().unwrap() >= 1);
 }
@@ -154,7 +154,7 @@ fn what_a_listener_keeps_is_bounded() {
 
 #[test]
 fn garbage_from_the_listeners_address_is_ignored_by_a_prober() {
-    let config: crate::AppConfig = app(prober(kalman()));
+    let config: crate::AppConfig = app(prober(short()));
     let (mut prober, mut host) = (config.build(), RecordingHost::new(1));
     prober.handle(Time::ZERO, Event::Start, &mut host);
     let sent = host.take_datagrams();

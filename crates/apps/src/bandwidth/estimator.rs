@@ -46,8 +46,8 @@ pub trait Estimator: Send {
     fn finding(&self) -> Finding;
 }
 
-/// The rate at which packets come that were sent at once: the asymptotic dispersion rate (Dovrolis, Ramanathan, Moore,
-/// *What do packet dispersion techniques measure?*, INFOCOM 2001), between available bandwidth and capacity.
+/// The rate at which packets come that were sent at once: the asymptotic dispersion rate (Dovrolis, Ramanathan,
+/// Moore, *What do packet dispersion techniques measure?*, INFOCOM 2001), between available bandwidth and capacity.
 #[must_use]
 pub fn dispersion_rate(train: &Train, framing: Framing) -> Option<f64> {
     (train.arrived().len() >= 5).then(|| train.received_bps(framing)).flatten()

@@ -1,7 +1,7 @@
 //! What a chirp tells: where the queueing delay begins to rise and does not come back.
 //!
-//! Ribeiro, Riedi, Baraniuk, Navratil, Cottrell, *pathChirp: efficient available bandwidth estimation for network paths*, PAM
-//! 2003, section 3.
+//! Ribeiro, Riedi, Baraniuk, Navratil, Cottrell, *pathChirp: efficient available bandwidth estimation for network
+//! paths*, PAM 2003, section 3.
 
 /// How excursions of the queueing delay are told from each other.
 #[derive(Clone, Copy, Debug, PartialEq)]

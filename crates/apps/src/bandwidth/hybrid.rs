@@ -1,23 +1,25 @@
 //! Our own: trains that keep the tight link busy at about the rate that is available, counted by bytes and time.
 //!
-//! A few packets sent at once make a queue at the tight link; the rest of the train follows at about the available bandwidth, so that the queue neither
-//! grows much nor empties. While it does not empty, what left the link in a time is its capacity times that time, whatever came
-//! first: with `b` bits of probes sent in a time `t` and received in a time `r`, the cross traffic that came in `t` is `C r - b`, and what was
-//! available is
+//! A few packets sent at once make a queue at the tight link; the rest of the train follows at about the available
+//! bandwidth, so that the queue neither grows much nor empties. While it does not empty, what left the link in a time
+//! is its capacity times that time, whatever came first: with `b` bits of probes sent in a time `t` and received in a
+//! time `r`, the cross traffic that came in `t` is `C r - b`, and what was available is
 //!
 //! ```text
 //! A = C - (C r - b) / t = b / t - C (r / t - 1)
 //! ```
 //!
-//! exactly, not on average, and the capacity `C` matters the less the nearer the rate `b / t` is to `A`. (Self-loading methods compare rates with `A`;
-//! methods of gaps need `C`; this needs neither.) A train that found the queue empty (a packet's delay is the path's
-//! least) says only that at least its rate was available; where more than a tenth of the trains do, the rate is raised, up to the capacity, and trains
-//! sent more slowly are forgotten, so that the choice does not depend on what single trains said. Trains are weighed by their time. The interval is that of the ratio's own spread between trains, with Student's t, and less by what
-//! the trains covered of the window.
+//! exactly, not on average, and the capacity `C` matters the less the nearer the rate `b / t` is to `A`.
+//! (Self-loading methods compare rates with `A`; methods of gaps need `C`; this needs neither.) A train that found
+//! the queue empty (a packet's delay is the path's least) says only that at least its rate was available; where more
+//! than a tenth of the trains do, the rate is raised, up to the capacity, and trains sent more slowly are forgotten,
+//! so that the choice does not depend on what single trains said. Trains are weighed by their time. The interval is
+//! that of the ratio's own spread between trains, with Student's t, and less by what the trains covered of the
+//! window.
 //!
-//! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed in by its own variance. All rates are
-//! those of the stamps at which packets really left. A train in which the sender lost its processor counts up to there; where arrivals come in batches only
-//! the ends of batches count.
+//! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed
+//! in by its own variance. All rates are those of the stamps at which packets really left. A train in which the
+//! sender lost its processor counts up to there; where arrivals come in batches only the ends of batches count.
 
 use serde::{Deserialize, Serialize};
 
@@ -210,8 +212,8 @@ impl Hybrid {
         self.ended_ns = train.sent_ns.last().copied().unwrap_or(self.ended_ns);
     }
 
-    /// The part of a train that counts: from the end of the burst to the packet before the queue was empty, the sender interrupted or
-    /// a packet lost. `None` where nothing is left.
+    /// The part of a train that counts: from the end of the burst to the packet before the queue was empty, the
+    /// sender interrupted or a packet lost. `None` where nothing is left.
     fn sample(&mut self, train: &Train, capacity: f64) -> Option<Sample> {
         let framing = self.probing.framing;
         let base = self.base_ns?;
@@ -219,7 +221,8 @@ impl Hybrid {
         self.interrupted += interruptions.len() as u32;
         let batched = train.batched(BATCH_NS) > 0.2;
         self.batched += u32::from(batched);
-        // The sender's own link spreads the burst, so the first stamp that means something is that of the packet after it.
+        // The sender's own link spreads the burst, so the first stamp that means something is that of the packet
+        // after it.
         let start = self.config.burst as usize;
         let empty = EMPTY * framing.gap_ns(self.probing.most_payload, capacity);
         let stop = interruptions.first().copied().unwrap_or(usize::MAX).min(train.plan.packets.len());
@@ -294,7 +297,8 @@ impl Hybrid {
         self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
     }
 
-    /// Sends faster, and forgets what was sent more slowly, when the queue is empty in more than a tenth of the trains.
+    /// Sends faster, and forgets what was sent more slowly, when the queue is empty in more than a tenth of the
+    /// trains.
     fn raise(&mut self, capacity: f64) {
         let emptied = self.samples.iter().filter(|sample| sample.emptied).count();
         let sent = self.guess * self.overload;
@@ -309,7 +313,8 @@ impl Hybrid {
     }
 
     fn is_precise(&self) -> bool {
-        // Trains that had to be forgotten tell of bursts longer than a train: then a few that agree may be of one burst.
+        // Trains that had to be forgotten tell of bursts longer than a train: then a few that agree may be of one
+        // burst.
         let bursts = if self.forgotten > 0 { MORE_FOR_BURSTS } else { 1 };
         self.samples.len() >= (self.config.least_trains * bursts) as usize
             && self.ratio().is_some_and(|(ratio, error)| error <= self.config.precision * ratio)

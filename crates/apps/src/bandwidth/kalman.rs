@@ -1,8 +1,9 @@
 //! A Kalman filter of the line on which the strain of trains lies above the available bandwidth, as in BART.
 //!
-//! Ekelin, Nilsson, Hartikainen, Johnsson, Mangs, Melander, Bjorkman, *Real-time measurement of end-to-end available bandwidth using
-//! Kalman filtering*, NOMS 2006. A train sent at rate `u` arrives stretched by the strain `e = u / received - 1`, which is zero below the available bandwidth
-//! `A` and `(u - A) / C` above, with the capacity `C` of the tight link. The filter's state is slope and intercept; `A` is where the line meets zero.
+//! Ekelin, Nilsson, Hartikainen, Johnsson, Mangs, Melander, Bjorkman, *Real-time measurement of end-to-end available
+//! bandwidth using Kalman filtering*, NOMS 2006. A train sent at rate `u` arrives stretched by the strain `e = u /
+//! received - 1`, which is zero below the available bandwidth `A` and `(u - A) / C` above, with the capacity `C` of
+//! the tight link. The filter's state is slope and intercept; `A` is where the line meets zero.
 
 use serde::{Deserialize, Serialize};
 

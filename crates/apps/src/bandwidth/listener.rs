@@ -1,7 +1,8 @@
 //! Keeps when probes arrived, and tells whoever sent them.
 //!
-//! It answers only those who have the cookie that it gave to their address, and never with more bytes than it was asked with: see
-//! [`super::message`]. What it keeps is bounded: [`MOST_PROBERS`] probers with [`MOST_TRAINS`] trains each.
+//! It answers only those who have the cookie that it gave to their address, and never with more bytes than it was
+//! asked with: see [`super::message`]. What it keeps is bounded: [`MOST_PROBERS`] probers with [`MOST_TRAINS`] trains
+//! each.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::VecDeque;

@@ -7,15 +7,17 @@
 //! +--------------+----------+------+-------------+-----------+----------+----------
 //! ```
 //!
-//! - *Hello*: the cookie is a number that the prober chose. 40 bytes. The listener answers with a *Welcome* of as many bytes,
+//! - *Hello*: the cookie is a number that the prober chose. 40 bytes. The listener answers with a *Welcome* of as many
+//!   bytes,
 //!   that repeats the number and gives the real cookie. The cookie depends on the prober's address, so only one who
 //!   receives at the address that it sends from learns it; without it the listener answers nothing else.
 //! - *Probe*: one packet of a train; the place of it. Any length from 22 bytes on. Never answered.
 //! - *Ask*: asks for the stamps of a train from a place on, and is as long as the longest answer that it may get.
-//! - *Stamps*: the arrivals of up to 20 packets from a place on. Never longer than what asked for it, and no longer than the 128 bytes
-//!   of a datagram that every host looks at.
+//! - *Stamps*: the arrivals of up to 20 packets from a place on. Never longer than what asked for it, and no longer than
+//!   the 128 bytes of a datagram that every host looks at.
 //!
-//! So a listener sends to nobody more than it received from there, and nothing to those who did not receive its welcome.
+//! So a listener sends to nobody more than it received from there, and nothing to those who did not receive its
+//! welcome.
 
 /// Begins every message; the last byte is the version.
 const MAGIC: [u8; 7] = *b"twinbw\x01";
@@ -93,8 +95,8 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Message {
-    /// Reads a message; `None` when it is none, or is too short to be answered. `length` is that of the whole datagram, of which
-    /// `bytes` may be the first.
+    /// Reads a message; `None` when it is none, or is too short to be answered. `length` is that of the whole
+    /// datagram, of which `bytes` may be the first.
     #[must_use]
     pub fn parse(bytes: &[u8], length: usize) -> Option<Self> {
         if bytes.get(..7)? != MAGIC {

@@ -1,8 +1,9 @@
 //! Available bandwidth: estimators, and the apps that probe for them and listen.
 //!
-//! Available bandwidth of a path over a time is the least, over its links, of capacity less traffic. An [`estimator::Estimator`] says
-//! which train of packets to send and hears when each was sent and arrived; [`prober`] sends them and asks [`listener`] for the
-//! arrivals. A new method is a file with an `Estimator` and a line in [`method`].
+//! Available bandwidth of a path over a time is the least, over its links, of capacity less traffic. An
+//! [`estimator::Estimator`] says which train of packets to send and hears when each was sent and arrived; [`prober`]
+//! sends them and asks [`listener`] for the arrivals. A new method is a file with an `Estimator` and a line in
+//! [`method`].
 
 #[cfg(test)]
 mod accuracy_tests;

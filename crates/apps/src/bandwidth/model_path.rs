@@ -55,7 +55,8 @@ impl Link {
             Cross::Constant => mean,
             Cross::Poisson => -mean * self.random.uniform().ln(),
             Cross::ParetoOnOff => {
-                // In bursts at twice the mean rate the distance is half of the mean; silences are as long as bursts on average.
+                // In bursts at twice the mean rate the distance is half of the mean; silences are as long as bursts
+                // on average.
                 let ratio = (2.0 * self.load).min(self.rate) / self.load;
                 let within = mean / ratio;
                 if self.next < self.burst_ends {

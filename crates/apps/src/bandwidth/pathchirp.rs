@@ -24,7 +24,8 @@ pub struct PathchirpConfig {
     pub auto_range: bool,
     /// The ratio of one rate to the one before.
     pub spread: f64,
-    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
+    /// then is less than a step.
     pub hold: u32,
     /// Mean load of the probes, in bit/s.
     pub load_bps: f64,
@@ -34,7 +35,8 @@ pub struct PathchirpConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,

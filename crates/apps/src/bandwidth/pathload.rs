@@ -1,11 +1,12 @@
 //! Pathload: streams whose delays rise are faster than the available bandwidth (self-loading periodic streams).
 //!
 //! Jain and Dovrolis, *Pathload: a measurement tool for end-to-end available bandwidth*, PAM 2002, and the paper that
-//! [`super::trend`] names. Fleets of streams at one rate are judged together; rates are found by bisection with a grey region
-//! in which fleets disagree. The answer is a range: that of the variation of the available bandwidth during the measurement.
+//! [`super::trend`] names. Fleets of streams at one rate are judged together; rates are found by bisection with a
+//! grey region in which fleets disagree. The answer is a range: that of the variation of the available bandwidth
+//! during the measurement.
 //!
-//! Differences: times are nanoseconds and fractions, so that there are no steps of whole microseconds; packets are paced by
-//! absolute deadlines; the rate of a fleet is the one at which its streams were sent, from their own stamps.
+//! Differences: times are nanoseconds and fractions, so that there are no steps of whole microseconds; packets are
+//! paced by absolute deadlines; the rate of a fleet is the one at which its streams were sent, from their own stamps.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,8 @@ pub struct PathloadConfig {
     pub least_payload: u32,
     /// The shortest gap between packets, in nanoseconds.
     pub least_gap_ns: u64,
-    /// The gap that is used where packets of some length allow it (published: 80 us). A stream must last as long as many packets of cross
-    /// traffic for its trend to be more than theirs.
+    /// The gap that is used where packets of some length allow it (published: 80 us). A stream must last as long as
+    /// many packets of cross traffic for its trend to be more than theirs.
     pub usual_gap_ns: u64,
     /// Threshold of the pairwise comparison test.
     pub comparison_threshold: f64,
@@ -350,7 +351,8 @@ impl Pathload {
             self.at_most += 1;
             if self.at_most >= 2 {
                 self.give_up(&format!(
-                    "the rate would be above {:.1} Mbit/s, the most that this method reaches at its shortest gap of {} ns and the prober's most_rate: lift them to go on",
+                    "the rate would be above {:.1} Mbit/s, the most that this method reaches at its shortest gap of {} ns \
+                     and the prober's most_rate: lift them to go on",
                     most / 1e6,
                     self.config.least_gap_ns
                 ));

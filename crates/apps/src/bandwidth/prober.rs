@@ -1,8 +1,9 @@
 //! Sends the trains of an estimator and asks the listener when they arrived.
 //!
-//! Packets are sent by absolute deadlines; when each was handed to the kernel is noted, so that estimators know the rate that was really sent. The
-//! question for stamps follows the last packet on the same way, so it arrives after all of them. A listener that does not answer is asked
-//! again, with growing patience, and given up after some seconds.
+//! Packets are sent by absolute deadlines; when each was handed to the kernel is noted, so that estimators know the
+//! rate that was really sent. The question for stamps follows the last packet on the same way, so it arrives after
+//! all of them. A listener that does not answer is asked again, with growing patience, and given up after some
+//! seconds.
 
 use std::net::SocketAddr;
 
@@ -247,7 +248,6 @@ impl BandwidthProber {
         self.state = State::Sending { place };
         self.due = self.due_of(place);
         if self.due.is_none() {
-            self.window = self.window.map(|(start, _)| (start, now));
             self.state = State::Asking;
             let count = self.train.plan.packets.len();
             (self.tries, self.told) = (0, vec![false; count.div_ceil(MOST_STAMPS)]);
@@ -293,8 +293,8 @@ impl BandwidthProber {
         }
     }
 
-    /// Lets what is sent from now on expire after `limit` hops, or after as many as is usual; false when the host refused. There is one
-    /// socket for both, since the listener knows a prober by its port.
+    /// Lets what is sent from now on expire after `limit` hops, or after as many as is usual; false when the host
+    /// refused. There is one socket for both, since the listener knows a prober by its port.
     fn limit_hops(&mut self, limit: Option<u8>, socket: SocketId, host: &mut dyn Host) -> bool {
         if self.hop_limit == limit {
             return true;
@@ -352,6 +352,8 @@ impl BandwidthProber {
     /// A train is complete.
     fn judge(&mut self, now: Time, host: &mut dyn Host) {
         let train = std::mem::take(&mut self.train);
+        // The answer came after all probes, so what they put into queues has passed.
+        self.window = self.window.map(|(start, _)| (start, now));
         let counts = &mut self.counts;
         counts.trains += 1;
         counts.lost += train.lost() as u64;

@@ -1,8 +1,8 @@
 //! Recorded trains through any estimator, without a network.
 //!
-//! A record holds the trains that one prober sent. The estimator hears them in their order, whatever it would have asked for: methods
-//! that take any train give the estimate of the same stamps, so that a comparison is paired; a method that finds trains of a kind that it cannot use says so in
-//! its finding.
+//! A record holds the trains that one prober sent. The estimator hears them in their order, whatever it would have
+//! asked for: methods that take any train give the estimate of the same stamps, so that a comparison is paired; a
+//! method that finds trains of a kind that it cannot use says so in its finding.
 
 use super::estimator::{Finding, Probing, Step};
 use super::method::Method;

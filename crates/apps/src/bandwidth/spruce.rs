@@ -1,7 +1,8 @@
-//! Spruce: how much cross traffic comes between the two packets of a pair that is as far apart as the tight link's capacity.
+//! Spruce: how much cross traffic comes between the two packets of a pair that is as far apart as the tight link's
+//! capacity.
 //!
-//! Strauss, Katabi, Kaashoek, *A measurement study of available bandwidth estimation tools*, IMC 2003. The capacity of the tight link must
-//! be known; the method assumes that the tight link is the narrow one.
+//! Strauss, Katabi, Kaashoek, *A measurement study of available bandwidth estimation tools*, IMC 2003. The capacity
+//! of the tight link must be known; the method assumes that the tight link is the narrow one.
 
 use serde::{Deserialize, Serialize};
 

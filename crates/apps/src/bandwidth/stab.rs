@@ -1,10 +1,11 @@
-//! STAB: chirps that expire at a hop, followed packet by packet by short ones that reach the end: the available bandwidth of
-//! every first part of the path, and the links that have less than all before them.
+//! STAB: chirps that expire at a hop, followed packet by packet by short ones that reach the end: the available
+//! bandwidth of every first part of the path, and the links that have less than all before them.
 //!
-//! Ribeiro, Riedi, Baraniuk, *Locating available bandwidth bottlenecks*, IEEE Internet Computing 8(5), 2004. The path must
-//! lower the hop limit (TTL): routers do, switches do not unless a flow tells them to.
+//! Ribeiro, Riedi, Baraniuk, *Locating available bandwidth bottlenecks*, IEEE Internet Computing 8(5), 2004. The path
+//! must lower the hop limit (TTL): routers do, switches do not unless a flow tells them to.
 //!
-//! Differences: rates are those at which chirps were sent, short packets counted in; each first part of the path has a range of rates that follows its estimates.
+//! Differences: rates are those at which chirps were sent, short packets counted in; each first part of the path has
+//! a range of rates that follows its estimates.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,8 @@ pub struct StabConfig {
     pub follower_payload: u32,
     /// The ratio of one rate to the one before.
     pub spread: f64,
-    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic then is less than a step.
+    /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
+    /// then is less than a step.
     pub hold: u32,
     /// Mean load of the probes in bit/s; a tenth of the lowest rate if that is more.
     pub load_bps: f64,
@@ -35,7 +37,8 @@ pub struct StabConfig {
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single chirps (published).
+    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
     pub batch_ns: f64,
@@ -174,7 +177,8 @@ impl Stab {
         }
     }
 
-    /// The next chirp: for the last hop an ordinary one, for the others one that expires there with packets that follow.
+    /// The next chirp: for the last hop an ordinary one, for the others one that expires there with packets that
+    /// follow.
     fn chirp_plan(&self) -> Plan {
         let hop = &self.hops[self.current];
         let (low, high) = hop.range;

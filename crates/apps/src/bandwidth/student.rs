@@ -1,7 +1,7 @@
 //! Student's t.
 
-/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom (1 or more): the expansion of Cornish and Fisher in
-/// Abramowitz and Stegun, 26.7.5, within 0.3 % from 4 on, and the exact values below.
+/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom (1 or more): the expansion of Cornish and
+/// Fisher in Abramowitz and Stegun, 26.7.5, within 0.3 % from 4 on, and the exact values below.
 #[must_use]
 pub fn quantile_975(freedom: f64) -> f64 {
     const FEW: [f64; 3] = [12.706, 4.303, 3.182];

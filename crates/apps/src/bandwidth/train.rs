@@ -7,7 +7,8 @@ pub use crate::account::bandwidth_report::{Plan, Planned, Train};
 pub const MOST_PACKETS: usize = 1024;
 
 impl Plan {
-    /// `count` packets of `payload` bytes, `gap_ns` apart; each at its own rounded time, so that rounding does not add up.
+    /// `count` packets of `payload` bytes, `gap_ns` apart; each at its own rounded time, so that rounding does not
+    /// add up.
     #[must_use]
     pub fn even(count: usize, payload: u32, gap_ns: f64) -> Self {
         Self::by_gaps(payload, std::iter::repeat_n(gap_ns, count.saturating_sub(1)))
@@ -128,8 +129,9 @@ impl Train {
         (duration > 0).then(|| bits * 1e9 / duration as f64)
     }
 
-    /// Gaps that became so long that the sender must have lost its processor: more than twice the planned gap `T`, and more
-    /// than `T + 1 ms`... whichever is more (the rule that Pathload splits streams by). The places of the packets after them.
+    /// Gaps that became so long that the sender must have lost its processor: more than twice the planned gap `T`,
+    /// and more than `T + 1 ms`, whichever is more (the rule that Pathload splits streams by). The places of the
+    /// packets after them.
     #[must_use]
     pub fn interruptions(&self) -> Vec<usize> {
         let planned = self.plan.packets.windows(2).map(|pair| (pair[1].at_ns - pair[0].at_ns) as f64);
@@ -159,9 +161,9 @@ impl Train {
         }
     }
 
-    /// The share of arrivals that came in a batch: at most `threshold_ns` and less than a fifth of the gap at which they were
-    /// sent after the one before. Interrupt coalescence and generic receive offload make such batches; a queue does only
-    /// at five times the rate that was sent.
+    /// The share of arrivals that came in a batch: at most `threshold_ns` and less than a fifth of the gap at which
+    /// they were sent after the one before. Interrupt coalescence and generic receive offload make such batches; a
+    /// queue does only at five times the rate that was sent.
     #[must_use]
     pub fn batched(&self, threshold_ns: f64) -> f64 {
         let places = self.arrived();

@@ -1,7 +1,7 @@
 //! Whether one-way delays of a stream rise: the two tests of Pathload on medians of groups.
 //!
-//! Jain and Dovrolis, *End-to-end available bandwidth: measurement methodology, dynamics, and relation with TCP throughput*,
-//! IEEE/ACM Transactions on Networking 11(4), 2003, section IV.
+//! Jain and Dovrolis, *End-to-end available bandwidth: measurement methodology, dynamics, and relation with TCP
+//! throughput*, IEEE/ACM Transactions on Networking 11(4), 2003, section IV.
 
 use super::estimator::median;
 
@@ -25,7 +25,8 @@ pub struct Statistics {
     pub difference: f64,
 }
 
-/// The statistics of these delays, in groups of the square root of their number; `None` below five groups' worth of points.
+/// The statistics of these delays, in groups of the square root of their number; `None` below five groups' worth of
+/// points.
 #[must_use]
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn statistics(delays: &[f64]) -> Option<Statistics> {

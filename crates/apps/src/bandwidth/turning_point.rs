@@ -1,10 +1,11 @@
 //! IGI and PTR: trains with ever longer gaps, until the path leaves the gaps as they were.
 //!
-//! Hu and Steenkiste, *Evaluation and characterization of available bandwidth probing techniques*, IEEE JSAC 21(6), 2003. At the turning point
-//! PTR tells the rate of the train (packet transmission rate), IGI the capacity less the cross traffic that increased gaps hold (initial gap
-//! increasing).
+//! Hu and Steenkiste, *Evaluation and characterization of available bandwidth probing techniques*, IEEE JSAC 21(6),
+//! 2003. At the turning point PTR tells the rate of the train (packet transmission rate), IGI the capacity less the
+//! cross traffic that increased gaps hold (initial gap increasing).
 //!
-//! Difference: gaps count as equal within a share of themselves instead of 5 us, which is more than a gap at 1 Gbit/s and nothing at 1 Mbit/s.
+//! Difference: gaps count as equal within a share of themselves instead of 5 us, which is more than a gap at 1 Gbit/s
+//! and nothing at 1 Mbit/s.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,8 +92,8 @@ pub struct TurningPoint {
     gave_up: Option<String>,
 }
 
-/// The value that most others are within 3 % of; the least of several. Gaps of packets that left a link one after the other lie close
-/// together, others do not.
+/// The value that most others are within 3 % of; the least of several. Gaps of packets that left a link one after the
+/// other lie close together, others do not.
 #[must_use]
 pub fn mode(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();

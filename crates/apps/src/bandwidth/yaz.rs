@@ -1,13 +1,14 @@
 //! Yaz: a stream whose mean spacing the path leaves as it was is at the available bandwidth.
 //!
-//! Sommers, Barford, Willinger, *A proposed framework for calibration of available bandwidth estimation tools*, ISCC 2006
-//! (University of Wisconsin-Madison, TR 1546, 2005). Spacing starts short and grows by half of what the path changed it by.
+//! Sommers, Barford, Willinger, *A proposed framework for calibration of available bandwidth estimation tools*, ISCC
+//! 2006 (University of Wisconsin-Madison, TR 1546, 2005). Spacing starts short and grows by half of what the path
+//! changed it by.
 //!
-//! Differences: spacings are measured in nanoseconds as fractions and never rounded, and the first spacing is that of the
-//! highest rate that may be sent, so that the rates of the method have no ceiling of its own. The resolution is the published 500 kbit/s or a share of the
-//! rate, whichever is finer: at a few Mbit/s the published one is a third of what is measured. The path's noise
-//! moves the spacing to either side of its target, so the rate that is told is the one at which the streams of a round
-//! cross from expansion to none, interpolated between the last two spacings.
+//! Differences: spacings are measured in nanoseconds as fractions and never rounded, and the first spacing is that of
+//! the highest rate that may be sent, so that the rates of the method have no ceiling of its own. The resolution is
+//! the published 500 kbit/s or a share of the rate, whichever is finer: at a few Mbit/s the published one is a third
+//! of what is measured. The path's noise moves the spacing to either side of its target, so the rate that is told is
+//! the one at which the streams of a round cross from expansion to none, interpolated between the last two spacings.
 
 use serde::{Deserialize, Serialize};
 
