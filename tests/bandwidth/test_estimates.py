@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -185,6 +186,15 @@ def test_settings_that_are_not_known_are_refused() -> None:
         bandwidth.bandwidth("h1", "h2", "yaz", capacity="1 Mbit")
     with two_switches(10).simulate() as lab, pytest.raises(LabError, match="packets"):
         lab.start(bandwidth.bandwidth("h1", "h2", "pathload", settings={"packets": 5}))
+
+
+def test_both_sides_know_the_same_methods() -> None:
+    prober = bandwidth.bandwidth_prober("h1", "h2", "ptr")
+    unknown = replace(prober, fields={**prober.fields, "method": {"name": "guess"}})
+    with two_switches(10).simulate() as lab, pytest.raises(LabError) as refused:
+        lab.start(unknown)
+    told = str(refused.value).partition("expected one of ")[2]
+    assert set(re.findall(r"`([a-z]+)`", told)) == set(bandwidth.METHODS)
 
 
 def test_the_record_of_an_estimate_gives_the_same_estimate_again_and_feeds_other_methods() -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS
 
 if TYPE_CHECKING:
     from twinnet.sockets.probing import Probed
 
 __all__ = ["abw"]
 
-_METHODS = ["pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid"]
 _EXAMPLES = """\b
 Examples:
   twinnet abw --listen
@@ -31,7 +31,7 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.command(short_help="Estimate the available bandwidth to another machine, or listen there.", epilog=_EXAMPLES)
 @click.argument("host", required=False)
 @click.option("--listen", is_flag=True, help="Listen here for probes of others, until Ctrl-C.")
-@click.option("--method", type=click.Choice(_METHODS), default="hybrid", show_default=True, help="How to estimate.")
+@click.option("--method", type=click.Choice(METHODS), default="hybrid", show_default=True, help="How to estimate.")
 @click.option("--capacity", metavar="RATE", help="Capacity of the tight link: spruce needs it, hybrid can use it.")
 @click.option("--prior", metavar="RATE", help="With hybrid: what counters say is available.")
 @click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
@@ -46,7 +46,7 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--budget", metavar="SIZE", help="The most data that probes may cost, such as '5 MB'.")
 @click.option("--duration", metavar="TIME", help="The most time that the estimate, or the listener, takes.")
 @click.option("--allow", multiple=True, metavar="ADDRESS", help="With --listen: answer only this; may be repeated.")
-@click.option("--port", type=click.IntRange(1, 65535), default=5010, show_default=True, metavar="PORT")
+@click.option("--port", type=click.IntRange(1, 65535), default=BANDWIDTH_PORT, show_default=True, metavar="PORT")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of all randomness.")
 @click.option("--record", is_flag=True, help="With --json: keep the stamps of all trains.")
 @click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")

@@ -172,3 +172,40 @@ fn garbage_from_the_listeners_address_is_ignored_by_a_prober() {
     }
     assert!(sent.len() == 1 && host.take_datagrams().is_empty(), "it still waits for its own welcome");
 }
+
+#[test]
+fn a_sender_that_cannot_keep_its_rates_says_so_instead_of_an_estimate() {
+    let config: crate::AppConfig = app(prober(json!({"name": "kalman"})));
+    let (mut prober, mut host) = (config.build(), RecordingHost::new(1));
+    let from = "10.0.0.2:5010".parse().unwrap();
+    prober.handle(Time::ZERO, Event::Start, &mut host);
+    let hello = host.take_datagrams().remove(0);
+    let Some(Message::Hello { nonce }) = Message::parse(&hello, hello.len()) else { panic!("no hello") };
+    let mut now = Time::from_ns(1_000);
+    let mut hear = |prober: &mut Box<dyn App>, host: &mut RecordingHost, now: Time, message: Message| {
+        let bytes = message.emit();
+        let (socket, length) = (SocketId(1), bytes.len());
+        prober.handle(now, Event::Datagram { socket, from, bytes: &bytes, length, arrived: now }, host);
+    };
+    hear(&mut prober, &mut host, now, Message::Welcome { nonce, cookie: 9, most_rate_bps: 100_000_000 });
+    for _ in 0..2_000 {
+        let Some(due) = prober.deadline() else { break };
+        // It is called 5 ms late for every packet.
+        now = due + Duration::from_ms(5);
+        prober.handle(now, Event::Timer, &mut host);
+        for asked in host.take_datagrams() {
+            if let Some(Message::Ask { cookie, train, place }) = Message::parse(&asked, 128) {
+                let arrived_ns = (0..20).map(|packet| Some(now.as_ns() + 100_000 * packet)).collect();
+                hear(
+                    &mut prober,
+                    &mut host,
+                    now,
+                    Message::Stamps(Stamps { cookie, train, place, arrived_ns, ..Stamps::default() }),
+                );
+            }
+        }
+    }
+    let told = &prober.report(now)["flows"][0]["bandwidth"];
+    assert!(told["estimate_bps"].is_null() && told["generated_share"].as_f64().unwrap() < 0.5, "{told}");
+    assert!(told["gave_up"].as_str().unwrap().contains("too busy for this method"), "{told}");
+}

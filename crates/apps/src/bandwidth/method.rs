@@ -58,6 +58,12 @@ impl Method {
         }
     }
 
+    /// Whether its interval says what an interrupted sender leaves of its estimate.
+    #[must_use]
+    pub const fn survives_interruptions(&self) -> bool {
+        matches!(self, Self::Hybrid(_))
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Pathload(config) => config.validate("pathload"),

@@ -33,6 +33,8 @@ const BATCH_NS: f64 = 10_000.0;
 const BATCHED: f64 = 0.2;
 /// The hop limit of packets that are to arrive, after others were to expire (as Linux's own).
 const USUAL_HOPS: u8 = 64;
+/// The share of the rates asked for that must have been sent for an estimate to be told.
+const LEAST_SHARE: f64 = 0.9;
 /// Packets sent in one call.
 const MOST_PER_CALL: usize = 64;
 
@@ -407,6 +409,20 @@ impl BandwidthProber {
             ));
         }
         let (sum, count, least) = self.shares;
+        let share = sum / count.max(1) as f64;
+        if count > 0 && share < LEAST_SHARE && !self.config.method.survives_interruptions() {
+            // A method that takes its schedule for granted would be wrong without knowing.
+            finding = Finding {
+                gave_up: Some(format!(
+                    "trains were sent at {:.0} % of the rates that were asked for, with {} gaps in which the sender lost \
+                     its processor: this machine is too busy for this method (run it as root, or choose hybrid)",
+                    100.0 * share,
+                    self.counts.interruptions
+                )),
+                notes: finding.notes,
+                ..Finding::default()
+            };
+        }
         BandwidthReport {
             method: self.config.method.name().to_owned(),
             layer: self.config.layer,
@@ -418,7 +434,7 @@ impl BandwidthProber {
             probe_lost: self.counts.lost,
             control_bytes: self.counts.control_bytes as u64,
             trains: self.counts.trains,
-            generated_share: (count > 0).then(|| sum / count as f64),
+            generated_share: (count > 0).then_some(share),
             least_generated_share: (count > 0).then_some(least),
             interruptions: self.counts.interruptions,
             batched_trains: self.counts.batched,
