@@ -38,7 +38,7 @@ settle: 100 ms
 drain: 100 ms
 statements:
   - {id: right, text: It is right., check: "max(error) < 0.1 and min(error) > -0.1"}
-  - {id: cheap, text: It is cheap., check: "max(cost) < 500000"}
+  - {id: cheap, text: It is cheap., check: "max(cost) < 500 kB"}
   - {id: rate, text: It has a unit., check: "5 Mbit < mean(estimate) < 7 Mbit"}
 """
 
