@@ -258,6 +258,27 @@ def test_probes_and_counters_together_are_within_three_hundredths() -> None:
     assert both.counters_weight > 0.9
 
 
+def test_all_pairs_at_once_are_what_each_pair_is_alone() -> None:
+    counters = AvailableBandwidth("500 ms")
+    net = two_switches(100)
+    net.controller(Together(counters, LearningSwitch()))
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        lab.start(cross_traffic(74))
+        lab.run_until("4 s")
+        hosts = ["h1", "h2", "x1", "x2"]
+        every = counters.between_all(hosts)
+        alone = {
+            (source, target): counters.estimate(counters.shortest_path(source, target)).available_bps
+            for source in hosts
+            for target in hosts
+            if source != target
+        }
+    assert every == alone
+    assert every["h1", "h2"] == pytest.approx(26e6, rel=0.005)
+    assert every["x1", "h1"] > 900e6
+
+
 def test_counters_that_have_not_answered_twice_say_so() -> None:
     counters = AvailableBandwidth("1 s")
     net = two_switches(10)

@@ -241,6 +241,48 @@ class AvailableBandwidth(Controller):
         start, end = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
         return PassiveBandwidth(links[tight], error, words, start, end, layer, tight, links)
 
+    def between_all(
+        self, hosts: Sequence[str], *, layer: Literal["wire", "network"] = "wire"
+    ) -> dict[tuple[str, str], float]:
+        """Return the available bandwidth in bit/s between all pairs of `hosts`, by the last two answers.
+
+        Paths are those over the fewest switches, as of :meth:`shortest_path`. Each link is counted once, however many
+        paths it is in, so that a fleet of estimates costs little.
+
+        Raises
+        ------
+        BadValue
+            A host is at no switch, or a port has not answered twice.
+        """
+        spec = self.stage.spec
+        topology = Topology(spec)
+        places = {host: _switch_of(spec, topology, host) for host in hosts}
+        available: dict[tuple[str, str], float] = {}
+
+        def left(here: str, there: str) -> float:
+            if (here, there) not in available:
+                found = self.estimate([here, there], layer=layer)
+                available[here, there] = found.available_bps
+            return available[here, there]
+
+        into = {switch: _ways_to(topology, switch) for switch in set(places.values())}
+        between: dict[tuple[str, str], float] = {}
+        for near in set(places.values()):
+            for far, ways in into.items():
+                least, here = float("inf"), near
+                while here != far and here in ways:
+                    least = min(least, left(here, ways[here]))
+                    here = ways[here]
+                if here == far:
+                    between[near, far] = least
+        found: dict[tuple[str, str], float] = {}
+        for source, near in places.items():
+            for target, far in places.items():
+                if source != target and (near, far) in between:
+                    ends = min(left(source, near), left(far, target))
+                    found[source, target] = min(between[near, far], ends)
+        return found
+
     def _ends(self, key: tuple[str, int], since_s: float | None, until_s: float | None) -> tuple[_Reading, _Reading]:
         readings = list(self._readings.get(key, ()))
         if len(readings) < 2:
@@ -269,6 +311,16 @@ def _link(spec: Mapping[str, Any], here: str, there: str) -> tuple[Mapping[str, 
         if ends == (there, here):
             return link, False
     raise BadValue(f"there is no link between {here} and {there}", "name neighbours")
+
+
+def _ways_to(topology: Topology, target: str) -> dict[str, str]:
+    """The next switch on the way to `target`, of every switch from which it can be reached."""
+    distances = topology.distances(target)
+    return {
+        here: min(place.switch for _, place in topology.lines(here) if distances.get(place.switch, 1 << 30) < far)
+        for here, far in distances.items()
+        if here != target
+    }
 
 
 def _switch_of(spec: Mapping[str, Any], topology: Topology, host: str) -> str:
