@@ -100,7 +100,6 @@ pub struct Run {
     /// The truth over the run, in bit/s.
     pub truth: f64,
     pub bits: f64,
-    pub seconds: f64,
 }
 
 impl Run {
@@ -162,6 +161,6 @@ impl ModelPath {
             link.rate - (link.came - before) / seconds
         });
         let truth = truth.fold(f64::INFINITY, f64::min);
-        Run { finding: estimator.finding(), truth, bits, seconds }
+        Run { finding: estimator.finding(), truth, bits }
     }
 }
