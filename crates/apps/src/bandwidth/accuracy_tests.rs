@@ -68,6 +68,15 @@ fn hybrid_stays_right_where_traffic_is_random() {
 }
 
 #[test]
+fn hybrid_stays_right_where_traffic_comes_in_bursts() {
+    for row in [(10.0, 2.0), (20.0, 6.0), (1000.0, 74.0)] {
+        let bursts = |seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, Cross::ParetoOnOff, seed);
+        let rmse = ((1..=20).map(|seed| bursts(seed).error().powi(2)).sum::<f64>() / 20.0).sqrt();
+        assert!(rmse < 0.10, "{row:?}: {:.1} %", 100.0 * rmse);
+    }
+}
+
+#[test]
 fn a_loaded_link_that_is_not_the_tight_one_does_not_mislead_hybrid() {
     // 1G/100M/1G with 900, 20 and 900 Mbit/s: 100, 80 and 100 are available.
     let framing = Framing::new(Layer::Wire, false);

@@ -182,7 +182,7 @@ fn a_sender_that_cannot_keep_its_rates_says_so_instead_of_an_estimate() {
     let hello = host.take_datagrams().remove(0);
     let Some(Message::Hello { nonce }) = Message::parse(&hello, hello.len()) else { panic!("no hello") };
     let mut now = Time::from_ns(1_000);
-    let mut hear = |prober: &mut Box<dyn App>, host: &mut RecordingHost, now: Time, message: Message| {
+    let hear = |prober: &mut Box<dyn App>, host: &mut RecordingHost, now: Time, message: Message| {
         let bytes = message.emit();
         let (socket, length) = (SocketId(1), bytes.len());
         prober.handle(now, Event::Datagram { socket, from, bytes: &bytes, length, arrived: now }, host);

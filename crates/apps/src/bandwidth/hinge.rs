@@ -1,9 +1,10 @@
 //! Where a delay begins to rise: the bend of a line that is level up to one rate, and above it rises as the overload.
 
-/// The rate at which the mean delays of chirps of this shape begin to rise, by least squares: of all rates `a`
-/// between the lowest and the highest, the one for which delays are fitted best by `c + s * sum of gap * max(0, rate
-/// - a)` with a rise `s` that is not negative. One delay more than there are gaps. `None` of a chirp without a gap;
-/// the highest rate where nothing rises.
+/// The rate at which the mean delays of chirps of this shape begin to rise, by least squares.
+///
+/// Of all rates between the lowest and the highest it is the one for which delays are fitted best by a constant and a
+/// rise, not negative, in proportion to the sum of `gap * max(0, rate - bend)`. There is one delay more than there are
+/// gaps. `None` of a chirp without a gap; the highest rate where nothing rises.
 #[must_use]
 pub fn bend(delays: &[f64], rates: &[f64], gaps: &[f64]) -> Option<f64> {
     /// Rates that are tried: errors of half a step are below all others.

@@ -132,15 +132,16 @@ impl BandwidthProber {
             let _ = host.forbid_fragments(socket);
             Ok(socket)
         };
-        let opened = open(host).and_then(|socket| {
-            self.socket = Some(socket);
-            self.from = host.addresses(socket).map(|(local, _)| local);
-            Ok(())
-        });
-        if let Err(error) = opened {
-            self.errors.add(error);
-            self.end("no socket could be opened", host);
-            return;
+        match open(host) {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.from = host.addresses(socket).map(|(local, _)| local);
+            }
+            Err(error) => {
+                self.errors.add(error);
+                self.end("no socket could be opened", host);
+                return;
+            }
         }
         self.state = State::Greeting { nonce };
         self.ask(now, host);
