@@ -27,6 +27,7 @@ pub use account::bandwidth_report::{
 };
 pub use account::carrier::CarriedReport;
 pub use account::clock_report::ClockReport;
+pub use account::column::Column;
 pub use account::interval_orders::IntervalOrdersReport;
 pub use account::interval_round_trips::IntervalRoundTripsReport;
 pub use account::interval_times::IntervalTimesReport;
