@@ -32,6 +32,7 @@ PARTS = (
     "captures",
     "generators",
     "control",
+    "abw",
 )
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0

@@ -129,9 +129,7 @@ def streams(count: int, link_bps: int, seconds: float) -> Outcome:
     """Drive `count` links of `link_bps` of ours with a CUBIC flow each."""
     with _pairs(count, link_bps, link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
-        flows = [
-            tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)
-        ]
+        flows = [tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)]
         return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, link_bps * _TCP_SHARE)
 
 

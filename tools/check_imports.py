@@ -39,6 +39,7 @@ PYTHON_ORDER = (
     "policies",
     "programs",
     "sockets",
+    "bandwidth",
     "study",
     "report",
     "validation",

@@ -131,6 +131,9 @@ def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, 
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def replay_bandwidth(request: str) -> str:
+    """What a method of estimating available bandwidth finds in recorded trains; JSON in and out, or `ValueError`."""
+
 def openflow_request(kind: str, xid: int) -> bytes:
     """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
     set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``,

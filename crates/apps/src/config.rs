@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bandwidth::listener::BandwidthListener;
+use crate::bandwidth::prober::BandwidthProber;
 use crate::check::ConfigError;
 use crate::clock::client::ClockClient;
 use crate::clock::server::ClockServer;
@@ -16,8 +18,9 @@ use crate::tcp::source::TcpSource;
 use crate::udp::sink::UdpSink;
 use crate::udp::source::UdpSource;
 use crate::{
-    App, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
-    RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig, VideoClientConfig,
+    App, BandwidthListenerConfig, BandwidthProberConfig, ClockClientConfig, ClockServerConfig, HttpClientConfig,
+    HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig,
+    UdpSourceConfig, VideoClientConfig,
 };
 
 /// A traffic program to run. Unknown fields are refused.
@@ -48,6 +51,10 @@ pub enum AppConfig {
     ClockClient(ClockClientConfig),
     /// Answers clock clients.
     ClockServer(ClockServerConfig),
+    /// Estimates available bandwidth.
+    BandwidthProber(Box<BandwidthProberConfig>),
+    /// Tells probers when their probes arrived.
+    BandwidthListener(BandwidthListenerConfig),
 }
 
 impl AppConfig {
@@ -67,6 +74,8 @@ impl AppConfig {
             Self::Ping(_) => PingConfig::KIND,
             Self::ClockClient(_) => ClockClientConfig::KIND,
             Self::ClockServer(_) => ClockServerConfig::KIND,
+            Self::BandwidthProber(_) => BandwidthProberConfig::KIND,
+            Self::BandwidthListener(_) => BandwidthListenerConfig::KIND,
         }
     }
 
@@ -88,6 +97,8 @@ impl AppConfig {
             Self::Ping(config) => config.validate(),
             Self::ClockClient(config) => config.validate(),
             Self::ClockServer(config) => config.validate(),
+            Self::BandwidthProber(config) => config.validate(),
+            Self::BandwidthListener(config) => config.validate(),
         }
     }
 
@@ -108,6 +119,8 @@ impl AppConfig {
             Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
+            Self::BandwidthProber(config) => Box::new(BandwidthProber::new(*config)),
+            Self::BandwidthListener(config) => Box::new(BandwidthListener::new(config)),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! describes one, checks the description and builds it.
 
 mod account;
+mod bandwidth;
 mod check;
 mod clock;
 mod config;
@@ -20,6 +21,10 @@ mod tcp;
 mod udp;
 
 pub use account::arrivals::SignedReport;
+pub use account::bandwidth_report::{
+    BandwidthReport, Finding as BandwidthFinding, HopFinding, Layer, Plan as TrainPlan, Planned as PlannedProbe, Train,
+    TrainRates,
+};
 pub use account::carrier::CarriedReport;
 pub use account::clock_report::ClockReport;
 pub use account::column::Column;
@@ -36,6 +41,12 @@ pub use account::samples::Samples;
 pub use account::summary::{Summary, SummaryReport};
 pub use account::tcp_info::{TcpInfo, TcpInfoReport};
 pub use account::video_report::{PlayedAt, VideoReport};
+pub use bandwidth::estimator::Probing;
+pub use bandwidth::framing::Framing;
+pub use bandwidth::message::Message as BandwidthMessage;
+pub use bandwidth::method::Method as BandwidthMethod;
+pub use bandwidth::prober_config::{BandwidthListenerConfig, BandwidthProberConfig};
+pub use bandwidth::replay::replay as replay_bandwidth;
 pub use check::ConfigError;
 pub use clock::client::ClockClientConfig;
 pub use clock::server::ClockServerConfig;

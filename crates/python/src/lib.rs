@@ -1,5 +1,6 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod bandwidth;
 mod bare_switch;
 mod cabled_switches;
 mod captures;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
+    #[pymodule_export]
+    use super::bandwidth::replay_bandwidth;
     #[pymodule_export]
     use super::bare_switch::BareSwitch;
     #[pymodule_export]

@@ -32,6 +32,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "send": Entry("twinnet.cli.send_command", "send", "Send generated traffic from this machine."),
     "recv": Entry("twinnet.cli.recv_command", "recv", "Receive generated traffic on this machine, and judge it."),
+    "abw": Entry(
+        "twinnet.cli.abw_command", "abw", "Estimate the available bandwidth to another machine, or listen there."
+    ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),

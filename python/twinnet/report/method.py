@@ -29,6 +29,7 @@ _WHAT = {
     "tcp": "one TCP connection",
     "http": "HTTP/1.1 GET",
     "ping": "ICMP echo requests",
+    "bandwidth": "probes for available bandwidth",
     "rtp": "video over RTP",
     "voice": "one direction of a call",
     "video": "video in segments over HTTP/1.1",
@@ -153,6 +154,10 @@ def _measured(name: str, measurement: Measurement) -> str:
         "duplicates": "arrivals of packets that had arrived, over all arrivals",
         "delay_variation": "difference of the delays of packets sent one after the other, with its sign (RFC 3393)",
         "loss_burst": "losses in a row, in packets",
+        "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
+        "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
+        "ports over the estimate's own window, without its probes",
+        "probe_bytes": "what an estimate sent, headers and questions counted in",
         "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
         "ssim": "structural similarity of the video that arrived to the one that was sent",
         "frame_loss": "video frames of which not all packets arrived, over all frames",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from twinnet.results.bandwidth_report import Bandwidth
+
 __all__ = [
     "AppReport",
     "FlowReport",
@@ -468,7 +470,7 @@ class FlowReport:
     flow
         Its number.
     protocol
-        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp`` or, of comparisons of clocks, ``clock``.
+        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp``, ``bandwidth`` or, of comparisons of clocks, ``clock``.
     role
         ``source``, ``sink``, ``client`` or ``server``.
     source, target
@@ -519,6 +521,8 @@ class FlowReport:
         Counts over time.
     tcp_info
         The sender's TCP over time, where that was asked for.
+    bandwidth
+        An estimate of available bandwidth.
     raw
         The report as it came.
     """
@@ -557,6 +561,7 @@ class FlowReport:
     latency_percentiles_ms: Mapping[float, float] = field(default_factory=dict[float, float])
     intervals: Intervals | None = None
     tcp_info: TcpInfo | None = None
+    bandwidth: Bandwidth | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @classmethod
@@ -588,6 +593,7 @@ class FlowReport:
             latency_percentiles_ms=_percentiles_ms(spec.get("latency_percentiles_ps")),
             intervals=Intervals.from_spec(spec.get("intervals")),
             tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
+            bandwidth=Bandwidth.from_spec(spec.get("bandwidth")),
             raw=dict(spec),
             **{name: spec.get(name) for name in plain},
         )

@@ -15,6 +15,7 @@ _PROGRAMS = {
     "rtp": "ffmpeg",
     "voice": "none",
     "video": "none",
+    "bandwidth": "none",
 }
 
 

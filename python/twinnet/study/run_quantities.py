@@ -104,6 +104,8 @@ class RunTables:
             return _share_of_arrivals(rows, measurement.of)
         if measurement.of == "loss_burst":
             return _loss_burst(rows, aggregate.function)
+        if measurement.of in ("available_bandwidth", "available_bandwidth_error", "probe_bytes"):
+            return _of_flows(_bandwidth(rows, measurement.of), aggregate)
         if measurement.of in ("packet_rate", "psnr", "ssim"):
             values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
             return _of_flows(values, aggregate)
@@ -267,6 +269,22 @@ def _viewers(rows: pl.DataFrame, of: str) -> Vector:
     if values.size == 0:
         raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
     return values
+
+
+def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
+    """What estimators of available bandwidth told, or by what share they were wrong."""
+    if "available_bandwidth_bps" not in rows.columns:
+        raise LookupError("available bandwidth was not estimated when this run was made")
+    if of == "probe_bytes":
+        found = rows["probe_bytes"].drop_nulls().to_numpy().astype(float)
+    elif of == "available_bandwidth":
+        found = rows["available_bandwidth_bps"].drop_nulls().to_numpy()
+    else:
+        shares = rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1
+        found = shares.drop_nulls().to_numpy()
+    if found.size == 0:
+        raise LookupError("no estimator of available bandwidth had an answer")
+    return found
 
 
 def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:

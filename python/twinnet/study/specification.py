@@ -32,6 +32,7 @@ from twinnet.study.host_ranges import expand_hosts
 from twinnet.study.measurement import Measurement
 from twinnet.study.policy_of import PolicySettings
 from twinnet.study.reference_settings import Reference
+from twinnet.traffic.bandwidth import METHODS
 from twinnet.traffic.distributions import Distribution, OnOff
 
 __all__ = [
@@ -134,7 +135,7 @@ class Traffic(_Strict):
     """One kind of traffic; every host in `from` is the source of one flow."""
 
     name: Name
-    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice", "video"]
+    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice", "video", "bandwidth"]
     using: Literal["apps", "programs"] = "apps"
     text: str = ""
     sources: Annotated[list[str], BeforeValidator(expand_hosts), Field(alias="from", min_length=1, max_length=10_000)]
@@ -180,10 +181,16 @@ class Traffic(_Strict):
     segment_ps: RunTimePs | None = Field(default=None, alias="segment")
     buffer_ps: RunTimePs | None = Field(default=None, alias="buffer")
     needed_ps: RunTimePs | None = Field(default=None, alias="needed")
+    method: str | None = None
+    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
+    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
+    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
+    settings: dict[str, int | float | bool] | None = None
 
     @property
     def protocol(self) -> str:
-        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp` or `rtp`."""
+        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp`, `rtp` or
+        `bandwidth`."""
         return {"ping": "icmp", "voice": "udp", "video": "http"}.get(self.app, self.app)
 
     _ALLOWED = {
@@ -197,6 +204,7 @@ class Traffic(_Strict):
         "http": {"port", "bytes", "count", "connections", "congestion_control", "size", "think", "duration_ps"},
         "video": {"port", "duration_ps", "ladder_bps", "segment_ps", "buffer_ps", "needed_ps", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes", "gap", "size", "dscp"},
+        "bandwidth": {"port", "duration_ps", "method", "capacity_bps", "most_rate_bps", "budget_bytes", "settings"},
     }
     _NEEDED = {
         "udp": {"port", "duration_ps"},
@@ -206,6 +214,7 @@ class Traffic(_Strict):
         "http": {"port"},
         "video": {"port", "duration_ps", "ladder_bps"},
         "ping": {"count"},
+        "bandwidth": {"method"},
     }
 
     @model_validator(mode="after")
@@ -232,6 +241,8 @@ class Traffic(_Strict):
             self._check_writes()
         if self.app == "ping":
             self._check_requests()
+        if self.app == "bandwidth":
+            self._check_estimate()
         self._check_distributions()
         if self.frame_sizes is not None and self.rate_bps is not None:
             raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
@@ -304,6 +315,14 @@ class Traffic(_Strict):
         if self.gap is not None and self.interval_ps is not None:
             raise ValueError("ping traffic has an 'interval' or a 'gap', not both")
         self._check_programs({"gap", "size", "dscp"})
+
+    def _check_estimate(self) -> None:
+        if self.using == "programs":
+            raise ValueError("no program estimates available bandwidth here; write 'using: apps'")
+        if self.method not in METHODS:
+            raise ValueError(f"the method {self.method!r} is not known; allowed are {', '.join(METHODS)}")
+        if self.method == "spruce" and self.capacity_bps is None:
+            raise ValueError("spruce needs 'capacity', that of the tight link")
 
     def _check_programs(self, only_apps: set[str]) -> None:
         if self.using == "programs" and any(getattr(self, name) is not None for name in only_apps):

@@ -48,7 +48,7 @@ __all__ = [
 _LEAST_TCP_BYTES = 12
 _MOST_COUNT = 10**15
 _FASTEST_PACKETS = 1e10
-_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server")
+_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server", "bandwidth_listener")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 //! What apps count: moments and quantiles, intervals, loss and reordering, and the report that tells it.
 
 pub(crate) mod arrivals;
+pub(crate) mod bandwidth_report;
 pub(crate) mod carrier;
 pub(crate) mod clock_report;
 pub(crate) mod column;

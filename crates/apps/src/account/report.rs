@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::account::arrivals::SignedReport;
+use crate::account::bandwidth_report::BandwidthReport;
 use crate::account::clock_report::ClockReport;
 use crate::account::column::Column;
 use crate::account::errors::ErrorTally;
@@ -36,6 +37,8 @@ pub enum Protocol {
     Icmp,
     /// Comparison of clocks.
     Clock,
+    /// Probes for available bandwidth.
+    Bandwidth,
 }
 
 /// Which end of the flow the row was counted at.
@@ -148,6 +151,9 @@ pub struct FlowReport {
     /// What was found out about two clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockReport>,
+    /// An estimate of available bandwidth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Box<BandwidthReport>>,
 }
 
 impl FlowReport {
@@ -171,9 +177,9 @@ impl FlowReport {
             sequence_jumps: None,
             errors: Vec::new(),
             rtt_ps: Column::Absent,
+            delay_ps: Column::Absent,
             latency_percentiles_ps: None,
             video: None,
-            delay_ps: Column::Absent,
             delays_below_zero: None,
             jitter_rfc3550_ps: None,
             jitter_rfc4689_ps: Column::Absent,
@@ -189,6 +195,7 @@ impl FlowReport {
             pacing: Column::Absent,
             tcp_info: None,
             clock: None,
+            bandwidth: None,
         }
     }
 

@@ -329,9 +329,9 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::Chunk;
     use crate::loop_network::LoopNetwork;
     use crate::AppConfig;
+    use crate::Chunk;
     use serde_json::json;
 
     fn client(bytes: u64, count: u64, connections: u32) -> AppConfig {
