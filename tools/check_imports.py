@@ -36,6 +36,7 @@ PYTHON_ORDER = (
     "results",
     "open_vswitch",
     "lab",
+    "policies",
     "programs",
     "sockets",
     "bandwidth",

@@ -9,6 +9,7 @@ use crate::clock::client::ClockClient;
 use crate::clock::server::ClockServer;
 use crate::http::client::HttpClient;
 use crate::http::server::HttpServer;
+use crate::http::video::VideoClient;
 use crate::ping::Ping;
 use crate::rtp::sink::RtpSink;
 use crate::rtp::source::RtpSource;
@@ -19,7 +20,7 @@ use crate::udp::source::UdpSource;
 use crate::{
     App, BandwidthListenerConfig, BandwidthProberConfig, ClockClientConfig, ClockServerConfig, HttpClientConfig,
     HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig,
-    UdpSourceConfig,
+    UdpSourceConfig, VideoClientConfig,
 };
 
 /// A traffic program to run. Unknown fields are refused.
@@ -41,7 +42,9 @@ pub enum AppConfig {
     /// Serves `/bytes/N` by HTTP/1.1.
     HttpServer(HttpServerConfig),
     /// Fetches `/bytes/N` a number of times.
-    HttpClient(HttpClientConfig),
+    HttpClient(Box<HttpClientConfig>),
+    /// Watches video in segments over HTTP.
+    VideoClient(VideoClientConfig),
     /// ICMP echo.
     Ping(Box<PingConfig>),
     /// Compares clocks with a server.
@@ -67,6 +70,7 @@ impl AppConfig {
             Self::TcpSink(_) => TcpSinkConfig::KIND,
             Self::HttpServer(_) => HttpServerConfig::KIND,
             Self::HttpClient(_) => HttpClientConfig::KIND,
+            Self::VideoClient(_) => VideoClientConfig::KIND,
             Self::Ping(_) => PingConfig::KIND,
             Self::ClockClient(_) => ClockClientConfig::KIND,
             Self::ClockServer(_) => ClockServerConfig::KIND,
@@ -89,6 +93,7 @@ impl AppConfig {
             Self::TcpSink(config) => config.validate(),
             Self::HttpServer(config) => config.validate(),
             Self::HttpClient(config) => config.validate(),
+            Self::VideoClient(config) => config.validate(),
             Self::Ping(config) => config.validate(),
             Self::ClockClient(config) => config.validate(),
             Self::ClockServer(config) => config.validate(),
@@ -109,7 +114,8 @@ impl AppConfig {
             Self::TcpSource(config) => Box::new(TcpSource::new(*config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
-            Self::HttpClient(config) => Box::new(HttpClient::new(config)),
+            Self::HttpClient(config) => Box::new(HttpClient::new(*config)),
+            Self::VideoClient(config) => Box::new(VideoClient::new(config)),
             Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),

@@ -201,6 +201,12 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
     if report.video is not None:
         row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
         row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
+    if report.viewing is not None:
+        seen = report.viewing
+        row |= {"video_rate_bps": seen.rate_bps, "video_played_s": seen.played_s, "video_startup_s": seen.startup_s}
+        row |= {"video_stalls": seen.stalls, "video_stalled_s": seen.stalled_s, "video_switches": seen.switches}
+    if report.latency_percentiles_ms:
+        row["latency_p95_ms"] = report.latency_percentiles_ms.get(95.0)
     return row | _sender(flow, report, processors)
 
 
@@ -321,7 +327,7 @@ def _last_arrival_s(counts: Intervals, place: int, zero_ps: int) -> float | None
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
-    return _whole_interval(flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps)
+    return _whole_interval(flow, "client" if flow.entry.app in ("http", "video") else "sink", 0, 0, end_ps)
 
 
 def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ _UNITS = {
     "duplicates": "1",
     "packet_rate": "1/s",
     "loss_burst": "packets",
+    "video_rate": "bit/s",
     "psnr": "dB",
     "ssim": "SSIM",
     "available_bandwidth": "bit/s",
@@ -49,9 +50,10 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received. `available_bandwidth`: what an estimator
-        told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the fabric
-        counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
+        in segments played. `stall_time`: how long each viewer's video stood still. `available_bandwidth`: what an
+        estimator told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the
+        fabric counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
     title
         What figures and tables call it; its name in words when left out.
     layer
@@ -90,6 +92,8 @@ class Measurement(_Strict):
         "available_bandwidth",
         "available_bandwidth_error",
         "probe_bytes",
+        "video_rate",
+        "stall_time",
     ]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""

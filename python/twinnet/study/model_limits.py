@@ -15,6 +15,7 @@ _PROGRAMS = {
     "rtp": "ffmpeg",
     "voice": "none",
     "bandwidth": "none",
+    "video": "none",
 }
 
 
