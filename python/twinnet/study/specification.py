@@ -174,6 +174,12 @@ class Traffic(_Strict):
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    method: str | None = None
+    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
+    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
+    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
+    settings: dict[str, int | float | bool] | None = None
+
     think: dict[str, Scalar] | None = None
     ladder_bps: Annotated[list[RateBps], Field(min_length=1, max_length=32)] | None = Field(
         default=None, alias="ladder"
@@ -181,11 +187,6 @@ class Traffic(_Strict):
     segment_ps: RunTimePs | None = Field(default=None, alias="segment")
     buffer_ps: RunTimePs | None = Field(default=None, alias="buffer")
     needed_ps: RunTimePs | None = Field(default=None, alias="needed")
-    method: str | None = None
-    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
-    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
-    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
-    settings: dict[str, int | float | bool] | None = None
 
     @property
     def protocol(self) -> str:
