@@ -25,6 +25,7 @@ PYTHON_ORDER = (
     "errors",
     "units",
     "ranges",
+    "settings",
     "yaml_source",
     "stats",
     "traffic",

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
-from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
+from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel
+from twinnet.qos import Queue
 from twinnet.ranges import LONGEST_RUN_PS
 from twinnet.study.field_types import (
     STRICT,
@@ -92,7 +93,7 @@ class Level(_Strict):
     text: str = ""
     network: Name | None = None
     set: dict[str, Scalar] = {}
-    queues: dict[str, QueueModel | None] = {}
+    queues: dict[str, Queue | None] = {}
     flows: dict[str, list[FlowText]] = {}
     links: dict[str, DirectionModel] = {}
 
