@@ -61,6 +61,7 @@ WHOLE_PACKAGE_FROM = "programs"
 RUST_ORDER = (
     "units",
     "packet",
+    "impair",
     "capture",
     "openflow",
     "apps",

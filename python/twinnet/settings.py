@@ -41,6 +41,8 @@ class Setting:
 
     suffix: ClassVar[str] = ""
     """What the protocol adds to the field's name: the unit."""
+    noun: ClassVar[str] = ""
+    """What a message about a file calls the value, whose place it tells besides."""
 
     def read(self, value: object, what: str) -> Any:
         """Return `value` in the form of the protocol; raises the setting's error when it is not allowed."""
@@ -54,7 +56,7 @@ class Setting:
         from pydantic_core import core_schema
 
         def keep(value: Any, info: core_schema.ValidationInfo) -> Any:
-            self.read(value, str(info.field_name or "value"))
+            self.read(value, self.noun or str(info.field_name))
             return value
 
         return core_schema.with_info_plain_validator_function(keep)
@@ -89,6 +91,11 @@ class Quantity(Setting):
     def suffix(self) -> str:  # type: ignore[override]
         """The unit, after an underscore."""
         return f"_{self.unit}"
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """The kind of quantity."""
+        return {"ps": "duration", "bps": "rate", "bytes": "size"}[self.unit]
 
     def read(self, value: object, what: str) -> int:
         """Return the quantity in its unit."""

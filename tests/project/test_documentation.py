@@ -340,7 +340,7 @@ def test_every_error_has_its_remedy_in_the_how_to() -> None:
 
     page = (DOCS / "how-to/troubleshooting.md").read_text()
     names = set(errors.__all__) - {"LabError"}
-    for path in (*ROOT.glob("crates/linux/src/**/*.rs"), *ROOT.glob("crates/fabric/src/**/*.rs")):
+    for path in (*ROOT.glob("crates/linux/src/**/*.rs"), *ROOT.glob("crates/lab/src/**/*.rs")):
         names |= set(re.findall(r'LabError::new\(\s*"(\w+)"', path.read_text()))
     missing = sorted(name for name in names if f"`{name}`" not in page)
     assert not missing
@@ -348,7 +348,7 @@ def test_every_error_has_its_remedy_in_the_how_to() -> None:
 
 def test_the_flow_reference_names_every_field_and_action() -> None:
     page = (DOCS / "reference/flow-syntax.md").read_text()
-    switch = ROOT / "crates/fabric/src/switch"
+    switch = ROOT / "crates/switch/src"
     fields = re.findall(r'^    field\("(\w+)"', (switch / "field.rs").read_text(), re.MULTILINE)
     shorthands = re.findall(r'^    \("(\w+)", 0x', (switch / "field.rs").read_text(), re.MULTILINE)
     listed = re.search(r'ACTION_NAMES: &str = "(.*?)";', (switch / "action.rs").read_text(), re.DOTALL)

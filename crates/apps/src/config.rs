@@ -1,146 +1,23 @@
 //! What an app is to do, as the lab's protocol writes it: described, checked, built.
 
-use std::fmt::Display;
-
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::clock_client::ClockClient;
-use crate::clock_server::ClockServer;
-use crate::http_client::HttpClient;
-use crate::http_server::HttpServer;
+use crate::check::ConfigError;
+use crate::clock::client::ClockClient;
+use crate::clock::server::ClockServer;
+use crate::http::client::HttpClient;
+use crate::http::server::HttpServer;
 use crate::ping::Ping;
-use crate::rtp_sink::RtpSink;
-use crate::rtp_source::RtpSource;
-use crate::tcp_sink::TcpSink;
-use crate::tcp_source::TcpSource;
-use crate::udp_sink::UdpSink;
-use crate::udp_source::UdpSource;
+use crate::rtp::sink::RtpSink;
+use crate::rtp::source::RtpSource;
+use crate::tcp::sink::TcpSink;
+use crate::tcp::source::TcpSource;
+use crate::udp::sink::UdpSink;
+use crate::udp::source::UdpSource;
 use crate::{
     App, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
     RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
 };
-
-/// Why a description of an app was refused: what was given and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field is outside of its range.
-    #[error("{kind}: {field} is {given}; allowed is {allowed}")]
-    OutOfRange {
-        /// The app's kind.
-        kind: &'static str,
-        /// The field.
-        field: &'static str,
-        /// What it held.
-        given: String,
-        /// What it may hold.
-        allowed: String,
-    },
-    /// Of two fields that exclude each other, both or none were given: give exactly one.
-    #[error("{kind}: exactly one of {first} and {second} is needed; {given} given")]
-    ExactlyOne {
-        /// The app's kind.
-        kind: &'static str,
-        /// One of the two fields.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-        /// `both were` or `none was`.
-        given: &'static str,
-    },
-    /// Of several fields that exclude each other, several or none were given: give exactly one.
-    #[error("{kind}: exactly one of {fields} is needed; {given} given")]
-    OneOf {
-        /// The app's kind.
-        kind: &'static str,
-        /// The fields.
-        fields: String,
-        /// Those that were given, or `none was`.
-        given: String,
-    },
-}
-
-/// Shortest interval of counting: 1 ms.
-const INTERVAL_LEAST_PS: u64 = 1_000_000_000;
-/// Longest interval of counting: 1 h.
-const INTERVAL_MOST_PS: u64 = 3_600_000_000_000_000;
-
-/// Refuses `given` outside of `least..=most`.
-pub(crate) fn check_range<T: PartialOrd + Display>(
-    kind: &'static str,
-    field: &'static str,
-    given: T,
-    least: T,
-    most: T,
-) -> Result<(), ConfigError> {
-    if given >= least && given <= most {
-        return Ok(());
-    }
-    Err(ConfigError::OutOfRange { kind, field, given: given.to_string(), allowed: format!("{least} to {most}") })
-}
-
-/// Refuses port 0 where a port must be known.
-pub(crate) fn check_port(kind: &'static str, port: u16) -> Result<(), ConfigError> {
-    check_range(kind, "port", port, 1, u16::MAX)
-}
-
-/// Refuses an interval of counting that would need unreasonable memory or never end.
-pub(crate) fn check_interval(kind: &'static str, interval_ps: u64) -> Result<(), ConfigError> {
-    check_interval_of(kind, "interval_ps", interval_ps)
-}
-
-/// As [`check_interval`], for an interval of another name.
-pub(crate) fn check_interval_of(kind: &'static str, field: &'static str, interval_ps: u64) -> Result<(), ConfigError> {
-    check_range(kind, field, interval_ps, INTERVAL_LEAST_PS, INTERVAL_MOST_PS)
-}
-
-/// Refuses an MTU that no path has: below IPv4's least (RFC 791) or above the longest packet.
-pub(crate) fn check_path_mtu(kind: &'static str, mtu_bytes: Option<u32>) -> Result<(), ConfigError> {
-    mtu_bytes.map_or(Ok(()), |mtu| check_range(kind, "mtu_bytes", mtu, 68, 65_535))
-}
-
-/// Refuses what cannot be the name of a congestion control: the kernel's names have at most 15 bytes.
-pub(crate) fn check_congestion_control(kind: &'static str, name: Option<&str>) -> Result<(), ConfigError> {
-    let fits = |name: &str| (1..=15).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
-    match name.filter(|name| !fits(name)) {
-        None => Ok(()),
-        Some(name) => Err(ConfigError::OutOfRange {
-            kind,
-            field: "congestion_control",
-            given: format!("{name:?}"),
-            allowed: "a name of 1 to 15 letters, such as \"cubic\"".to_owned(),
-        }),
-    }
-}
-
-/// Refuses both and none of two fields that exclude each other.
-pub(crate) fn check_exactly_one(
-    kind: &'static str,
-    (first, first_given): (&'static str, bool),
-    (second, second_given): (&'static str, bool),
-) -> Result<(), ConfigError> {
-    if first_given != second_given {
-        return Ok(());
-    }
-    let given = if first_given { "both were" } else { "none was" };
-    Err(ConfigError::ExactlyOne { kind, first, second, given })
-}
-
-/// Refuses none and several of fields that exclude each other.
-pub(crate) fn check_one_of(kind: &'static str, fields: &[(&'static str, bool)]) -> Result<(), ConfigError> {
-    let given: Vec<&str> = fields.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    if given.len() == 1 {
-        return Ok(());
-    }
-    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    let given = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.join(" and ")) };
-    Err(ConfigError::OneOf { kind, fields: names.join(", "), given })
-}
-
-/// Refuses what is no code point of differentiated services.
-pub(crate) fn check_dscp(kind: &'static str, dscp: Option<u8>) -> Result<(), ConfigError> {
-    dscp.map_or(Ok(()), |dscp| check_range(kind, "dscp", dscp, 0, 63))
-}
 
 /// A traffic program to run. Unknown fields are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::config::{check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError};
-use crate::distribution::Distribution;
-use crate::errors::ErrorTally;
-use crate::intervals::IntervalCounter;
-use crate::pace::{Deadlines, Pace};
-use crate::pacing::Pacing;
-use crate::report::{AppReport, FlowReport, Protocol, Role};
+use crate::account::errors::ErrorTally;
+use crate::account::intervals::IntervalCounter;
+use crate::account::pacing::Pacing;
+use crate::account::report::{AppReport, FlowReport, Protocol, Role};
+use crate::check::{check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError};
+use crate::schedule::distribution::Distribution;
+use crate::schedule::pace::{Deadlines, Pace};
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
 
 /// Type of an ICMP echo request (RFC 792).

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
-use twinnet_fabric::{DirectionConfig, Fabric, FramePool, PortId, Way, World};
-use twinnet_packet::Frame;
+use twinnet_fabric::{DirectionConfig, Fabric, PortId, Way, World};
+use twinnet_packet::{Frame, FramePool};
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 struct Sources {

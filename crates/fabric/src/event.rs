@@ -4,6 +4,7 @@
 //! machine. The variants of [`Class`] are in the order in which events of one moment are handled: **do not reorder them**,
 //! every trace hash would change.
 
+use twinnet_units::random::mix;
 use twinnet_units::Time;
 
 use crate::heap::Heap;
@@ -99,13 +100,6 @@ impl EventQueue {
 /// The time in a key.
 fn time_of(key: u128) -> Time {
     Time::from_ps((key >> 64) as u64)
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit changes every output bit.
-pub(crate) const fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

@@ -5,13 +5,7 @@
 mod engine;
 mod event;
 mod heap;
-pub mod host;
-pub mod impair;
-pub mod lab;
 mod link;
-mod pool;
-pub mod queue;
-pub mod switch;
 pub mod theory;
 mod tree;
 mod tunnel;
@@ -20,6 +14,5 @@ pub use engine::{
     BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
-pub use link::{DirectionConfig, DirectionCounters, LONGEST_TRAIN};
-pub use pool::FramePool;
+pub use link::{wire_bytes, DirectionConfig, DirectionCounters, LONGEST_TRAIN};
 pub use tunnel::{TunnelConfig, TunnelError};

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::{Fragment, Frame, Framing};
 use twinnet_units::{Duration, Rate, Time};
 
-use crate::impair::{ImpairConfig, Impairments};
-use crate::queue::{Backlog, QueueDiscipline};
 use crate::tunnel::{Entry, TunnelConfig};
+use twinnet_impair::{ImpairConfig, Impairments};
+use twinnet_queue::{Backlog, QueueDiscipline};
 
 /// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
 /// the last: at 1 Gbit/s eight full-size Ethernet frames.
@@ -45,7 +45,7 @@ impl DirectionConfig {
 
 /// Bytes that a frame of `length` bytes occupies on a wire with `framing`, through a tunnel if there is one.
 #[must_use]
-pub(crate) fn wire_bytes(framing: Framing, tunnel: Option<&TunnelConfig>, length: u64) -> u64 {
+pub fn wire_bytes(framing: Framing, tunnel: Option<&TunnelConfig>, length: u64) -> u64 {
     tunnel.map_or_else(|| framing.wire_bytes(length), |tunnel| tunnel.wire_bytes(framing, length))
 }
 

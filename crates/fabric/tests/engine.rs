@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use twinnet_fabric::queue::QueueConfig;
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
 use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortCounters, PortId, Way, World};
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
+use twinnet_queue::QueueConfig;
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 /// Hosts that send what a test gives them and keep what arrives.
@@ -479,7 +479,7 @@ fn a_capture_sees_a_frame_leave_and_arrive_one_propagation_delay_apart() {
 fn a_bit_that_is_flipped_in_an_elided_payload_is_there_to_be_found() {
     let mut bench = Bench::new(1);
     let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
-    let impair = twinnet_fabric::impair::ImpairConfig { corrupt: 1.0, ..Default::default() };
+    let impair = twinnet_impair::ImpairConfig { corrupt: 1.0, ..Default::default() };
     bench.join(a, b, &DirectionConfig { impair, ..Default::default() });
     for _ in 0..20 {
         bench.send(Time::ZERO, a, Frame { elided: 1000, ..frame(1, 2, 60) });

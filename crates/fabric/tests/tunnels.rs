@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use twinnet_fabric::impair::{ImpairConfig, LossConfig};
-use twinnet_fabric::queue::QueueConfig;
 use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortId, TunnelConfig, Way, World};
+use twinnet_impair::{ImpairConfig, LossConfig};
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
+use twinnet_queue::QueueConfig;
 use twinnet_units::{Duration, Time};
 
 const GRE: TunnelConfig = TunnelConfig::Gre { key: Some(5), checksum: false, mtu: 1500, fragment: true };

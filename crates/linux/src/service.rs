@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 
 use serde_json::Value;
 
-use crate::fidelity::{ThreadUsage, Timeliness};
+use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
-pub use twinnet_fabric::lab::LabError;
+pub use twinnet_lab::LabError;
 
 type Answer = dyn FnOnce(Result<Value, LabError>) + Send;
 

@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 
 use serde_json::{json, Value};
 use twinnet_linux::agent::Agent;
-use twinnet_linux::clock::LabClock;
 use twinnet_linux::service::{LabError, Reply, Request, Service};
+use twinnet_linux::wall::clock::LabClock;
 
 const SECOND: u64 = 1_000_000_000_000;
 

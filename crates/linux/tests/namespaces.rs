@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use serde_json::{json, Value};
-use twinnet_fabric::lab::network::NetworkSpec;
-use twinnet_linux::interface::{HostInterface, InterfaceKind};
-use twinnet_linux::namespace::{build, Built};
+use twinnet_lab::network::NetworkSpec;
+use twinnet_linux::kernel::interface::{HostInterface, InterfaceKind};
+use twinnet_linux::kernel::namespace::{build, Built};
 
 /// Longest that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -4,6 +4,7 @@
 //! protocols at once is the [`FlowKey`]; what they change in place is a [`Rewrite`]. Left out: reassembly of fragments, IPv4 options, IGMP,
 //! SCTP chunks, the payload of MPLS.
 
+mod address;
 mod big_endian;
 mod carried;
 mod extract;
@@ -11,6 +12,7 @@ mod flow_key;
 mod frame;
 mod glance;
 mod malformed;
+mod pool;
 mod rewrite;
 mod segment;
 mod tags;
@@ -31,11 +33,13 @@ pub mod udp;
 pub mod vlan;
 pub mod vxlan;
 
+pub use address::{MacAddress, Prefix};
 pub use carried::{Fragment, Piece};
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
 pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};
 pub use glance::Glance;
 pub use malformed::Malformed;
+pub use pool::FramePool;
 pub use rewrite::Rewrite;
 pub use segment::Frames;

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinnet_fabric::queue::QueueConfig;
-use twinnet_fabric::switch::control::Peer;
-use twinnet_fabric::switch::{FailMode, Switch, SwitchConfig};
 use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, Way, World};
 use twinnet_packet::Frame;
+use twinnet_queue::QueueConfig;
+use twinnet_switch::control::Peer;
+use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Rate, Time};
 
 /// The longest payload of a frame at a port.

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinnet_fabric::switch::Switch;
+use twinnet_switch::Switch;
 
 /// Checks a flow in `ovs-ofctl` syntax.
 #[pyfunction]

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
-use twinnet_linux::lab_process::{self, Factories};
-use twinnet_linux::realtime::{RealtimeFabric, RealtimeOptions};
-use twinnet_linux::scheduling;
+use twinnet_linux::process::{self, Factories};
 use twinnet_linux::service::LabError;
+use twinnet_linux::wall::realtime::{RealtimeFabric, RealtimeOptions};
+use twinnet_linux::wall::scheduling;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
 
@@ -34,7 +34,7 @@ pub struct LabHandle {
 #[pyfunction]
 #[pyo3(signature = (name, python, module))]
 pub fn spawn_lab(py: Python<'_>, name: Option<String>, python: PathBuf, module: PathBuf) -> PyResult<LabHandle> {
-    let handle = py.detach(|| lab_process::spawn_lab(name.as_deref(), &python, &module)).map_err(core_error)?;
+    let handle = py.detach(|| process::spawn_lab(name.as_deref(), &python, &module)).map_err(core_error)?;
     Ok(LabHandle {
         pid: handle.pid,
         pidfd: handle.pidfd.into_raw_fd(),
@@ -53,7 +53,7 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
     let (control, listener) = unsafe { (OwnedFd::from_raw_fd(control), OwnedFd::from_raw_fd(listener)) };
     py.detach(|| {
         // SAFETY: the bootstrap calls this in the process that `spawn_lab` made, before any thread is started.
-        unsafe { lab_process::lab_main(control, listener, &name, factories()) }
+        unsafe { process::lab_main(control, listener, &name, factories()) }
     })
 }
 
@@ -87,20 +87,20 @@ pub fn promote_lab(pid: i32) -> bool {
 /// MTU. The descriptors belong to the caller.
 #[pyfunction]
 pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
-    let open = twinnet_linux::real_interface::open(name).map_err(core_error)?;
+    let open = twinnet_linux::kernel::real_interface::open(name).map_err(core_error)?;
     Ok((open.packet.into_raw_fd(), open.watch.into_raw_fd(), open.index, open.mtu))
 }
 
 /// Whether the kernel has Open vSwitch's datapath.
 #[pyfunction]
 pub fn kernel_has_open_vswitch() -> bool {
-    twinnet_linux::open_vswitch::kernel_has_datapath()
+    twinnet_linux::kernel::open_vswitch::kernel_has_datapath()
 }
 
 /// Names of the caller's running labs.
 #[pyfunction]
 pub fn list_labs() -> PyResult<Vec<String>> {
-    lab_process::list_labs().map_err(|error| PyOSError::new_err(error.to_string()))
+    process::list_labs().map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 /// What this machine can and cannot do, as a JSON array.

@@ -3,7 +3,6 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use twinnet_fabric::switch::control::text;
 use twinnet_openflow::oxm::{Field, Match};
 use twinnet_openflow::v13::multipart::{
     FlowStats, FlowStatsRequest, GroupStatsRequest, MeterRequest, PortStats, PortStatsRequest, QueueStats,
@@ -14,6 +13,7 @@ use twinnet_openflow::v13::{
     FragmentHandling, Hello, Message, Multipart, PacketInReason, Port, PortConfig, PortReason, PortState, ReplyBody,
     RequestBody, SwitchConfig, ALL_QUEUES, VERSION, WHOLE_FRAME,
 };
+use twinnet_switch::control::text;
 
 fn encoded<'py>(py: Python<'py>, xid: u32, message: &Message) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use twinnet_apps::AppConfig;
-use twinnet_fabric::queue::QueueConfig;
+use twinnet_queue::QueueConfig;
 
 /// Reads a queue configuration in the form of the lab protocol, checks it as a lab does, and returns it with every
 /// default written out. Raises `ValueError` with the path of what is wrong.

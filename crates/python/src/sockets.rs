@@ -8,8 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{json, Value};
 use twinnet_linux::agent::{Agent, MACHINE};
-use twinnet_linux::clock::LabClock;
 use twinnet_linux::service::{LabError, Reply, Request, Service};
+use twinnet_linux::wall::clock::LabClock;
 
 use crate::lab::core_error;
 

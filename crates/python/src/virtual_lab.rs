@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
-use twinnet_fabric::lab::network::NetworkSpec;
-use twinnet_linux::capture::Paths;
+use twinnet_lab::network::NetworkSpec;
+use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
 
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A network of model hosts, in the caller's process. Requests of several threads are answered one after the other.
 #[pyclass(frozen, module = "twinnet._core")]
-pub struct VirtualLab(Mutex<twinnet_fabric::lab::VirtualLab>);
+pub struct VirtualLab(Mutex<twinnet_lab::VirtualLab>);
 
 #[pymethods]
 impl VirtualLab {
@@ -26,7 +26,7 @@ impl VirtualLab {
     fn new(py: Python<'_>, network: &str) -> PyResult<Self> {
         py.detach(|| {
             let spec = NetworkSpec::from_text(network).map_err(core_error)?;
-            let lab = twinnet_fabric::lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
+            let lab = twinnet_lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
             Ok(Self(Mutex::new(lab)))
         })
     }
@@ -68,7 +68,7 @@ impl VirtualLab {
     /// What controllers are to get now, in order: the connection's number, whole messages, and why the connection is over then, if it is.
     fn take_control<'py>(&self, py: Python<'py>) -> PyResult<Vec<ToController<'py>>> {
         let messages = py.detach(|| self.lab().map(|mut lab| lab.take_control()))?;
-        let tuple = |message: twinnet_fabric::lab::ControlMessage| {
+        let tuple = |message: twinnet_lab::ControlMessage| {
             (message.connection, PyBytes::new(py, &message.bytes), message.ending)
         };
         Ok(messages.into_iter().map(tuple).collect())
@@ -85,7 +85,7 @@ type ToController<'py> = (u64, Bound<'py, PyBytes>, Option<String>);
 
 impl VirtualLab {
     /// The lab, unless a panic in another thread has left it in an unknown state: better none than a wrong answer.
-    fn lab(&self) -> PyResult<MutexGuard<'_, twinnet_fabric::lab::VirtualLab>> {
+    fn lab(&self) -> PyResult<MutexGuard<'_, twinnet_lab::VirtualLab>> {
         self.0.lock().map_err(|_| PyValueError::new_err("the lab has failed: make a new one"))
     }
 }

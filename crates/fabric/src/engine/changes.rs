@@ -5,8 +5,8 @@ use twinnet_units::Time;
 use super::{index, Budget, BuildError, CountDrops, Fabric, Node, PortId, World};
 use crate::event::Class;
 use crate::link::{DirectionConfig, Feed};
-use crate::queue::QueueConfig;
 use crate::tree::spanning_tree;
+use twinnet_queue::QueueConfig;
 
 /// A change of a link in motion. All fields that are set take effect together.
 #[derive(Clone, Debug, Default)]

@@ -3,10 +3,10 @@
 use twinnet_units::{Duration, Time};
 
 use super::channel::{Channel, Said};
-use super::{Direction, Fabric, Node, NodeId, Port, PortCounters, PortId, SwitchNode, World};
+use super::{Direction, Fabric, Node, NodeId, Port, PortId, SwitchNode, World};
 use crate::link::Feed;
-use crate::switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts};
-use crate::switch::Output;
+use twinnet_switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts, PortTraffic};
+use twinnet_switch::Output;
 
 /// What is to be sent to a controller.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Lines for LinesOf<'_> {
     fn facts(&self, port: u32) -> Option<PortFacts> {
         let (_, place) = self.numbers.iter().find(|(number, _)| *number == port)?;
         let (at, line) = (&self.ports[place.0 as usize], self.directions[place.0 as usize].as_ref());
-        let backlog = line.map(Direction::backlog).unwrap_or_default();
+        let sent = line.map(|line| line.counters_at(self.now)).unwrap_or_default();
         let classes = match line.map(|line| &line.feed) {
             Some(Feed::Queue(queue)) => queue.class_counters(),
             _ => serde_json::Value::Null,
@@ -43,13 +43,13 @@ impl Lines for LinesOf<'_> {
             _ => Vec::new(),
         };
         Some(PortFacts {
-            counters: PortCounters {
-                sent: line.map(|line| line.counters_at(self.now)).unwrap_or_default(),
+            traffic: PortTraffic {
                 received_frames: at.received,
                 received_bytes: at.received_bytes,
-                dropped_loop: at.looped,
-                backlog_frames: backlog.frames,
-                backlog_bytes: backlog.bytes,
+                received_dropped: at.looped,
+                sent_frames: sent.frames,
+                sent_bytes: sent.link_bytes,
+                sent_dropped: sent.dropped(),
             },
             rate_bps: line.and_then(|line| line.config.rate_bps).map(twinnet_units::Rate::as_bps),
             classes,

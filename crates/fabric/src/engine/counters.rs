@@ -2,7 +2,7 @@
 
 use super::{Fabric, PortId};
 use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
-use crate::queue::Backlog;
+use twinnet_queue::Backlog;
 
 /// What a port has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -19,15 +19,16 @@ use std::collections::BTreeMap;
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Rate, Time};
 
-use crate::event::{mix, Class, Event, EventQueue};
-use crate::impair::{stream, ImpairError, Impairments};
+use crate::event::{Class, Event, EventQueue};
 use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
-use crate::pool::FramePool;
-use crate::queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
-use crate::switch::{Output, Switch};
 use models::ModelNode;
 use sampling::Sampler;
 use tunnelling::leave_tunnel;
+use twinnet_impair::{ImpairError, Impairments};
+use twinnet_packet::FramePool;
+use twinnet_queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
+use twinnet_switch::{Output, Switch};
+use twinnet_units::random::{mix, stream};
 
 pub use changes::DirectionChange;
 pub use control::ControlOutput;
@@ -141,7 +142,7 @@ struct SwitchNode {
     thinking: std::collections::VecDeque<(Time, PortId, Box<Frame>)>,
     timeout_at: Option<Time>,
     /// What speaks with its controllers.
-    agent: Option<Box<crate::switch::control::Agent>>,
+    agent: Option<Box<twinnet_switch::control::Agent>>,
     /// The way to them, where anything was said of it.
     channel: Option<Box<channel::Channel>>,
 }

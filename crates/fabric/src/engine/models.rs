@@ -5,9 +5,9 @@ use twinnet_units::Time;
 
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
-use crate::host::ModelHost;
 use crate::link::Feed;
-use crate::pool::FramePool;
+use twinnet_host::ModelHost;
+use twinnet_packet::FramePool;
 
 /// A model host and its place among the ports.
 pub(super) struct ModelNode {

@@ -7,7 +7,7 @@ use super::tunnelling::{corrupt, twin};
 use super::{Budget, CountDrops, Fabric, Node, Port, PortId, World};
 use crate::event::Class;
 use crate::link::Feed;
-use crate::pool::FramePool;
+use twinnet_packet::FramePool;
 
 impl Fabric {
     /// Gives `frame` to `port` to be sent.

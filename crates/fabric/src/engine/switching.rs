@@ -5,7 +5,7 @@ use twinnet_units::Time;
 
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
-use crate::switch::{Output, Switch};
+use twinnet_switch::{Output, Switch};
 
 impl Fabric {
     pub(super) fn forward(&mut self, node: u32, world: &mut dyn World) {

@@ -5,7 +5,7 @@ use twinnet_units::Time;
 
 use super::{Fabric, World};
 use crate::link::Direction;
-use crate::queue::ecn::{is_congested, mark_congestion};
+use twinnet_queue::ecn::{is_congested, mark_congestion};
 
 impl Fabric {
     /// Gives `frame` to the tunnelled line of `port`: its queue discipline sees the outer frames.

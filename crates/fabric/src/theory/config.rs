@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use twinnet_queue::QueueConfig;
 
 use crate::link::DirectionConfig;
-use crate::queue::QueueConfig;
 use crate::BuildError;
 
 /// Frames of one experiment: each takes 24 bytes until the end.

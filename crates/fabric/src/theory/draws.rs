@@ -2,9 +2,9 @@
 
 use rand::distr::Distribution;
 use rand_distr::Exp1;
+use twinnet_units::random::Rng;
 
 use super::config::Draw;
-use crate::impair::Rng;
 
 impl Draw {
     /// The next number.
@@ -23,7 +23,7 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::impair::stream;
+    use twinnet_units::random::stream;
 
     #[test]
     fn exponential_numbers_have_their_mean_and_share_of_long_ones() {

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 use twinnet_packet::Frame;
+use twinnet_packet::FramePool;
+use twinnet_units::random::{stream, Rng};
 use twinnet_units::{Duration, Rate, Time};
 
 use super::config::{ExperimentError, PortExperiment, SourceConfig, LEAST_BYTES};
-use crate::impair::{stream, Rng};
 use crate::link::DirectionConfig;
-use crate::{Fabric, FramePool, PortId, Way, World};
+use crate::{Fabric, PortId, Way, World};
 
 /// What is told of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

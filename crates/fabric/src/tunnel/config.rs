@@ -187,7 +187,7 @@ impl TunnelConfig {
     pub(crate) fn emit_headers(&self, fragment: OuterFragment, carried: &Frame, outer: &mut Vec<u8>) {
         let (protocol, flow) = match self {
             Self::Gre { .. } => (gre::PROTOCOL, None),
-            Self::Vxlan { .. } => (udp::PROTOCOL, Some(crate::queue::flow::flow_hash(carried, 0))),
+            Self::Vxlan { .. } => (udp::PROTOCOL, Some(twinnet_queue::flow::flow_hash(carried, 0))),
         };
         outer.extend_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00]);
         outer.resize((ETHERNET + IPV4) as usize, 0);

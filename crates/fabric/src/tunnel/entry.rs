@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use twinnet_packet::{Fragment, Frame};
+use twinnet_queue::ecn::network_header;
 
 use super::config::{OuterFragment, TunnelConfig};
-use crate::queue::ecn::network_header;
 
 /// The entry of a tunnel, at the sending port of a direction.
 #[derive(Debug)]

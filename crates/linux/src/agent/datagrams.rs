@@ -10,7 +10,7 @@ use twinnet_apps::Chunk;
 use twinnet_units::Time;
 
 use super::system::{check, RawAddress};
-use crate::clock::LabClock;
+use crate::wall::clock::LabClock;
 
 /// Datagrams in one system call.
 pub const BATCH: usize = 64;

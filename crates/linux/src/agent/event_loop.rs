@@ -25,9 +25,9 @@ use super::sockets::{ready, Kind, Sockets};
 use super::system;
 use super::usage::PublishedUsage;
 use super::waiting::{Next, Waiting};
-use crate::clock::LabClock;
-use crate::fidelity::Histogram;
 use crate::service::{LabError, Reply};
+use crate::wall::clock::LabClock;
+use crate::wall::fidelity::Histogram;
 
 /// Connections accepted in one turn of a listener.
 const ACCEPTS: usize = 16;

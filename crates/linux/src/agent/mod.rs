@@ -31,9 +31,9 @@ use waiting::Waiting;
 
 pub use usage::AgentUsage;
 
-use crate::clock::LabClock;
-use crate::fidelity::{ThreadUsage, Timeliness};
 use crate::service::{LabError, Request, Service};
+use crate::wall::clock::LabClock;
+use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
 /// Name of the only host of an agent on the machine itself.
 pub const MACHINE: &str = "machine";

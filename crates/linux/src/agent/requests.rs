@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use twinnet_apps::AppConfig;
-use twinnet_fabric::lab::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
+use twinnet_lab::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
 use twinnet_units::Time;
 
 use crate::service::{LabError, Reply};

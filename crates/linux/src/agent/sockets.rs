@@ -15,7 +15,7 @@ use super::icmp;
 use super::namespaces::Namespaces;
 use super::poller::{Poller, Urgency};
 use super::system;
-use crate::clock::LabClock;
+use crate::wall::clock::LabClock;
 
 /// Something to do on a socket that is ready, as bits.
 pub mod ready {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::fidelity::Histogram;
+use crate::wall::fidelity::Histogram;
 
 /// Processor time and switches of the agent's thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

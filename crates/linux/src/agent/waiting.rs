@@ -9,9 +9,9 @@
 use twinnet_units::{Duration, Time};
 
 use super::processor_wait::ProcessorWait;
-use crate::clock::LabClock;
-use crate::scheduling::{go_first, is_realtime, Turns};
-use crate::wakefulness::Wakefulness;
+use crate::wall::clock::LabClock;
+use crate::wall::scheduling::{go_first, is_realtime, Turns};
+use crate::wall::wakefulness::Wakefulness;
 
 /// The longest spin in a lab.
 const SPIN_IN_LAB: Duration = Duration::from_us(50);
@@ -222,7 +222,7 @@ impl OnMachine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduling::give_up_realtime;
+    use crate::wall::scheduling::give_up_realtime;
 
     #[test]
     fn a_distant_moment_is_slept_for_and_a_near_one_is_spun_for() {

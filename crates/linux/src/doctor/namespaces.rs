@@ -8,9 +8,9 @@ use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
 
 use super::probe::in_child;
 use super::Finding;
-use crate::interface::{bind_packet_socket, interface_index, open_packet_socket, open_tap};
-use crate::namespace::own_network_namespace;
-use crate::netlink::{Netlink, Pair};
+use crate::kernel::interface::{bind_packet_socket, interface_index, open_packet_socket, open_tap};
+use crate::kernel::namespace::own_network_namespace;
+use crate::kernel::netlink::{Netlink, Pair};
 
 /// Namespaces that are made to take the time of one.
 const TIMED_NAMESPACES: u32 = 20;

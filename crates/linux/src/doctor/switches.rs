@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Finding;
-use crate::interface::open_packet_socket;
-use crate::open_vswitch::kernel_has_datapath;
+use crate::kernel::interface::open_packet_socket;
+use crate::kernel::open_vswitch::kernel_has_datapath;
 
 /// Open vSwitch's programs, as a lab uses them.
 const PROGRAMS: [&str; 5] = ["ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl"];

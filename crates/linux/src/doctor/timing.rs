@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::probe::in_child;
 use super::Finding;
-use crate::clock::monotonic_ns;
+use crate::wall::clock::monotonic_ns;
 
 /// Sleeps that are timed.
 const SLEEPS: u32 = 200;

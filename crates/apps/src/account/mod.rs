@@ -1,0 +1,19 @@
+//! What apps count: moments and quantiles, intervals, loss and reordering, and the report that tells it.
+
+pub(crate) mod arrivals;
+pub(crate) mod carrier;
+pub(crate) mod clock_report;
+pub(crate) mod errors;
+pub(crate) mod interval_orders;
+pub(crate) mod interval_round_trips;
+pub(crate) mod interval_times;
+pub(crate) mod intervals;
+pub(crate) mod length_histogram;
+pub(crate) mod pacing;
+pub(crate) mod reordering_density;
+pub(crate) mod report;
+pub(crate) mod rtp_report;
+pub(crate) mod samples;
+pub(crate) mod sequence;
+pub(crate) mod summary;
+pub(crate) mod tcp_info;

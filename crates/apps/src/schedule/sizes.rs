@@ -1,0 +1,59 @@
+//! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and rounded to whole bytes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::distribution::Distribution;
+use crate::schedule::random::Stream;
+
+/// The largest payload of UDP over IPv4.
+pub const MOST_PAYLOAD: u32 = 65_507;
+/// Sizes that are drawn have room for the whole header.
+pub const LEAST_DRAWN: u32 = 16;
+
+/// A datagram of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceEntry(
+    /// Picoseconds since the datagram before; of the first one, since the beginning.
+    pub u64,
+    /// Bytes of payload.
+    pub u32,
+);
+
+/// Where sizes come from.
+#[derive(Clone, Debug)]
+pub enum Sizes {
+    /// One size.
+    Constant(u32),
+    /// Drawn, from a stream of its own; the smallest and the largest that can be sent.
+    Drawn(Distribution, Stream, (u32, u32)),
+}
+
+impl Sizes {
+    /// The size of the next datagram.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub fn size(&mut self) -> u32 {
+        match self {
+            Self::Constant(size) => *size,
+            Self::Drawn(distribution, stream, (least, most)) => {
+                let bounds = (f64::from(*least), f64::from(*most));
+                distribution.draw(stream, bounds).round() as u32
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::distribution::Shape;
+
+    #[test]
+    fn drawn_sizes_are_whole_and_within_what_a_datagram_can_hold() {
+        let shape = Shape::Cauchy { location: 60_000.0, scale: 10_000.0 };
+        let distribution = Distribution { shape, least: None, most: None };
+        let mut sizes = Sizes::Drawn(distribution, Stream::new(3), (LEAST_DRAWN, MOST_PAYLOAD));
+        let drawn: Vec<u32> = (0..5000).map(|_| sizes.size()).collect();
+        assert!(drawn.iter().all(|size| (LEAST_DRAWN..=MOST_PAYLOAD).contains(size)));
+        assert!(drawn.iter().any(|size| *size > 65_000) && drawn.iter().any(|size| *size < 1000));
+    }
+}

@@ -1,0 +1,117 @@
+//! The writes of a TCP source with a schedule: what is due, what the connection has still to take, and how late that was.
+//!
+//! Deadlines are fixed by the moment of the connection. What the connection does not take waits, and what is due meanwhile
+//! waits behind it: nothing is left out, and a source that is behind catches up as fast as the connection lets it.
+
+use twinnet_units::{Duration, Time};
+
+use crate::account::pacing::{Pacing, PacingReport};
+use crate::schedule::pace::{Deadlines, Pace};
+
+/// How long after its time a source may send what was due in it.
+const GRACE: Duration = Duration::from_ms(10);
+
+/// When writes end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    /// After so long.
+    pub(crate) duration: Option<Duration>,
+    /// After so many bytes; the last write is as long as what is left.
+    pub(crate) bytes: Option<u64>,
+    /// After so many writes.
+    pub(crate) writes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    due: Time,
+    size: u32,
+    left: u32,
+}
+
+/// A running schedule of writes.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    deadlines: Deadlines,
+    ends: Ends,
+    zero: Time,
+    /// Bytes of all writes that were begun.
+    begun_bytes: u64,
+    /// What the connection has not taken whole yet.
+    under_way: Option<Write>,
+    pacing: Pacing,
+}
+
+impl Writes {
+    /// The writes of `pace` from `zero` on, their processes drawn from `seeds`.
+    pub(crate) fn new(pace: &Pace, ends: Ends, zero: Time, seeds: (u64, u64)) -> Self {
+        let deadlines = Deadlines::new(pace, zero, seeds, false);
+        Self { deadlines, ends, zero, begun_bytes: 0, under_way: None, pacing: Pacing::default() }
+    }
+
+    /// Bytes to offer now; `None` when nothing is due.
+    pub(crate) fn offer(&mut self, now: Time) -> Option<u32> {
+        if self.under_way.is_none() && !self.all_begun() && self.deadlines.due() <= now {
+            let due = self.deadlines.due();
+            let drawn = self.deadlines.take();
+            let room = self.ends.bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.begun_bytes));
+            let size = u32::try_from(room).map_or(drawn, |room| drawn.min(room));
+            self.begun_bytes += u64::from(size);
+            self.under_way = Some(Write { due, size, left: size });
+        }
+        self.under_way.map(|write| write.left)
+    }
+
+    /// The connection took `bytes` of what was offered.
+    pub(crate) fn taken(&mut self, now: Time, bytes: u64) {
+        let Some(write) = &mut self.under_way else { return };
+        write.left = write.left.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if write.left == 0 {
+            self.pacing.add(write.due, now, write.size, true);
+            self.under_way = None;
+        }
+    }
+
+    /// Whether no write is left to begin.
+    fn all_begun(&self) -> bool {
+        let passed = |end: Duration| self.deadlines.due().since(self.zero) >= end;
+        self.ends.duration.is_some_and(passed)
+            || self.ends.bytes.is_some_and(|bytes| self.begun_bytes >= bytes)
+            || self.ends.writes.is_some_and(|writes| self.deadlines.count() >= writes)
+    }
+
+    /// Whether all has been taken.
+    pub(crate) fn over(&self) -> bool {
+        self.under_way.is_none() && self.all_begun()
+    }
+
+    /// When to look again; while the connection takes nothing, it is what tells.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let due = (self.under_way.is_none() && !self.all_begun()).then(|| self.deadlines.due());
+        due.into_iter().chain(self.last_moment()).min()
+    }
+
+    fn last_moment(&self) -> Option<Time> {
+        Some(self.zero + self.ends.duration? + GRACE)
+    }
+
+    /// Whether the time is over and not all that was due in it was taken.
+    pub(crate) fn too_late(&self, now: Time) -> bool {
+        !self.over() && self.last_moment().is_some_and(|last| now >= last)
+    }
+
+    /// Ends a schedule that could not be kept; what that is told as.
+    pub(crate) fn give_up(&mut self) -> String {
+        self.pacing.give_up();
+        let waiting = self.under_way.map_or(0, |write| write.left);
+        format!(
+            "the connection could not keep up: {waiting} bytes of write {} and all that were due after it were not taken when the time was over",
+            self.deadlines.count()
+        )
+    }
+
+    /// How well the schedule was kept.
+    pub(crate) fn report(&self) -> Option<PacingReport> {
+        self.pacing.report()
+    }
+}

@@ -1,0 +1,189 @@
+//! The two kinds of interface that a host can have: a TAP, or one end of a virtual Ethernet pair with a packet socket at
+//! the other. Either way the fabric holds one descriptor from which it reads the frames that the host sends, each behind a
+//! `virtio_net_hdr`, and to which it writes those that the host receives.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{Mode, OFlags};
+use twinnet_units::Rate;
+
+use crate::kernel::netlink::Netlink;
+use crate::kernel::real_interface::Watch;
+
+/// Bytes of the `virtio_net_hdr` before each frame (the form without `num_buffers`).
+pub const VNET_HEADER_BYTES: usize = 10;
+
+/// What a host's interface is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceKind {
+    /// A TAP.
+    Tap,
+    /// A packet socket on the other end of a virtual Ethernet pair.
+    Packet,
+}
+
+/// A host's interface as the fabric holds it.
+#[derive(Debug)]
+pub struct HostInterface {
+    /// Index of the host among the network's nodes.
+    pub node: usize,
+    /// Index of the port among the host's.
+    pub port: usize,
+    /// What it is.
+    pub kind: InterfaceKind,
+    /// Non-blocking descriptor: read what the host sends, write what it receives.
+    pub fd: OwnedFd,
+    /// Bytes of the header before each frame.
+    pub vnet_header_bytes: usize,
+    /// Largest packet.
+    pub mtu: u32,
+    /// Index of the interface in its host.
+    pub index: u32,
+    /// A socket to the routing subsystem of the host's namespace, for changes while the lab runs.
+    pub routing: Option<Arc<Mutex<Netlink>>>,
+    /// Whether frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
+    pub whole_frames: bool,
+    /// What tells the state of an interface of the machine; `None` for those that the lab has made.
+    pub watch: Option<Watch>,
+}
+
+/// Frames that an interface's own transmit queue holds: about 6 ms at the line rate, so that a sender on a slow link
+/// feels its queue as on hardware; 1000 (the kernel's default for Ethernet) where the link has no rate.
+#[must_use]
+pub fn transmit_queue_frames(rate: Option<Rate>, mtu: u32) -> u32 {
+    let Some(rate) = rate else { return 1000 };
+    let bits_in_6_ms = rate.as_bps() / 500 * 3;
+    let bits_of_frame = (u64::from(mtu) + 38) * 8;
+    u32::try_from((bits_in_6_ms / bits_of_frame).clamp(4, 1000)).unwrap_or(1000)
+}
+
+/// Opens a TAP named `name` in the network namespace of the calling thread; gives its descriptor and its index.
+///
+/// # Errors
+/// What the kernel says; a missing or forbidden `/dev/net/tun` among it.
+pub fn open_tap(name: &str) -> io::Result<(OwnedFd, u32)> {
+    let fd = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+    // SAFETY: the request is a valid `ifreq` that the kernel reads and fills.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    // A TAP that ends with its descriptor makes the kernel wait for a grace period, some 25 ms, for each one. A persistent
+    // one ends with its namespace, and the kernel ends all namespaces of a lab together.
+    // SAFETY: the argument is a plain number.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETPERSIST, 1 as libc::c_ulong) })?;
+    set_tap_offload(&fd)?;
+    let index = interface_index(name)?;
+    Ok((fd, index))
+}
+
+/// Lets the host hand over super-segments: TCP over both families, and UDP where the kernel knows it (6.2).
+fn set_tap_offload(fd: &OwnedFd) -> io::Result<()> {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    let mut refusal = None;
+    for offload in [tcp | udp, tcp, 0] {
+        // SAFETY: the argument is a plain number.
+        match check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offload)) }) {
+            Ok(_) => return Ok(()),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)))
+}
+
+/// Index of the interface `name` in the network namespace of the calling thread.
+///
+/// # Errors
+/// What the kernel says.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    let text = std::ffi::CString::new(name)?;
+    // SAFETY: the text ends with a zero byte.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// Opens a packet socket in the network namespace of the calling thread, not yet bound: it receives nothing.
+///
+/// # Errors
+/// What the kernel says.
+pub fn open_packet_socket() -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call; the result is checked.
+    let fd =
+        check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+    set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+    set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+    // The kernel takes a VLAN tag out of a frame before a socket sees it, and tells it beside.
+    set_option(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
+    for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+        set_option(&socket, libc::SOL_SOCKET, option, PACKET_BUFFER_BYTES)?;
+    }
+    for forced in [libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE] {
+        // Beyond the system's limit only with the right to: without it the limit stands.
+        let _ = set_option(&socket, libc::SOL_SOCKET, forced, PACKET_BUFFER_BYTES);
+    }
+    Ok(socket)
+}
+
+/// Room for frames between the kernel and the fabric, in each direction.
+const PACKET_BUFFER_BYTES: i32 = 4 << 20;
+
+/// Binds a packet socket to the interface with `index`, for all protocols.
+///
+/// # Errors
+/// What the kernel says.
+pub fn bind_packet_socket(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    // SAFETY: all zeros is a valid `sockaddr_ll`.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as i32;
+    let length = std::mem::size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is valid for `length` bytes.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(())
+}
+
+pub(crate) fn set_option<T>(socket: &OwnedFd, level: i32, option: i32, value: T) -> io::Result<()> {
+    let length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the value is valid for `length` bytes.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast::<c_void>(), length) })?;
+    Ok(())
+}
+
+pub(crate) fn interface_request(name: &str) -> libc::ifreq {
+    // SAFETY: all zeros is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request
+}
+
+pub(crate) fn check(result: i32) -> io::Result<i32> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_link_has_a_short_interface_queue() {
+        assert_eq!(transmit_queue_frames(Rate::from_bps(10_000_000), 1500), 4);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(100_000_000), 1500), 48);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(1_000_000_000), 1500), 487);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(100_000_000_000), 1500), 1000);
+        assert_eq!(transmit_queue_frames(None, 1500), 1000);
+    }
+}

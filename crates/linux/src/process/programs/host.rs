@@ -1,0 +1,233 @@
+//! The first process of a host: it stands in the host's namespaces, starts the host's programs, ends them when their time
+//! is over and tells how they ended. When it dies the kernel ends all of them; it ends when the lab closes its socket.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::mount::{mount, mount_bind, mount_change, unmount, MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
+
+use super::orders::{Notice, Order, Outcome, ProgramOrder};
+use super::program;
+use super::zygote::keep_only;
+use crate::kernel::open_vswitch;
+use crate::process::control::message::{self, Received};
+use crate::process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
+use crate::service::LabError;
+
+/// Time between the signal that asks a program to end and the one that ends it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What the first process of a host is made of.
+pub struct HostSetUp {
+    /// Name of the host.
+    pub name: String,
+    /// Its network namespace.
+    pub network: OwnedFd,
+    /// Where orders come from.
+    pub socket: OwnedFd,
+    /// Content of its `/etc/hosts`.
+    pub hosts: OwnedFd,
+}
+
+/// Sets the host up and serves orders until the lab is gone.
+pub fn run(set_up: HostSetUp) -> ! {
+    let HostSetUp { name, network, socket, hosts } = set_up;
+    let furnished = furnish(&name, network, &hosts);
+    drop(hosts);
+    let status = match furnished {
+        Ok(()) => i32::from(keep_only(socket).and_then(Host::serve).is_err()),
+        Err(error) => {
+            let error = LabError::new("HostNotReady", format!("host {name:?}: {}", error.message), error.remedy);
+            tell(&socket, &Notice::Failed { error: error.into() });
+            1
+        }
+    };
+    // SAFETY: ends the process, and with it all processes of its PID namespace.
+    unsafe { libc::_exit(status) }
+}
+
+/// Tells, in the place of a first process that could not be made, why not.
+pub fn tell_failure(set_up: &HostSetUp, error: &io::Error) {
+    let message = format!("host {:?}: making its first process: {error}", set_up.name);
+    let remedy = "raise the limits of processes (ulimit -u) and of PID namespaces (sysctl user.max_pid_namespaces)";
+    tell(&set_up.socket, &Notice::Failed { error: LabError::new("HostNotReady", message, remedy).into() });
+}
+
+/// Enters the host's network, and mounts what shows it.
+fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError> {
+    set_title(&format!("twinnet: {name}"));
+    let content = read_all(hosts).map_err(failure("reading the names of hosts"))?;
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(kernel("entering its network namespace"))?;
+    drop(network);
+    rustix::system::sethostname(name.as_bytes()).map_err(kernel("setting its host name"))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(kernel("making its mounts private"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // The file must stand on some file system to be bound over /etc/hosts; /sys serves for a moment, before it is covered
+    // by the host's own.
+    mount("hosts", "/sys", "tmpfs", flags, Some(c"mode=0755,size=64m"))
+        .map_err(kernel("mounting a tmpfs for /etc/hosts"))?;
+    fs::write("/sys/hosts", content).map_err(failure("writing /etc/hosts"))?;
+    mount_bind("/sys/hosts", "/etc/hosts").map_err(kernel("mounting its own /etc/hosts"))?;
+    unmount("/sys", UnmountFlags::DETACH).map_err(kernel("unmounting the tmpfs for /etc/hosts"))?;
+    mount("sysfs", "/sys", "sysfs", flags, None).map_err(kernel("mounting its own /sys"))?;
+    mount("proc", "/proc", "proc", flags, None).map_err(kernel("mounting its own /proc"))?;
+    if name == open_vswitch::HOST {
+        open_vswitch::mount_directory()?;
+    }
+    Ok(())
+}
+
+/// All of a memfd that several processes read: the position is theirs in common, so it is not used.
+fn read_all(memfd: &OwnedFd) -> io::Result<Vec<u8>> {
+    let file = File::from(memfd.try_clone()?);
+    let mut content = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(0)];
+    file.read_exact_at(&mut content, 0)?;
+    Ok(content)
+}
+
+fn kernel(what: &'static str) -> impl Fn(rustix::io::Errno) -> LabError {
+    move |error| failure(what)(error.into())
+}
+
+fn failure(what: &'static str) -> impl Fn(io::Error) -> LabError {
+    move |error| {
+        LabError::new(
+            "HostNotReady",
+            format!("{what}: {error}"),
+            "run `twinnet doctor` to see what this machine permits",
+        )
+    }
+}
+
+/// A program that runs.
+struct Job {
+    number: u64,
+    started: Instant,
+    /// When the next signal of the time limit is due.
+    due: Option<Instant>,
+    /// Whether the time limit has struck.
+    limit: bool,
+}
+
+struct Host {
+    socket: OwnedFd,
+    /// By process, which is also the process group.
+    jobs: HashMap<i32, Job>,
+    /// Groups that the time limit has struck and whose grace is not over, although their leader has ended.
+    condemned: Vec<(i32, Instant)>,
+}
+
+impl Host {
+    fn serve(socket: OwnedFd) -> io::Result<()> {
+        let signals = signal_descriptor(&[libc::SIGCHLD])?;
+        let mut host = Self { socket, jobs: HashMap::new(), condemned: Vec::new() };
+        let mut buffer = vec![0; message::PACKET_BYTES];
+        loop {
+            let timeout = host.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+            let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+            let mut watched = [PollFd::new(&host.socket, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            // An interrupted wait finds nothing ready.
+            let _ = rustix::event::poll(&mut watched, timeout.as_ref());
+            let (order, child) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
+            if child {
+                waiting_signals(&signals);
+                host.tell_ended();
+            }
+            if order {
+                match message::receive(host.socket.as_fd(), &mut buffer)? {
+                    Received::End => return Ok(()),
+                    Received::Nothing | Received::Malformed { .. } => {}
+                    Received::Message(received) => match serde_json::from_slice(&received.text) {
+                        Ok(Order::Spawn(order)) => host.start(&order, received.descriptors),
+                        Ok(Order::Signal { job, signal }) => host.signal(job, signal),
+                        Err(_) => {}
+                    },
+                }
+            }
+            host.strike();
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let condemned = self.condemned.iter().map(|(_, due)| *due);
+        self.jobs.values().filter_map(|job| job.due).chain(condemned).min()
+    }
+
+    fn start(&mut self, order: &ProgramOrder, descriptors: Vec<OwnedFd>) {
+        let job = order.job;
+        let started = Instant::now();
+        match program::start(order, descriptors) {
+            Ok(pid) => {
+                let due = order.limit_ns.and_then(|limit| started.checked_add(Duration::from_nanos(limit)));
+                self.jobs.insert(pid, Job { number: job, started, due, limit: false });
+                tell(&self.socket, &Notice::Started { job, pid });
+            }
+            Err(error) => tell(&self.socket, &Notice::Refused { job, error: error.into() }),
+        }
+    }
+
+    fn signal(&self, job: u64, signal: i32) {
+        // A job that has ended meanwhile has told so.
+        if let Some(pid) = self.jobs.iter().find(|(_, candidate)| candidate.number == job).map(|(pid, _)| *pid) {
+            signal_group(pid, signal);
+        }
+    }
+
+    /// Sends the signals of time limits that are due.
+    fn strike(&mut self) {
+        let now = Instant::now();
+        for (pid, job) in &mut self.jobs {
+            if job.due.is_some_and(|due| due <= now) {
+                signal_group(*pid, if job.limit { libc::SIGKILL } else { libc::SIGTERM });
+                job.due = (!job.limit).then_some(now + GRACE);
+                job.limit = true;
+            }
+        }
+        self.condemned.retain(|(pid, due)| {
+            if *due <= now {
+                signal_group(*pid, libc::SIGKILL);
+            }
+            *due > now
+        });
+    }
+
+    /// Takes leave of ended children; those that nobody started by name were adopted.
+    fn tell_ended(&mut self) {
+        for (pid, status) in reap() {
+            let Some(job) = self.jobs.remove(&pid) else { continue };
+            if let (true, Some(due)) = (job.limit, job.due) {
+                self.condemned.push((pid, due));
+            }
+            let elapsed_ns = u64::try_from(job.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let exited = libc::WIFEXITED(status);
+            let outcome = Outcome {
+                status: exited.then(|| libc::WEXITSTATUS(status)),
+                signal: (!exited).then(|| libc::WTERMSIG(status)),
+                limit: job.limit,
+                elapsed_ns,
+            };
+            tell(&self.socket, &Notice::Ended { job: job.number, outcome });
+        }
+    }
+}
+
+/// Sends a signal to all of a process group; a group that is gone needs none.
+fn signal_group(group: i32, signal: i32) {
+    // SAFETY: a plain system call; the group was led by a child of this process.
+    unsafe { libc::kill(-group, signal) };
+}
+
+/// Tells the keeper of programs; when it is gone, so is the lab.
+fn tell(socket: &OwnedFd, notice: &Notice) {
+    if let Ok(text) = serde_json::to_vec(notice) {
+        let _ = message::send(socket.as_fd(), &text, &[]);
+    }
+}

@@ -1,0 +1,116 @@
+//! Frames that were lost between a host and the fabric, asked of the kernel outside of the loop.
+//!
+//! On a link without a rate such a loss means that the loop did not read in time: it counts against the run. On a link with a
+//! rate it is what an interface does whose ring is full, and is told for information.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::kernel::netlink::Netlink;
+use crate::wall::fidelity::steal_s;
+
+/// One interface that is asked for its losses.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// What counts them.
+    pub counter: Counter,
+    /// Whether its link has a line rate, for which the interface holds frames back.
+    pub rated: bool,
+}
+
+/// What counts the frames that an interface lost.
+#[derive(Clone, Debug)]
+pub enum Counter {
+    /// The interface, by its index in its host and a socket to the routing subsystem there.
+    Interface(u32, Arc<Mutex<Netlink>>),
+    /// The packet socket that listens at it.
+    Socket(Arc<SocketLosses>),
+}
+
+/// Frames that a packet socket had no room for. The kernel forgets its count when it tells it.
+#[derive(Debug)]
+pub struct SocketLosses {
+    socket: OwnedFd,
+    told: AtomicU64,
+}
+
+impl SocketLosses {
+    /// Counts at `socket`.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn of(socket: &OwnedFd) -> io::Result<Self> {
+        Ok(Self { socket: socket.try_clone()?, told: AtomicU64::new(0) })
+    }
+
+    fn total(&self) -> u64 {
+        let mut told = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        let place = (&raw mut told).cast();
+        // SAFETY: `told` is valid for `length` bytes, which the kernel fills. Where it refuses, nothing was lost that it tells.
+        unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                place,
+                &raw mut length,
+            );
+        }
+        let more = u64::from(told.tp_drops);
+        self.told.fetch_add(more, Ordering::Relaxed) + more
+    }
+}
+
+/// Losses so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// On links without a rate.
+    pub unrated: u64,
+    /// On links with a rate.
+    pub rated: u64,
+}
+
+impl Losses {
+    /// Asks all `interfaces`. One that is gone has lost nothing that can still be known.
+    #[must_use]
+    pub fn of(interfaces: &[Watched]) -> Self {
+        let mut losses = Self::default();
+        for interface in interfaces {
+            let lost = match &interface.counter {
+                Counter::Interface(index, routing) => {
+                    let mut routing = routing.lock().unwrap_or_else(PoisonError::into_inner);
+                    routing.transmit_drops(*index).unwrap_or(0)
+                }
+                Counter::Socket(socket) => socket.total(),
+            };
+            *(if interface.rated { &mut losses.rated } else { &mut losses.unrated }) += lost;
+        }
+        losses
+    }
+
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self { unrated: self.unrated.saturating_sub(before.unrated), rated: self.rated.saturating_sub(before.rated) }
+    }
+}
+
+/// What the kernel has counted so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
+    /// At the hosts' interfaces.
+    pub losses: Losses,
+    /// Time that a hypervisor took from the machine, in seconds over all CPUs.
+    pub steal_s: f64,
+}
+
+impl Counted {
+    /// As it is now.
+    #[must_use]
+    pub fn of(interfaces: &[Watched]) -> Self {
+        Self { losses: Losses::of(interfaces), steal_s: steal_s() }
+    }
+}

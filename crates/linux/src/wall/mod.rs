@@ -1,0 +1,16 @@
+//! The lab on the wall clock: the real-time loop, what it serves, and how closely it keeps its schedule.
+
+mod aside;
+pub mod capture;
+pub mod clock;
+mod controllers;
+mod fabric_clock;
+pub mod fidelity;
+pub mod ingress;
+pub(crate) mod model_apps;
+mod pacing;
+pub mod realtime;
+mod requests;
+pub mod scheduling;
+mod tunnels;
+pub(crate) mod wakefulness;

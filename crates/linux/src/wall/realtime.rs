@@ -1,0 +1,588 @@
+//! The real-time loop: drives the fabric by the wall clock and carries frames between it and the hosts' interfaces.
+//!
+//! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
+//! at the interfaces. It never hurries to catch up: see `fidelity.rs`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use twinnet_fabric::{DirectionChange, DirectionConfig, PortId, Way, World};
+use twinnet_packet::Frame;
+use twinnet_units::{Duration, Time};
+
+use crate::kernel::back_pressure::{most_segments, TokenBucket};
+use crate::kernel::device::{Device, Pool};
+use crate::kernel::interface::{HostInterface, InterfaceKind};
+use crate::kernel::netlink::Netlink;
+use crate::kernel::real_interface::{RealInterface, State};
+use crate::service::{LabError, Reply, Request, Service};
+use crate::wall::aside::Aside;
+use crate::wall::capture::Capture;
+use crate::wall::clock::LabClock;
+use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
+use crate::wall::fabric_clock::FabricClock;
+use crate::wall::fidelity::{self, steal_s, FidelityRecord};
+use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
+use crate::wall::model_apps::LoopApps;
+use crate::wall::pacing::Pacing;
+use crate::wall::requests;
+use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
+use crate::wall::tunnels::Tunnels;
+use crate::wall::wakefulness::Wakefulness;
+use twinnet_lab::network::{NetworkSpec, NodeSpec};
+use twinnet_lab::requests::schedule_described;
+use twinnet_lab::{assemble, Bodies, RunningNetwork};
+
+/// Events handled before the loop looks at the interfaces again.
+const EVENTS_PER_TURN: usize = 64;
+/// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Before a sleep so long the processor may halt: there is nothing to be late for.
+const LONG_SLEEP: Duration = Duration::from_ms(10);
+/// Interfaces that are told of in one look.
+const EPOLL_EVENTS: usize = 256;
+const WAKE_TOKEN: u64 = u64::MAX;
+/// Set in the token of what tells the state of the interface at a port.
+const STATE_TOKEN: u64 = 1 << 32;
+
+/// What the loop keeps of a host's interface beside its device.
+struct Held {
+    kind: InterfaceKind,
+    mtu: u32,
+    index: u32,
+    routing: Option<Arc<Mutex<Netlink>>>,
+    /// What counts the frames that were lost on the way to the loop.
+    losses: Option<Counter>,
+    /// Whether frames are read as they come, whatever the link's rate: not those of a host, which is held back.
+    eager: bool,
+}
+
+/// The hosts as the fabric sees them.
+pub(crate) struct Hosts {
+    devices: Vec<Option<Device>>,
+    interfaces: Vec<Option<Held>>,
+    pool: Pool,
+    clock: LabClock,
+    /// How far the fabric's clock is behind.
+    pub(crate) schedule: FabricClock,
+    pub(crate) record: FidelityRecord,
+    pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) tunnels: Tunnels,
+}
+
+impl Hosts {
+    /// The fabric's time, were it on time.
+    fn fabric_time(&self) -> Time {
+        self.schedule.at(self.clock.now())
+    }
+
+    /// The fabric's time, after a part of what it is behind was made good.
+    fn regain(&mut self) -> Time {
+        self.record.regained += self.schedule.regain(self.clock.now());
+        self.fabric_time()
+    }
+}
+
+impl World for Hosts {
+    fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
+        let late = self.fabric_time() - due;
+        self.record.lateness.record(late.as_ns(), 1);
+        if self.tunnels.has(port) {
+            let (handed, full) = self.tunnels.send(port, frame);
+            self.record.handed_over += handed;
+            self.record.overload_drops += full;
+            return;
+        }
+        if let Some(Some(device)) = self.devices.get(port.0 as usize) {
+            match device.write(&frame) {
+                Ok(()) => self.record.handed_over += frame.frames(),
+                Err(error) if is_overload(&error) => self.record.overload_drops += frame.frames(),
+                // The host has put its interface down, or refuses the frame: as a real one may.
+                Err(_) => {}
+            }
+        }
+        self.pool.recycle(frame);
+    }
+
+    fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
+        let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
+        // An interface that a host deleted gives errors for ever: it is silent from then on.
+        device.read(&mut self.pool).unwrap_or(None)
+    }
+
+    fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
+        let stamped = at + self.schedule.behind();
+        for (captured, capture) in self.captures.values_mut() {
+            if *captured == port {
+                capture.record(way, frame, stamped);
+            }
+        }
+    }
+
+    fn carrier(&mut self, port: PortId, up: bool) {
+        const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
+        let at = port.0 as usize;
+        if let (Some(Some(device)), Some(Some(Held { kind: InterfaceKind::Tap, .. }))) =
+            (self.devices.get(at), self.interfaces.get(at))
+        {
+            let state = libc::c_int::from(up);
+            // SAFETY: the descriptor is a TAP's; the call reads one int. A kernel without it only leaves the carrier on.
+            unsafe { libc::ioctl(device.raw(), TUNSETCARRIER, &raw const state) };
+        }
+    }
+
+    fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
+        let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
+        let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
+        let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
+        routing.hold_back(held.index, "the interface", bucket);
+        routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
+        // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
+        let _ = routing.commit();
+    }
+}
+
+fn is_overload(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+        || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
+}
+
+/// How the loop is to run.
+#[derive(Clone, Copy, Debug)]
+pub struct RealtimeOptions {
+    /// Whether to ask for real-time scheduling.
+    pub realtime: bool,
+    /// How far the fabric may be behind without moving its clock; `None` derives it from the links' rates, see `fidelity.rs`.
+    pub slip_after: Option<Duration>,
+}
+
+impl RealtimeOptions {
+    /// Reads `realtime` (`"auto"`, `"off"`) and `slip_after_ps` of a `start` request's options; others are for others.
+    ///
+    /// # Errors
+    /// `InvalidOption` that names what is allowed.
+    pub fn from_json(options: Option<&Value>) -> Result<Self, LabError> {
+        let mut read = Self::default();
+        let refuse = |message: String| LabError::new("InvalidOption", message, "");
+        match options.and_then(|options| options.get("realtime")) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if text == "auto" => {}
+            Some(Value::String(text)) if text == "off" => read.realtime = false,
+            Some(other) => {
+                return Err(refuse(format!("the option realtime is {other}; it can be \"auto\" or \"off\"")))
+            }
+        }
+        match options.and_then(|options| options.get("slip_after_ps")) {
+            None | Some(Value::Null) => {}
+            Some(value) => {
+                let ps = value.as_u64().filter(|ps| *ps > 0);
+                read.slip_after = Some(Duration::from_ps(ps.ok_or_else(|| {
+                    refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
+                })?));
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Default for RealtimeOptions {
+    fn default() -> Self {
+        Self { realtime: true, slip_after: None }
+    }
+}
+
+/// The fabric of a lab on the wall clock, in a thread of its own. It ends when this is dropped.
+pub struct RealtimeFabric {
+    sender: Mutex<Option<Sender<Request>>>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RealtimeFabric {
+    /// Builds the fabric that `spec` describes on `interfaces` and starts it.
+    ///
+    /// # Errors
+    /// What is wrong with the description, or what the kernel refused.
+    pub fn start(
+        spec: &NetworkSpec,
+        interfaces: Vec<HostInterface>,
+        clock: LabClock,
+        options: RealtimeOptions,
+    ) -> Result<Self, LabError> {
+        let refused = |error: io::Error| {
+            LabError::new("FabricFailed", format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
+        };
+        let mut network = assemble(spec.clone(), Bodies::Described)?;
+        schedule_described(&mut network)?;
+        let (sender, receiver) = channel();
+        let wake = event_descriptor().map_err(refused)?;
+        let fabric_loop = FabricLoop::new(network, interfaces, clock, options, receiver, &wake).map_err(refused)?;
+        let thread =
+            std::thread::Builder::new().name(THREAD_NAME.into()).spawn(move || fabric_loop.run()).map_err(refused)?;
+        Ok(Self { sender: Mutex::new(Some(sender)), wake, thread: Some(thread) })
+    }
+
+    fn ring(&self) {
+        let one = 1_u64;
+        // SAFETY: writes eight readable bytes to an event descriptor; it can only fail when the counter is full, which wakes too.
+        unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+}
+
+impl Service for RealtimeFabric {
+    fn submit(&self, request: Request) {
+        let Ok(sender) = self.sender.lock() else { return };
+        // Without a loop the request is dropped, and its reply says so.
+        if let Some(sender) = sender.as_ref() {
+            let _ = sender.send(request);
+        }
+        self.ring();
+    }
+}
+
+impl Drop for RealtimeFabric {
+    fn drop(&mut self) {
+        if let Ok(mut sender) = self.sender.lock() {
+            sender.take();
+        }
+        self.ring();
+        if let Some(thread) = self.thread.take() {
+            // A loop that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the loop's thread owns.
+pub(crate) struct FabricLoop {
+    pub(crate) network: RunningNetwork,
+    pub(crate) hosts: Hosts,
+    pub(crate) apps: LoopApps,
+    pub(crate) controllers: Controllers,
+    pub(crate) real: BTreeMap<PortId, RealInterface>,
+    pub(crate) clock: LabClock,
+    pub(crate) next_capture: u32,
+    /// What the kernel had counted when the record of fidelity began.
+    pub(crate) counted_before: Arc<Mutex<Counted>>,
+    /// Does what would hold up the loop.
+    pub(crate) aside: Aside,
+    options: RealtimeOptions,
+    pacing: Pacing,
+    wakefulness: Wakefulness,
+    slip_after: Duration,
+    receiver: Receiver<Request>,
+    pub(crate) epoll: OwnedFd,
+    wake: RawFd,
+    /// Ports that may have more to read than was read in one turn.
+    ready: Vec<PortId>,
+}
+
+impl FabricLoop {
+    fn new(
+        network: RunningNetwork,
+        interfaces: Vec<HostInterface>,
+        clock: LabClock,
+        options: RealtimeOptions,
+        receiver: Receiver<Request>,
+        wake: &OwnedFd,
+    ) -> io::Result<Self> {
+        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(&network.spec)));
+        // SAFETY: no pointers are passed; the result is checked.
+        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if epoll < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just created and belongs to nobody else.
+        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        watch(&epoll, wake.as_raw_fd(), WAKE_TOKEN, libc::EPOLLIN)?;
+        let ports = network.names.port_names.len();
+        let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
+        let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
+        let mut real = BTreeMap::new();
+        for interface in interfaces {
+            let port = network.names.ports_of_node.get(interface.node).and_then(|ports| ports.get(interface.port));
+            let Some(port) = port.map(|port| port.0) else { continue };
+            let losses = match (&interface.watch, &interface.routing) {
+                (Some(_), _) => Some(Counter::Socket(Arc::new(SocketLosses::of(&interface.fd)?))),
+                (None, Some(routing)) => Some(Counter::Interface(interface.index, Arc::clone(routing))),
+                (None, None) => None,
+            };
+            let eager = !matches!(network.spec.nodes.get(interface.node), Some(NodeSpec::Host(_)));
+            let device = Device::new(interface.fd, interface.kind, interface.whole_frames);
+            // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
+            watch(&epoll, device.raw(), u64::from(port), libc::EPOLLIN | libc::EPOLLET)?;
+            held[port as usize] = Some(Held {
+                kind: interface.kind,
+                mtu: interface.mtu,
+                index: interface.index,
+                routing: interface.routing,
+                losses,
+                eager,
+            });
+            devices[port as usize] = Some(device);
+            if let Some(told) = interface.watch {
+                watch(&epoll, told.raw(), STATE_TOKEN | u64::from(port), libc::EPOLLIN)?;
+                told.ask()?;
+                let node = interface.node;
+                real.insert(PortId(port), RealInterface { watch: told, node, state: State::Up, lowered: false });
+            }
+        }
+        let ready = (0..ports).filter(|port| devices[*port].is_some());
+        let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
+        Ok(Self {
+            network,
+            hosts: Hosts {
+                devices,
+                interfaces: held,
+                pool: Pool::default(),
+                clock,
+                schedule: FabricClock::level(clock.now()),
+                record: FidelityRecord::default(),
+                captures: HashMap::new(),
+                tunnels: Tunnels::default(),
+            },
+            apps: LoopApps::new(),
+            controllers: Controllers::default(),
+            real,
+            clock,
+            next_capture: 0,
+            counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
+            aside: Aside::start()?,
+            options,
+            pacing: Pacing::new(slip_after),
+            wakefulness: Wakefulness::new(options.realtime),
+            slip_after,
+            receiver,
+            epoll,
+            wake: wake.as_raw_fd(),
+            ready,
+        })
+    }
+
+    fn run(mut self) {
+        if self.options.realtime {
+            become_realtime();
+        }
+        // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        self.hosts.record = FidelityRecord::begin(self.clock.now());
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
+        loop {
+            let due_left = self.turn();
+            // What a controller says takes effect at the moment that it is, not at that of the last event.
+            self.hear_controllers();
+            self.controllers.send(&mut self.network);
+            self.apps.answer_waiters(&self.network, self.clock.now());
+            if self.pacing.must_give_up_realtime(self.clock.now()) {
+                give_up_realtime();
+            }
+            let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
+            self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
+            if wait > Duration::ZERO {
+                self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
+            }
+            let asleep_until = self.clock.now() + wait;
+            let count = wait_for_events(&self.epoll, &mut events, wait);
+            if count == 0 && wait > Duration::ZERO {
+                self.pacing.slept(self.clock.now() - asleep_until);
+            }
+            let mut requests = false;
+            for event in &events[..count] {
+                let token = event.u64;
+                match token {
+                    WAKE_TOKEN => requests = true,
+                    _ if token & CONTROLLER_TOKEN != 0 => self.controllers.note(token, event.events, &mut self.network),
+                    _ if token & STATE_TOKEN != 0 => {
+                        self.look_at_interface(PortId(u32::try_from(token ^ STATE_TOKEN).unwrap_or(u32::MAX)));
+                    }
+                    port => self.mark_ready(PortId(u32::try_from(port).unwrap_or(u32::MAX))),
+                }
+            }
+            if requests && !self.answer_requests() {
+                return;
+            }
+        }
+    }
+
+    /// `tunnel.attach`: has the socket that came with the request watched from now on.
+    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+        if let Some(descriptor) = descriptor {
+            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
+                .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
+        }
+        self.mark_ready(port);
+        Ok(Value::Object(serde_json::Map::new()))
+    }
+
+    fn mark_ready(&mut self, port: PortId) {
+        if !self.ready.contains(&port) {
+            self.ready.push(port);
+        }
+    }
+
+    /// Has the link of an interface of the machine follow the interface's state.
+    fn look_at_interface(&mut self, port: PortId) {
+        let Some(real) = self.real.get_mut(&port) else { return };
+        let Some(state) = real.watch.news().filter(|state| *state != real.state) else { return };
+        let was_there = std::mem::replace(&mut real.state, state) != State::Gone;
+        let up = state == State::Up;
+        let there = state != State::Gone;
+        eprintln!("twinnet: the interface {} is {}", real.watch.name, state.words());
+        let link = self.network.names.links.iter().find(|(a, b)| *a == port || *b == port).copied();
+        let is_up = self.network.fabric.direction_config(port).is_some_and(|(_, up)| up);
+        let follows = if up { std::mem::take(&mut real.lowered) } else { is_up };
+        // Controllers hear that a port was deleted, and not before that that its link went down; when it comes back, how it stands then.
+        if was_there && !there {
+            self.network.fabric.set_end_there(port, false);
+        }
+        if let Some((a, b)) = link.filter(|_| follows) {
+            real.lowered = !up;
+            for end in [a, b] {
+                let change = DirectionChange { config: None, up: Some(up) };
+                // A change without a configuration is never refused.
+                let _ = self.network.fabric.change(end, change, &mut self.hosts);
+            }
+        }
+        if there && !was_there {
+            self.network.fabric.set_end_there(port, true);
+        }
+        if up {
+            self.mark_ready(port);
+        }
+    }
+
+    /// Lets the fabric catch up with the clock and takes what the hosts have sent; returns whether due events are left.
+    fn turn(&mut self) -> bool {
+        let now = self.hosts.regain();
+        let late = self.network.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
+        let lost = fidelity::lost(late, self.slip_after);
+        let now = if lost > Duration::ZERO {
+            self.hosts.record.slip(lost);
+            self.hosts.schedule.slip(lost);
+            Time::from_ps(now.as_ps() - lost.as_ps())
+        } else {
+            now
+        };
+        let due_left = self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts);
+        if !self.ready.is_empty() {
+            let mut ready = std::mem::take(&mut self.ready);
+            ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
+            self.ready = ready;
+            for port in self.hosts.tunnels.take_unfinished() {
+                self.mark_ready(port);
+            }
+            // What was read may be due at once further on: it is not late for having come while the loop was reading.
+            let now = self.network.fabric.now();
+            return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
+        }
+        due_left
+    }
+
+    /// Hears a piece of what one controller says, if one says something and they may have the loop's time.
+    fn hear_controllers(&mut self) {
+        let begin = self.clock.now();
+        if self.controllers.patience(begin) == Some(Duration::ZERO) {
+            self.controllers.hear(&mut self.network, &mut self.hosts);
+            let end = self.clock.now();
+            self.controllers.took(end - begin, end);
+        }
+    }
+
+    /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
+    fn idle_time(&mut self) -> Duration {
+        let now = self.clock.now();
+        let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
+        let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
+        let Some(next) = self.network.fabric.next_event() else { return patience };
+        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
+    }
+
+    /// Answers what was asked; false when nobody can ask any more.
+    fn answer_requests(&mut self) -> bool {
+        let mut counter = 0_u64;
+        // SAFETY: reads eight bytes into a writable integer; a failure only means that there was nothing to reset.
+        unsafe { libc::read(self.wake, (&raw mut counter).cast(), 8) };
+        loop {
+            match self.receiver.try_recv() {
+                Ok(request) => requests::answer(self, request),
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// The interfaces that are asked for their losses.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        let of = |(port, held): (usize, &Option<Held>)| {
+            let held = held.as_ref()?;
+            let port = PortId(u32::try_from(port).ok()?);
+            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
+            Some(Watched { counter: held.losses.clone()?, rated })
+        };
+        self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Ends a capture without holding up the loop: the disk is waited for elsewhere.
+    pub(crate) fn finish_capture(capture: Capture, reply: Reply) {
+        let finish = move || reply.send(Ok(capture.finish()));
+        // Without a thread the reply is dropped, which tells the client that there is no answer.
+        let _ = std::thread::Builder::new().name("capture-end".into()).spawn(finish);
+    }
+}
+
+/// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.
+fn fastest(spec: &NetworkSpec) -> Option<Duration> {
+    let ways = spec.links.iter().flat_map(|link| [(&link.ab, link.mtu), (&link.ba, link.mtu)]);
+    ways.filter_map(|(way, mtu)| Some(way.rate?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
+}
+
+/// An event descriptor to wake the loop with.
+fn event_descriptor() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed; the result is checked.
+    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just created and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn watch(epoll: &OwnedFd, descriptor: RawFd, token: u64, events: i32) -> io::Result<()> {
+    #[allow(clippy::cast_sign_loss)]
+    let mut event = libc::epoll_event { events: events as u32, u64: token };
+    // SAFETY: both descriptors are open; the event outlives the call.
+    match unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &raw mut event) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Waits at most `wait`; returns how many events were filled in.
+fn wait_for_events(epoll: &OwnedFd, events: &mut [libc::epoll_event; EPOLL_EVENTS], wait: Duration) -> usize {
+    let nanoseconds = wait.as_ns();
+    #[allow(clippy::cast_possible_wrap)]
+    let timeout = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `events` has room for as many events as are asked for; the timeout outlives the call. The system call itself is
+    // used because older C libraries lack the wrapper.
+    let count = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            events.as_mut_ptr(),
+            EPOLL_EVENTS,
+            &raw const timeout,
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    usize::try_from(count).unwrap_or(0)
+}

@@ -1,0 +1,169 @@
+//! Real-time scheduling of the fabric's thread: asked for, watched and given up.
+
+use std::io;
+
+use twinnet_units::{Duration, Time};
+
+use crate::agent;
+use crate::wall::clock::thread_cpu_ns;
+
+/// Name of the loop's thread, by which an owner finds it.
+pub(crate) const THREAD_NAME: &str = "fabric";
+
+/// Niceness of the agent: the programs of hosts have 0.
+const AGENT_NICENESS: i32 = -10;
+/// The highest share that an ordinary thread can have.
+const HIGHEST_NICENESS: i32 = -20;
+
+/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it only below
+/// `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
+pub(crate) fn become_realtime() {
+    // A refusal is seen by `is_realtime`, and told in the record of fidelity.
+    let _ = schedule_fifo(0);
+}
+
+/// Whether the calling thread has real-time scheduling.
+pub(crate) fn is_realtime() -> bool {
+    // SAFETY: no pointers are passed; 0 means the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
+}
+
+/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
+pub(crate) fn give_up_realtime() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // The flag stays: an ordinary thread may give up its policy, but not that flag.
+    let policy = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameter is valid and outlives the call; giving up is always granted then.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
+}
+
+/// Has the calling thread go before ordinary programs, where it may; returns whether it does. With one processor it does not: the
+/// others would have next to nothing.
+pub(crate) fn go_first() -> bool {
+    // SAFETY: no pointers are passed; 0 means the calling thread.
+    std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+        && unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST_NICENESS) } == 0
+}
+
+/// Real-time scheduling by turns, for a thread that spins all the time: the kernel stops a real-time thread that uses more than
+/// 95 % of a second for the rest of it, 50 ms at once. A thread that is ordinary for a part of each tenth of a second is never stopped, and
+/// as it goes first among the ordinary ones, others seldom take the processor meanwhile, for one time slice.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    since: Time,
+    used_ns: u64,
+    /// Whether the thread used so much in the last period that the kernel might stop it in this one.
+    busy: bool,
+    ordinary: bool,
+}
+
+/// How long two turns take together, and the first of them, which is real-time.
+const TURNS: Duration = Duration::from_ms(100);
+const REALTIME_TURN: Duration = Duration::from_ms(88);
+/// Of its processor: a thread that used no more needs no ordinary turn.
+const BUSY_PERCENT: u64 = 80;
+
+impl Turns {
+    /// The calling thread asks for real-time scheduling and takes turns from now on.
+    pub(crate) fn begin(now: Time) -> Self {
+        become_realtime();
+        Self { since: now, used_ns: thread_cpu_ns(), busy: true, ordinary: false }
+    }
+
+    /// Called often by the thread: changes its scheduling when that is due.
+    pub(crate) fn look(&mut self, now: Time) {
+        let elapsed = now - self.since;
+        if elapsed >= TURNS {
+            let used_ns = thread_cpu_ns();
+            self.busy = used_ns.saturating_sub(self.used_ns) > elapsed.as_ns() / 100 * BUSY_PERCENT;
+            (self.since, self.used_ns) = (now, used_ns);
+            if std::mem::take(&mut self.ordinary) {
+                become_realtime();
+            }
+        } else if self.busy && !self.ordinary && elapsed >= REALTIME_TURN {
+            self.ordinary = true;
+            give_up_realtime();
+        }
+    }
+}
+
+/// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
+/// lab's user namespace can; returns whether that was granted. The agent, whose apps send and receive by the clock too, goes before
+/// ordinary programs from then on, but behind the fabric.
+#[must_use]
+pub fn promote(pid: i32) -> bool {
+    // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
+    let promoted = |thread: libc::pid_t| {
+        favour(thread, HIGHEST_NICENESS);
+        schedule_fifo(thread).is_ok()
+    };
+    threads_of(pid, agent::THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    threads_of(pid, THREAD_NAME).any(promoted)
+}
+
+/// The threads of the process `pid` that have this name.
+fn threads_of(pid: i32, name: &'static str) -> impl Iterator<Item = libc::pid_t> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
+    threads
+        .filter(move |thread| {
+            std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+        })
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+}
+
+/// Sets the niceness of `thread`; where that is refused it stays as it is.
+fn favour(thread: libc::pid_t, niceness: i32) {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, niceness) };
+}
+
+fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 1 };
+    // What the thread starts itself (the writers of captures) is not to run ahead of the hosts' programs.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameter is valid and outlives the call.
+    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wall::clock::LabClock;
+
+    /// Takes turns for three periods; returns of how many looks the thread was real-time in, of all.
+    fn looks(mut pass: impl FnMut()) -> (u32, u32) {
+        let clock = LabClock::start();
+        let begin = clock.now();
+        let mut turns = Turns::begin(begin);
+        let (mut realtime, mut all) = (0, 0);
+        while clock.now() - begin < Duration::from_ms(300) {
+            turns.look(clock.now());
+            realtime += u32::from(is_realtime());
+            all += 1;
+            pass();
+        }
+        give_up_realtime();
+        (realtime, all)
+    }
+
+    #[test]
+    fn a_thread_that_spins_is_ordinary_now_and_then_and_one_that_sleeps_is_not() {
+        become_realtime();
+        let granted = is_realtime();
+        give_up_realtime();
+        let (realtime, all) = looks(std::hint::spin_loop);
+        if !granted {
+            assert_eq!(realtime, 0);
+            return;
+        }
+        assert!(all / 2 < realtime && realtime < all, "{realtime} of {all}");
+        let sleep = || std::thread::sleep(std::time::Duration::from_millis(2));
+        let (realtime, all) = looks(sleep);
+        // The first period takes turns in any case: what the thread will use is not known yet.
+        assert!(all * 9 / 10 <= realtime, "{realtime} of {all}");
+    }
+}
