@@ -40,6 +40,7 @@ PYTHON_ORDER = (
     "sockets",
     "study",
     "report",
+    "studies",
     "validation",
     "cli",
 )
@@ -51,6 +52,7 @@ APART_IS_IMPORTED_BY = {"cli"}
 
 DOORS = {
     ("network.starting", "lab"): "Network.emulate and simulate start a lab, which they import when they are called",
+    ("results", "studies"): "results.load reads a study's results, which study and report make, when it is called",
     ("errors", "lab_process"): "the type of TimeLimit.completed",
 }
 """Imports against the order: file, part that it imports, and why."""

@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import control, errors, lab, programs, qos, units
+    from twinnet import control, errors, lab, programs, qos, results, stats, studies, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
@@ -58,6 +58,9 @@ __all__ = [
     "processes",
     "programs",
     "qos",
+    "results",
+    "stats",
+    "studies",
     "templates",
     "units",
     "vxlan",
@@ -72,6 +75,9 @@ _MODULES = {
     "processes": "traffic.distributions",
     "programs": "programs",
     "qos": "qos",
+    "results": "results",
+    "stats": "stats",
+    "studies": "studies",
     "templates": "network.templates",
     "units": "units",
 }

@@ -9,7 +9,7 @@ from typing import Any
 from twinnet.report.colours import colour_of, dash_of
 from twinnet.report.panels import Figure
 
-__all__ = ["FORMATS", "draw_figure"]
+__all__ = ["FORMATS", "draw_figure", "matplotlib_figure"]
 
 FORMATS = ("svg", "pdf", "png")
 _STYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
@@ -28,45 +28,45 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def draw_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Draw `figure` into `folder` as `NAME.svg`, `NAME.pdf` and `NAME.png`."""
+def matplotlib_figure(figure: Figure) -> Any:
+    """Return `figure` as a ``matplotlib.figure.Figure`` of no window: notebooks show it, programs save it."""
     # matplotlib's own hints are partial: its settings and figures are untyped here.
     matplotlib: Any = importlib.import_module("matplotlib")
-    # Without a display, whatever the caller's environment says.
-    matplotlib.use("Agg")
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
+    made: Any = importlib.import_module("matplotlib.figure")
 
     with matplotlib.rc_context(_SETTINGS):
         count = len(figure.panels)
         columns = min(count, 3)
         rows = -(-count // columns)
-        size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
-        drawn, axes = pyplot.subplots(
-            rows,
-            columns,
-            figsize=size,
-            sharex=True,
-            sharey=all(panel.y_top is None for panel in figure.panels),
-            squeeze=False,
+        drawn = made.Figure(
+            figsize=(3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3),
             layout="constrained",
         )
-        try:
-            for place, panel in enumerate(figure.panels):
-                _draw_panel(axes[place // columns][place % columns], figure, place)
-                axes[place // columns][place % columns].set_title(panel.title, fontsize=9, loc="left")
-            for place in range(count, rows * columns):
-                axes[place // columns][place % columns].set_visible(False)
-            for row in axes:
-                row[0].set_ylabel(f"{figure.title} ({figure.y_title})")
-            for axis in axes[-1]:
-                axis.set_xlabel(figure.x_title)
-            paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
-            for path in paths:
-                metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})
-                drawn.savefig(path, dpi=200, metadata=metadata)
-            return paths
-        finally:
-            pyplot.close(drawn)
+        axes = drawn.subplots(
+            rows, columns, sharex=True, sharey=all(panel.y_top is None for panel in figure.panels), squeeze=False
+        )
+        for place, panel in enumerate(figure.panels):
+            _draw_panel(axes[place // columns][place % columns], figure, place)
+            axes[place // columns][place % columns].set_title(panel.title, fontsize=9, loc="left")
+        for place in range(count, rows * columns):
+            axes[place // columns][place % columns].set_visible(False)
+        for row in axes:
+            row[0].set_ylabel(f"{figure.title} ({figure.y_title})")
+        for axis in axes[-1]:
+            axis.set_xlabel(figure.x_title)
+        return drawn
+
+
+def draw_figure(figure: Figure, folder: Path) -> list[Path]:
+    """Draw `figure` into `folder` as `NAME.svg`, `NAME.pdf` and `NAME.png`."""
+    matplotlib: Any = importlib.import_module("matplotlib")
+    drawn = matplotlib_figure(figure)
+    paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
+    with matplotlib.rc_context(_SETTINGS):
+        for path in paths:
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})
+            drawn.savefig(path, dpi=200, metadata=metadata)
+    return paths
 
 
 def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
