@@ -36,7 +36,8 @@ class PlainObserver:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.total = self.done = 0
+        self.total: int = 0
+        self.done: int = 0
 
     def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
         """Tell how much there is to do."""
@@ -67,9 +68,10 @@ class LiveObserver:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.live = Live(console=console, refresh_per_second=5, transient=True)
+        self.live: Live = Live(console=console, refresh_per_second=5, transient=True)
         self.going: dict[str, Progress] = {}
-        self.total = self.done = 0
+        self.total: int = 0
+        self.done: int = 0
 
     def __enter__(self) -> LiveObserver:
         self.live.start()

@@ -24,7 +24,7 @@ from twinnet.results.tables import TABLES, unit_of_column
 from twinnet.study.comparison import Comparison, compare_results
 
 if TYPE_CHECKING:
-    import matplotlib.figure
+    from matplotlib.figure import Figure as MatplotlibFigure
 
     from twinnet.study.analysis import Analysis
 
@@ -177,7 +177,7 @@ class StudyResults:
         """The names of the figures that :meth:`figure` draws: one for each throughput."""
         return tuple(self._figures)
 
-    def figure(self, name: str | None = None) -> matplotlib.figure.Figure:
+    def figure(self, name: str | None = None) -> MatplotlibFigure:
         """Return a figure as a matplotlib figure, which a notebook shows and ``savefig`` stores.
 
         Parameters
@@ -227,7 +227,9 @@ class StudyComparison:
     """Two results compared: every mean that both have."""
 
     def __init__(self, first: StudyResults, second: StudyResults, found: Comparison) -> None:
-        self.first, self.second, self._found = first, second, found
+        self.first: StudyResults = first
+        self.second: StudyResults = second
+        self._found = found
 
     @cached_property
     def table(self) -> pl.DataFrame:

@@ -6,9 +6,9 @@ Every quantity is a text with a unit in the file and an integer in the smallest 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import BaseModel, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel
@@ -55,7 +55,7 @@ REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
 
 
 class _Strict(BaseModel):
-    model_config = STRICT
+    model_config: ClassVar[ConfigDict] = STRICT
 
 
 class Parameter(_Strict):
