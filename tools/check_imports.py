@@ -33,6 +33,7 @@ PYTHON_ORDER = (
     "lab_process",
     "control",
     "network",
+    "drawing",
     "results",
     "open_vswitch",
     "lab",
@@ -53,6 +54,7 @@ APART_IS_IMPORTED_BY = {"cli"}
 DOORS = {
     ("network.starting", "lab"): "Network.emulate and simulate start a lab, which they import when they are called",
     ("results", "studies"): "results.load reads a study's results, which study and report make, when it is called",
+    ("network.drawable", "drawing"): "Network.draw imports its picture when it is called",
     ("errors", "lab_process"): "the type of TimeLimit.completed",
 }
 """Imports against the order: file, part that it imports, and why."""

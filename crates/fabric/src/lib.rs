@@ -5,7 +5,7 @@
 mod engine;
 mod event;
 mod heap;
-mod link;
+mod line;
 pub mod theory;
 mod tree;
 mod tunnel;
@@ -14,5 +14,5 @@ pub use engine::{
     BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
     DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
-pub use link::{wire_bytes, DirectionConfig, DirectionCounters, LONGEST_TRAIN};
+pub use line::{catch_up, wire_bytes, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
 pub use tunnel::{TunnelConfig, TunnelError};

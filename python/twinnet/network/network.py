@@ -33,6 +33,7 @@ from twinnet.network.checks import (
     same_tunnel,
     switch_port_number,
 )
+from twinnet.network.drawable import Drawable
 from twinnet.network.link_options import DirectionSettings, LineOptions
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
@@ -58,7 +59,7 @@ _MTU_RANGE = (68, 65_521)
 SomeNode = TypeVar("SomeNode", bound=Node)
 
 
-class Network(Startable):
+class Network(Drawable, Startable):
     """Hosts, routers and switches, joined by links.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from twinnet.errors import BadQueue
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Queue", "checked_count", "checked_inner", "checked_numbers", "optional_spec"]
 
 
+@dataclass(frozen=True)
 class Queue(Described):
     """A queue configuration; immutable, checked when it is made.
 
@@ -27,6 +29,11 @@ class Queue(Described):
 
     def __init_subclass__(cls) -> None:
         Queue.disciplines.append(cls)
+
+    @staticmethod
+    def kinds() -> dict[str, type[Queue]]:
+        """Return the disciplines by their names in files."""
+        return {one.__dataclass_fields__["kind"].default: one for one in Queue.disciplines}
 
     @property
     def discipline(self) -> str:

@@ -2,9 +2,9 @@
 
 use twinnet_units::Time;
 
-use super::{index, Budget, BuildError, CountDrops, Fabric, Node, PortId, World};
+use super::{index, BuildError, Fabric, Node, PortId, World};
 use crate::event::Class;
-use crate::link::{DirectionConfig, Feed};
+use crate::line::{Budget, DirectionConfig, Line};
 use crate::tree::spanning_tree;
 use twinnet_queue::QueueConfig;
 
@@ -53,24 +53,18 @@ impl Fabric {
 
     pub(super) fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
         let now = self.now;
-        let Some(line) = self.line(port.0) else { return };
+        let Some(line) = self.lines[port.0 as usize].as_mut() else { return };
         if let Some(config) = change.config {
-            let config = DirectionConfig { tunnel: line.config.tunnel, ..config };
-            // Checked when the change was accepted; the stream of random numbers goes on where it is.
-            if line.impairments.reconfigure(&config.impair).is_ok() {
-                if matches!(line.feed, Feed::Interface) {
-                    world.reconfigured(port, &config);
+            // Checked when the change was accepted.
+            if line.reconfigure(config).is_ok() {
+                line.set_catch_up(self.catch_up);
+                if line.is_fed_by_interface() {
+                    world.reconfigured(port, line.config());
                 }
-                line.config = config;
             }
         }
-        let Some(up) = change.up.filter(|up| *up != line.up) else { return };
-        line.up = up;
-        if !up {
-            let lost = line.cut(now);
-            line.counters.dropped_down += lost;
-        }
-        let ends = [line.from, line.to];
+        let Some(up) = change.up.filter(|up| line.set_up(*up, now)) else { return };
+        let ends = [port.0, line.to];
         if !up {
             self.departing.remove(&port.0);
         }
@@ -84,7 +78,7 @@ impl Fabric {
         }
         self.link_state(port, up);
         if up {
-            self.start_next(port.0, world, Budget::UNLIMITED);
+            self.begin(port.0, Budget::UNLIMITED, world);
         }
         for at in ends {
             self.settle_behind(at, world);
@@ -97,8 +91,7 @@ impl Fabric {
             return;
         };
         let ends = self.links[link].ends;
-        let both =
-            [ends.0, ends.1].iter().all(|end| self.directions[end.0 as usize].as_ref().is_some_and(|line| line.up));
+        let both = [ends.0, ends.1].iter().all(|end| self.lines[end.0 as usize].as_ref().is_some_and(Line::is_up));
         if self.links[link].up == both {
             return;
         }
@@ -167,18 +160,10 @@ impl Fabric {
         let now = self.now;
         let name = self.ports[port.0 as usize].name.clone();
         let rate = self.direction_config(port).and_then(|(config, _)| config.rate_bps);
-        let mut new =
-            queue.build_for(self.site(port, rate)).map_err(|source| BuildError::Queue { port: name, source })?;
-        let Some(line) = self.line(port.0) else { return Ok(()) };
-        if let Feed::Queue(old) = &mut line.feed {
-            for frame in old.drain() {
-                new.enqueue(frame, now, &mut CountDrops(&mut line.counters));
-            }
-        }
-        line.feed = Feed::Queue(new);
-        line.tell_rest();
-        line.ready_at = None;
-        self.something_waits(port.0, world);
+        let new = queue.build_for(self.site(port, rate)).map_err(|source| BuildError::Queue { port: name, source })?;
+        let Some((line, mut sender)) = self.line_and_sender(port.0, world) else { return Ok(()) };
+        let effects = line.set_queue(new, now, &mut sender);
+        self.plan(port.0, effects);
         Ok(())
     }
 }

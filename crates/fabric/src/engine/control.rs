@@ -3,8 +3,8 @@
 use twinnet_units::{Duration, Time};
 
 use super::channel::{Channel, Said};
-use super::{Direction, Fabric, Node, NodeId, Port, PortId, SwitchNode, World};
-use crate::link::Feed;
+use super::{Fabric, Line, Node, NodeId, Port, PortId, SwitchNode, World};
+use crate::line::Feed;
 use twinnet_switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts, PortTraffic};
 use twinnet_switch::Output;
 
@@ -25,20 +25,20 @@ pub struct ControlOutput {
 struct LinesOf<'a> {
     numbers: &'a [(u32, PortId)],
     ports: &'a [Port],
-    directions: &'a [Option<Direction>],
+    lines: &'a [Option<Line>],
     now: Time,
 }
 
 impl Lines for LinesOf<'_> {
     fn facts(&self, port: u32) -> Option<PortFacts> {
         let (_, place) = self.numbers.iter().find(|(number, _)| *number == port)?;
-        let (at, line) = (&self.ports[place.0 as usize], self.directions[place.0 as usize].as_ref());
+        let (at, line) = (&self.ports[place.0 as usize], self.lines[place.0 as usize].as_ref());
         let sent = line.map(|line| line.counters_at(self.now)).unwrap_or_default();
-        let classes = match line.map(|line| &line.feed) {
+        let classes = match line.map(|line| line.feed()) {
             Some(Feed::Queue(queue)) => queue.class_counters(),
             _ => serde_json::Value::Null,
         };
-        let rates = match line.map(|line| &line.feed) {
+        let rates = match line.map(|line| line.feed()) {
             Some(Feed::Queue(queue)) => queue.class_rates(),
             _ => Vec::new(),
         };
@@ -51,7 +51,7 @@ impl Lines for LinesOf<'_> {
                 sent_bytes: sent.link_bytes,
                 sent_dropped: sent.dropped(),
             },
-            rate_bps: line.and_then(|line| line.config.rate_bps).map(twinnet_units::Rate::as_bps),
+            rate_bps: line.and_then(|line| line.config().rate_bps).map(twinnet_units::Rate::as_bps),
             classes,
             rates,
             since: Time::ZERO,
@@ -122,7 +122,7 @@ impl Fabric {
         let now = self.now;
         let mut outputs: Vec<Output> = Vec::new();
         if let Some(Node::Switch(at)) = self.nodes.get_mut(node as usize) {
-            let lines = LinesOf { numbers: &at.ports, ports: &self.ports, directions: &self.directions, now };
+            let lines = LinesOf { numbers: &at.ports, ports: &self.ports, lines: &self.lines, now };
             if let Some(agent) = &mut at.agent {
                 agent.receive(&mut at.switch, connection, bytes, &lines, (now, &mut outputs));
             }

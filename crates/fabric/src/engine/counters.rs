@@ -1,7 +1,9 @@
 //! What can be seen of a fabric from outside.
 
+use twinnet_units::Duration;
+
 use super::{Fabric, PortId};
-use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
+use crate::line::{DirectionConfig, DirectionCounters, Feed, Line, LineRecord};
 use twinnet_queue::Backlog;
 
 /// What a port has done so far.
@@ -41,17 +43,44 @@ impl Fabric {
     /// The configuration of the direction that `port` sends into, and whether it is up.
     #[must_use]
     pub fn direction_config(&self, port: PortId) -> Option<(&DirectionConfig, bool)> {
-        self.directions.get(port.0 as usize)?.as_ref().map(|line| (&line.config, line.up))
+        self.lines.get(port.0 as usize)?.as_ref().map(|line| (line.config(), line.is_up()))
     }
 
     pub(super) fn direction_counters(&self, port: PortId) -> DirectionCounters {
-        self.directions[port.0 as usize]
-            .as_ref()
-            .map_or_else(DirectionCounters::default, |line| line.counters_at(self.now))
+        self.lines[port.0 as usize].as_ref().map_or_else(DirectionCounters::default, |line| line.counters_at(self.now))
     }
 
     pub(super) fn backlog(&self, port: PortId) -> Backlog {
-        self.directions[port.0 as usize].as_ref().map_or_else(Backlog::default, Direction::backlog)
+        self.lines[port.0 as usize].as_ref().map_or_else(Backlog::default, Line::backlog)
+    }
+
+    /// The port at the far end of the line that `port` sends into.
+    #[must_use]
+    pub fn far_end(&self, port: PortId) -> Option<PortId> {
+        self.lines.get(port.0 as usize)?.as_ref().map(|line| PortId(line.to))
+    }
+
+    /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked at too late.
+    #[must_use]
+    pub fn line_record(&self, port: PortId) -> Option<&LineRecord> {
+        self.lines.get(port.0 as usize)?.as_ref()?.record()
+    }
+
+    /// Begins the records of lateness anew.
+    pub fn forget_line_records(&mut self) {
+        self.lines.iter_mut().flatten().for_each(Line::forget_record);
+    }
+
+    /// Lets every line catch up with lateness up to `bound` instead of the time that follows from its rate ([`crate::catch_up`]).
+    pub fn set_catch_up(&mut self, bound: Option<Duration>) {
+        self.catch_up = bound;
+        self.lines.iter_mut().flatten().for_each(|line| line.set_catch_up(bound));
+    }
+
+    /// Frames that had nowhere to go, because their port has no line: none in a network that was assembled.
+    #[must_use]
+    pub fn frames_without_line(&self) -> u64 {
+        self.ports.iter().map(|port| port.without_line).sum()
     }
 
     /// The counters of `port`.
@@ -71,7 +100,7 @@ impl Fabric {
     /// The counters of the classes of the queue discipline at `port`, as JSON.
     #[must_use]
     pub fn class_counters(&self, port: PortId) -> serde_json::Value {
-        match self.directions.get(port.0 as usize).and_then(Option::as_ref).map(|line| &line.feed) {
+        match self.lines.get(port.0 as usize).and_then(Option::as_ref).map(Line::feed) {
             Some(Feed::Queue(queue)) => queue.class_counters(),
             _ => serde_json::Value::Array(Vec::new()),
         }

@@ -12,7 +12,6 @@ mod sampling;
 mod sending;
 mod showing;
 mod switching;
-mod tunnelling;
 
 use std::collections::BTreeMap;
 
@@ -20,13 +19,13 @@ use twinnet_packet::Frame;
 use twinnet_units::{Duration, Rate, Time};
 
 use crate::event::{Class, Event, EventQueue};
-use crate::link::{Direction, DirectionConfig, DirectionCounters, Feed};
+use crate::line::{Arrival, Budget, DirectionConfig, Feed, Line, TWO_TAGS};
 use models::ModelNode;
 use sampling::Sampler;
-use tunnelling::leave_tunnel;
+use showing::show_train;
 use twinnet_impair::{ImpairError, Impairments};
 use twinnet_packet::FramePool;
-use twinnet_queue::{DropReason, DropSink, QueueConfig, QueueError, Site};
+use twinnet_queue::{QueueConfig, QueueError, Site};
 use twinnet_switch::{Output, Switch};
 use twinnet_units::random::{mix, stream};
 
@@ -44,27 +43,6 @@ const INTERFACE_BUDGET: Budget = Budget { frames: 64, bytes: 128 * 1024 };
 
 /// Frames that wait at a switch's port unless another queue is configured.
 pub const DEFAULT_QUEUE_FRAMES: u64 = 1000;
-
-/// How much may be sent in one go by a port without a line rate.
-#[derive(Clone, Copy)]
-struct Budget {
-    frames: usize,
-    bytes: u64,
-}
-
-impl Budget {
-    const UNLIMITED: Self = Self { frames: usize::MAX, bytes: u64::MAX };
-
-    /// Takes `frame` off.
-    fn spend(&mut self, frame: &Frame) {
-        self.frames = self.frames.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(frame.length());
-    }
-
-    const fn is_spent(self) -> bool {
-        self.frames == 0 || self.bytes == 0
-    }
-}
 
 /// A node of the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,6 +78,16 @@ pub trait World {
 
     /// The link at the host's `port` went up or down.
     fn carrier(&mut self, port: PortId, up: bool);
+
+    /// The wall clock's reading, where it is the wall clock that drives the fabric: what is due can be late then.
+    fn wall(&mut self) -> Option<Time> {
+        None
+    }
+
+    /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
+    fn is_on_the_wall_clock(&self) -> bool {
+        false
+    }
 
     /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig);
@@ -153,6 +141,8 @@ struct Port {
     number: u32,
     captured: bool,
     looped: u64,
+    /// Frames that had nowhere to go.
+    without_line: u64,
     received: u64,
     received_bytes: u64,
 }
@@ -166,10 +156,14 @@ struct Link {
 pub struct Fabric {
     seed: u64,
     now: Time,
+    /// The wall clock's reading when the current call began; zero where none drives the fabric, so that nothing is ever late.
+    wall: Time,
+    /// How late lines may be looked at and still catch up, where that was set.
+    catch_up: Option<Duration>,
     events: EventQueue,
     nodes: Vec<Node>,
     ports: Vec<Port>,
-    directions: Vec<Option<Direction>>,
+    lines: Vec<Option<Line>>,
     links: Vec<Link>,
     /// Switches that have an agent.
     controlled: Vec<NodeId>,
@@ -189,24 +183,6 @@ pub struct Fabric {
     in_tree: Vec<bool>,
 }
 
-/// Counts what a queue discipline gives up.
-struct CountDrops<'a>(&'a mut DirectionCounters);
-
-impl DropSink for CountDrops<'_> {
-    fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
-        let counter = match reason {
-            DropReason::Overlimit => &mut self.0.dropped_overlimit,
-            DropReason::Early => &mut self.0.dropped_early,
-            DropReason::Unclassified => &mut self.0.dropped_unclassified,
-        };
-        *counter += frame.refuse();
-    }
-
-    fn marked(&mut self, frame: &Frame) {
-        self.0.marked += frame.frames();
-    }
-}
-
 impl Fabric {
     /// An empty fabric. All randomness in it comes from `seed`.
     #[must_use]
@@ -214,10 +190,12 @@ impl Fabric {
         Self {
             seed,
             now: Time::ZERO,
+            wall: Time::ZERO,
+            catch_up: None,
             events: EventQueue::new(seed),
             nodes: Vec::new(),
             ports: Vec::new(),
-            directions: Vec::new(),
+            lines: Vec::new(),
             links: Vec::new(),
             controlled: Vec::new(),
             control_waits: false,
@@ -266,10 +244,11 @@ impl Fabric {
             number,
             captured: false,
             looped: 0,
+            without_line: 0,
             received: 0,
             received_bytes: 0,
         });
-        self.directions.push(None);
+        self.lines.push(None);
         match &mut self.nodes[node.0 as usize] {
             Node::Switch(at) => {
                 at.switch.add_port(number, name, mac);
@@ -298,8 +277,8 @@ impl Fabric {
     ) -> Result<LinkId, BuildError> {
         let forth = self.direction(a, b, a_config, a_queue, mtu)?;
         let back = self.direction(b, a, b_config, b_queue, mtu)?;
-        self.directions[a.0 as usize] = Some(forth);
-        self.directions[b.0 as usize] = Some(back);
+        self.lines[a.0 as usize] = Some(forth);
+        self.lines[b.0 as usize] = Some(back);
         self.links.push(Link { ends: (a, b), up: true });
         self.tree_is_stale = true;
         Ok(LinkId(index(self.links.len() - 1)))
@@ -312,7 +291,7 @@ impl Fabric {
         config: DirectionConfig,
         queue: Option<&QueueConfig>,
         mtu: u64,
-    ) -> Result<Direction, BuildError> {
+    ) -> Result<Line, BuildError> {
         let name = || self.ports[from.0 as usize].name.clone();
         let random = stream(self.seed, &format!("link {} {}", name(), self.ports[to.0 as usize].name));
         let impairments =
@@ -329,10 +308,10 @@ impl Fabric {
                 Feed::Queue(queue.build_for(site).map_err(|source| BuildError::Queue { port: name(), source })?)
             }
         };
-        let mut direction = Direction::new(from.0, to.0, config, feed, impairments);
         // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
-        direction.longest_frame = mtu + 14 + 8;
-        Ok(direction)
+        let mut line = Line::new(to.0, config, feed, impairments, mtu + 14 + TWO_TAGS);
+        line.set_catch_up(self.catch_up);
+        Ok(line)
     }
 
     /// Where a queue discipline at `port` stands, before a line of `rate`.
@@ -371,6 +350,7 @@ impl Fabric {
     /// Lets time pass until `until`: handles every event that is due.
     pub fn advance(&mut self, until: Time, world: &mut dyn World) {
         self.plant_tree();
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.at;
             self.handle(event, world);
@@ -382,6 +362,7 @@ impl Fabric {
     /// ([`Fabric::controllers_are_due`]); returns whether any due one is left.
     pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.plant_tree();
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         for _ in 0..most {
             if self.controllers_are_due() {
                 return true;
@@ -404,27 +385,9 @@ impl Fabric {
             self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
         }
         match event.class {
-            Class::Departure => {
-                let now = self.now;
-                if !self.departing.is_empty() {
-                    self.show_departed(element, world);
-                }
-                if let Some(line) = self.line(element).filter(|line| line.departure_at == Some(now)) {
-                    line.departure_at = None;
-                    self.start_next(element, world, Budget::UNLIMITED);
-                    self.settle_behind(element, world);
-                }
-            }
+            Class::Departure => self.depart(element, world),
             Class::Arrival => self.arrive(element, world),
-            Class::QueueReady => {
-                let now = self.now;
-                if let Some(line) = self.line(element).filter(|line| line.ready_at == Some(now)) {
-                    line.ready_at = None;
-                    if line.is_idle(now) {
-                        self.start_next(element, world, Budget::UNLIMITED);
-                    }
-                }
-            }
+            Class::QueueReady => self.release(element, world),
             Class::Forward => self.forward(element, world),
             Class::Timeout => self.time_out(element, world),
             Class::Change => {
@@ -440,19 +403,11 @@ impl Fabric {
         }
     }
 
-    fn line(&mut self, port: u32) -> Option<&mut Direction> {
-        self.directions[port as usize].as_mut()
-    }
-
     /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call again soon.
     pub fn readable(&mut self, port: PortId, world: &mut dyn World) -> bool {
-        let now = self.now;
-        let Some(line) = self.line(port.0) else { return false };
-        if matches!(line.feed, Feed::Interface) {
-            if !line.is_idle(now) {
-                return false;
-            }
-            return self.start_next(port.0, world, INTERFACE_BUDGET);
+        let Some(line) = self.lines[port.0 as usize].as_ref() else { return false };
+        if line.is_fed_by_interface() {
+            return self.begin(port.0, INTERFACE_BUDGET, world);
         }
         let mut budget = INTERFACE_BUDGET;
         while !budget.is_spent() {
@@ -466,22 +421,26 @@ impl Fabric {
     /// The frames that are due on the line from `port` arrive at its far end.
     fn arrive(&mut self, port: u32, world: &mut dyn World) {
         let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
+        let Some(line) = self.lines[port as usize].as_mut() else { return };
         let to = line.to;
-        let Some(mut frame) = line.in_flight.pop(now) else { return };
-        if let Some(next) = line.in_flight.next() {
-            self.events.push(next, Class::Arrival, port);
-        }
-        if let Some(fragment) = frame.fragment.take() {
-            let Some(carried) = leave_tunnel(&fragment, &frame, now) else { return };
-            frame = carried;
-        }
+        // Where a frame leaves the fabric the clock is read anew: what was handed over before took its time.
+        let leaves = matches!(self.nodes[self.ports[to as usize].node.0 as usize], Node::Host);
+        let wall = if leaves { world.wall().unwrap_or(self.wall) } else { self.wall };
+        let frame = match line.arrive(now, wall) {
+            Arrival::Stale => return,
+            Arrival::Postponed(effects) => return self.plan(port, effects),
+            Arrival::Frame(frame, effects) => {
+                self.plan(port, effects);
+                frame
+            }
+        };
+        let Some(mut frame) = frame else { return };
         let at = &mut self.ports[to as usize];
         at.received += frame.frames();
         at.received_bytes += frame.link_bytes();
         let node = at.node;
         if at.captured {
-            self.show_train(to, Way::In, &frame, now, world);
+            show_train(to, Way::In, &frame, now, self.showing(port), world);
         }
         match &mut self.nodes[node.0 as usize] {
             Node::Host => world.deliver(PortId(to), frame, now),

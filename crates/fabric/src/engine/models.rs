@@ -5,7 +5,6 @@ use twinnet_units::Time;
 
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
-use crate::link::Feed;
 use twinnet_host::ModelHost;
 use twinnet_packet::FramePool;
 
@@ -56,6 +55,7 @@ impl Fabric {
     /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
     pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.plant_tree();
+        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         let finished = self.finished_apps;
         for _ in 0..most {
             if self.controllers_are_due() {
@@ -138,9 +138,9 @@ impl Fabric {
 
     /// `interface` has got something to send.
     fn model_sends(&mut self, node: u32, interface: usize, port: PortId, world: &mut dyn World) {
-        let Some(line) = self.directions[port.0 as usize].as_ref() else { return };
-        if matches!(line.feed, Feed::Interface) {
-            self.something_waits(port.0, world);
+        let Some(line) = self.lines[port.0 as usize].as_ref() else { return };
+        if line.is_fed_by_interface() {
+            self.wake(port.0, world);
             return;
         }
         let now = self.now;

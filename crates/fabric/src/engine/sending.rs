@@ -1,224 +1,156 @@
-//! From a port onto its line: queue, serialiser, and what may happen to a frame on the way.
+//! Frames between a node's port and the line behind it, and the moments at which the engine comes back to a line.
 
-use twinnet_packet::{Fragment, Frame};
-use twinnet_units::{Duration, Time};
+use std::collections::BTreeMap;
 
-use super::tunnelling::{corrupt, twin};
-use super::{Budget, CountDrops, Fabric, Node, Port, PortId, World};
-use crate::event::Class;
-use crate::link::Feed;
+use twinnet_packet::Frame;
+use twinnet_units::Time;
+
+use super::showing::{show_train, Showing};
+use super::{Fabric, Node, Port, PortId, Way, World};
+use crate::event::{Class, EventQueue};
+use crate::line::{Budget, DirectionConfig, Effects, Line, Sender};
 use twinnet_packet::FramePool;
 
-impl Fabric {
-    /// Gives `frame` to `port` to be sent.
-    pub(super) fn offer(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
-        let Some(line) = self.line(port) else { return };
-        if !line.up {
-            line.counters.dropped_down += frame.frames();
-            return;
-        }
-        if longest(&frame) > line.longest_frame {
-            line.counters.dropped_oversize += frame.frames();
-            return;
-        }
-        if line.tunnel.is_some() {
-            self.offer_tunnelled(port, frame, world);
-            return;
-        }
-        self.offer_to_queue(port, frame, world);
-    }
-
-    /// Gives `frame`, as the line carries it, to the queue discipline at `port`.
-    pub(super) fn offer_to_queue(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) {
-        let now = self.now;
-        let Some(line) = self.line(port) else { return };
-        if let Feed::Queue(queue) = &mut line.feed {
-            let idle = line.busy_until <= now && line.rest.is_none();
-            if idle && queue.lets_pass(&frame) {
-                self.send(port, frame, world);
-                return;
-            }
-            if idle && line.config.rate_bps.is_some() && queue.lets_front_pass() {
-                // The queue has no room for the whole train, but its front is on the line at once and takes none.
-                if let Some(front) = frame.split_front(1) {
-                    self.send(port, front, world);
-                    return self.offer_to_queue(port, frame, world);
-                }
-            }
-            queue.enqueue(frame, now, &mut CountDrops(&mut line.counters));
-            self.something_waits(port, world);
-        }
-    }
-
-    /// A frame waits at `port`: begins it when the serialiser is idle, and else sees to it that it will be.
-    pub(super) fn something_waits(&mut self, port: u32, world: &mut dyn World) {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        if line.is_idle(now) {
-            self.start_next(port, world, Budget::UNLIMITED);
-        } else if line.departure_at.is_none() {
-            line.departure_at = Some(line.busy_until);
-            self.events.push(line.busy_until, Class::Departure, port);
-        }
-    }
-
-    /// The serialiser of `port` is idle: begins the next frame. Without a line rate frames leave at once, at most `budget` of
-    /// them; returns whether the budget was used up.
-    pub(super) fn start_next(&mut self, port: u32, world: &mut dyn World, mut budget: Budget) -> bool {
-        let now = self.now;
-        while !budget.is_spent() {
-            let Some(line) = self.directions[port as usize].as_mut() else { return false };
-            let next = match (line.rest.take().or_else(|| line.next_outer()), &mut line.feed) {
-                (Some(rest), _) => Some(rest),
-                (None, Feed::Queue(queue)) => queue.dequeue(now, &mut CountDrops(&mut line.counters)),
-                (None, Feed::Interface) => match pull(&mut self.nodes, &self.ports, &mut self.pool, port, now, world) {
-                    Some(frame) if !line.up => {
-                        line.counters.dropped_down += frame.frames();
-                        continue;
-                    }
-                    Some(frame) if longest(&frame) > line.longest_frame => {
-                        line.counters.dropped_oversize += frame.frames();
-                        continue;
-                    }
-                    Some(frame) if line.tunnel.is_some() => {
-                        line.enter_tunnel(frame);
-                        continue;
-                    }
-                    pulled => pulled,
-                },
-            };
-            let Some(frame) = next else {
-                self.wait_for_queue(port);
-                return false;
-            };
-            budget.spend(&frame);
-            if !self.send(port, frame, world) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The serialiser of `port` is idle and begins `frame`. Returns whether it is idle still, having no line rate.
-    pub(super) fn send(&mut self, port: u32, mut frame: Box<Frame>, world: &mut dyn World) -> bool {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return false };
-        let Some(rate) = line.config.rate_bps else {
-            self.depart(port, frame, now, world);
-            return true;
-        };
-        let at_once = line.frames_at_once(&frame, rate);
-        let rest = frame.split_front(at_once).map(|front| std::mem::replace(&mut frame, front));
-        line.keep_rest(rest);
-        let wire_bytes = frame.wire_bytes(line.config.framing);
-        let busy_until = now + rate.serialise(wire_bytes);
-        line.busy_until = busy_until;
-        let last_bit = now + rate.serialise(wire_bytes - line.config.framing.gap_bytes());
-        self.depart(port, frame, last_bit, world);
-        let Some(line) = self.directions[port as usize].as_mut() else { return false };
-        if line.has_waiting(|| waits(&self.nodes, &self.ports, port)) {
-            line.departure_at = Some(busy_until);
-            self.events.push(busy_until, Class::Departure, port);
-        }
-        false
-    }
-
-    /// A queue that gave nothing may give something later without a further frame: remembers when.
-    pub(super) fn wait_for_queue(&mut self, port: u32) {
-        let now = self.now;
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        let Feed::Queue(queue) = &line.feed else { return };
-        // A discipline that names a moment not after now would be asked again and again: the next picosecond will do.
-        let ready = queue.next_ready(now).map(|at| at.max(now + Duration::from_ps(1)));
-        if ready.is_some() && ready != line.ready_at {
-            line.ready_at = ready;
-            self.events.push(ready.unwrap_or(now), Class::QueueReady, port);
-        }
-    }
-
-    /// The last bit of `frame` leaves `port` at `last_bit`, now or soon.
-    pub(super) fn depart(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time, world: &mut dyn World) {
-        let now = self.now;
-        if self.ports[port as usize].captured {
-            self.show_departing(port, &frame, last_bit, world);
-        }
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        line.leaves(&frame, last_bit, now);
-        if line.impairments.is_transparent() {
-            let (at, first) = line.in_flight.push(last_bit + line.config.delay_ps, false, frame);
-            if first {
-                self.events.push(at, Class::Arrival, port);
-            }
-            return;
-        }
-        while let Some(single) = frame.split_front(1) {
-            self.suffer(port, single, last_bit);
-        }
-        self.suffer(port, frame, last_bit);
-    }
-
-    /// Sends a single frame over an impaired line.
-    pub(super) fn suffer(&mut self, port: u32, mut frame: Box<Frame>, last_bit: Time) {
-        let Some(line) = self.directions[port as usize].as_mut() else { return };
-        let fate = line.impairments.fate();
-        if fate.lost {
-            line.counters.lost += frame.lose();
-            return;
-        }
-        let twin = fate.duplicated.then(|| twin(&frame));
-        if let Some(bit) = fate.corrupted_bit {
-            line.counters.corrupted += 1;
-            if !corrupt(&mut frame, bit) {
-                line.counters.lost += frame.lose();
-                return;
-            }
-        }
-        let reorder = line.config.impair.reorder;
-        let delay = line.impairments.delay(line.config.delay_ps);
-        let (at, first) = line.in_flight.push(last_bit + delay, reorder, frame);
-        if first {
-            self.events.push(at, Class::Arrival, port);
-        }
-        if let Some(twin) = twin {
-            line.counters.duplicated += u64::from(twin.fragment.as_ref().is_none_or(Fragment::is_whole));
-            let delay = line.impairments.delay(line.config.delay_ps);
-            let (at, first) = line.in_flight.push(last_bit + delay, reorder, twin);
-            if first {
-                self.events.push(at, Class::Arrival, port);
-            }
-        }
-    }
-}
-
-/// The next frame that the host behind `port` wants to send.
-fn pull(
-    nodes: &mut [Node],
-    ports: &[Port],
-    pool: &mut FramePool,
+/// The node that sends into the line of `port`, and who watches the port.
+pub(super) struct Behind<'a> {
     port: u32,
     now: Time,
-    world: &mut dyn World,
-) -> Option<Box<Frame>> {
-    let at = &ports[port as usize];
-    match &mut nodes[at.node.0 as usize] {
-        Node::Model(model) => model.host.pull(at.number as usize, now, pool),
-        Node::Host | Node::Switch(_) => world.pull(PortId(port)),
+    nodes: &'a mut [Node],
+    ports: &'a [Port],
+    pool: &'a mut FramePool,
+    departing: &'a mut BTreeMap<u32, (Time, Box<Frame>)>,
+    events: &'a mut EventQueue,
+    world: &'a mut dyn World,
+}
+
+impl Sender for Behind<'_> {
+    fn pull(&mut self, now: Time) -> Option<Box<Frame>> {
+        let at = &self.ports[self.port as usize];
+        match &mut self.nodes[at.node.0 as usize] {
+            Node::Model(model) => model.host.pull(at.number as usize, now, self.pool),
+            Node::Host | Node::Switch(_) => self.world.pull(PortId(self.port)),
+        }
+    }
+
+    fn waits(&self) -> bool {
+        let at = &self.ports[self.port as usize];
+        match &self.nodes[at.node.0 as usize] {
+            Node::Model(model) => model.host.has_frames(at.number as usize),
+            Node::Host | Node::Switch(_) => true,
+        }
+    }
+
+    fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time) {
+        if self.ports[self.port as usize].captured {
+            self.show_departing(config, frame, last_bit);
+        }
     }
 }
 
-/// Whether the host behind `port` has a frame to send. A real host has to be asked for one to find out.
-fn waits(nodes: &[Node], ports: &[Port], port: u32) -> bool {
-    let at = &ports[port as usize];
-    match &nodes[at.node.0 as usize] {
-        Node::Model(model) => model.host.has_frames(at.number as usize),
-        Node::Host | Node::Switch(_) => true,
+impl Behind<'_> {
+    /// A train goes onto the serialiser of a captured port: shows it when its last bit has left.
+    #[cold]
+    fn show_departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time) {
+        if let Some(fragment) = &frame.fragment {
+            // A port shows what its node sent: the carried frame, when the last of it has left.
+            if let Some(carried) = fragment.departed() {
+                self.show_departing(config, &carried, last_bit);
+            }
+            return;
+        }
+        if last_bit <= self.now {
+            let showing = Showing::of(config);
+            show_train(self.port, Way::Out, frame, last_bit, showing, self.world);
+            return;
+        }
+        self.departing.insert(self.port, (last_bit, Box::new(frame.clone())));
+        self.events.push(last_bit, Class::Departure, self.port);
     }
 }
 
-/// Length of the longest frame of a train, in bytes at the link layer.
-fn longest(frame: &Frame) -> u64 {
-    match frame.offload {
-        Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
-        _ => frame.length(),
+impl Fabric {
+    /// The line that `port` sends into, and the node that does. Every port of a network that was assembled has one: without, a frame
+    /// has nowhere to go, which is counted.
+    pub(super) fn line_and_sender<'a>(
+        &'a mut self,
+        port: u32,
+        world: &'a mut dyn World,
+    ) -> Option<(&'a mut Line, Behind<'a>)> {
+        let line = self.lines[port as usize].as_mut()?;
+        let behind = Behind {
+            port,
+            now: self.now,
+            nodes: &mut self.nodes,
+            ports: &self.ports,
+            pool: &mut self.pool,
+            departing: &mut self.departing,
+            events: &mut self.events,
+            world,
+        };
+        Some((line, behind))
+    }
+
+    /// Comes back to the line of `port` when it asks for it.
+    #[inline]
+    pub(super) fn plan(&mut self, port: u32, effects: Effects) {
+        if let Some(at) = effects.arrival {
+            self.events.push(at, Class::Arrival, port);
+        }
+        if let Some(at) = effects.departure {
+            self.events.push(at, Class::Departure, port);
+        }
+        if let Some(at) = effects.ready {
+            self.events.push(at, Class::QueueReady, port);
+        }
+    }
+
+    /// Gives `frame` to `port` to be sent.
+    pub(super) fn offer(&mut self, port: u32, frame: Box<Frame>, world: &mut dyn World) {
+        let now = self.now;
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else {
+            self.ports[port as usize].without_line += frame.frames();
+            return;
+        };
+        let effects = line.offer(frame, now, &mut sender);
+        self.plan(port, effects);
+    }
+
+    /// The node behind `port` has something to send.
+    pub(super) fn wake(&mut self, port: u32, world: &mut dyn World) {
+        let now = self.now;
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        let effects = line.wake(now, &mut sender);
+        self.plan(port, effects);
+    }
+
+    /// Begins the next frame of `port` if its serialiser is idle; returns whether `budget` was used up.
+    pub(super) fn begin(&mut self, port: u32, budget: Budget, world: &mut dyn World) -> bool {
+        let now = self.now;
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return false };
+        let (effects, spent) = line.begin(now, &mut sender, budget);
+        self.plan(port, effects);
+        spent
+    }
+
+    /// A departure from `port` is due.
+    pub(super) fn depart(&mut self, port: u32, world: &mut dyn World) {
+        if !self.departing.is_empty() {
+            self.show_departed(port, world);
+        }
+        let (now, wall) = (self.now, self.wall);
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        if let Some(effects) = line.depart(now, wall, &mut sender) {
+            self.plan(port, effects);
+            self.settle_behind(port, world);
+        }
+    }
+
+    /// The queue discipline of `port` may release a frame.
+    pub(super) fn release(&mut self, port: u32, world: &mut dyn World) {
+        let (now, wall) = (self.now, self.wall);
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        if let Some(effects) = line.release(now, wall, &mut sender) {
+            self.plan(port, effects);
+        }
     }
 }

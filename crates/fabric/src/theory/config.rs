@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use twinnet_queue::QueueConfig;
 
-use crate::link::DirectionConfig;
+use crate::line::DirectionConfig;
 use crate::BuildError;
 
 /// Frames of one experiment: each takes 24 bytes until the end.

@@ -9,7 +9,7 @@ use twinnet_units::random::{stream, Rng};
 use twinnet_units::{Duration, Rate, Time};
 
 use super::config::{ExperimentError, PortExperiment, SourceConfig, LEAST_BYTES};
-use crate::link::DirectionConfig;
+use crate::line::DirectionConfig;
 use crate::{Fabric, PortId, Way, World};
 
 /// What is told of an experiment.

@@ -1,39 +1,12 @@
 //! How closely the fabric kept its own schedule.
 //!
 //! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment at
-//! which the frame was due. When the loop finds itself further behind than [`slip_after`] it does not hurry to catch up,
-//! which would carry more than the links' rates allow: it moves the fabric's clock back by what it [`lost`], and counts that as
-//! *slipped*. The lab then was slower than real time for that long. Afterwards the clock goes faster by one part in a thousand, until
-//! what was lost is *regained*.
+//! which the frame was due, for each line and for all. What a line could not catch up with it [lost](twinnet_fabric::LineRecord), and regained
+//! in part. Pauses of the loop are counted whatever was due.
 
 use serde_json::{json, Value};
+use twinnet_fabric::{Fabric, LineRecord, PortId};
 use twinnet_units::{Duration, Time};
-
-/// How far behind the loop may be without moving the fabric's clock: a third of the serialisation time of a full-size frame on
-/// the fastest link (`shortest_frame`), so that catching up never adds a frame to what the rate allows. At least 40 us, because the
-/// kernel's timer tick alone takes the processor for 10 to 20 us a thousand times a second, and a clock that slipped each time would
-/// lose 2 % of a gigabit; there, catching up may add up to four frames (docs/explanation/fidelity.md). At most 500 us: nothing is
-/// gained by more. Without line rates there is no rate to keep, and the upper bound holds.
-#[must_use]
-pub fn slip_after(shortest_frame: Option<Duration>) -> Duration {
-    let third = shortest_frame.map_or(Duration::MAX, |frame| Duration::from_ps(frame.as_ps() / 3));
-    third.clamp(LEAST_SLIP_AFTER, Duration::from_us(500))
-}
-
-/// The least bound of [`slip_after`].
-const LEAST_SLIP_AFTER: Duration = Duration::from_us(40);
-
-/// What a loop that is `late` gives up when it may catch up with `slip_after`. Where that is a third of a frame's time, all of it: the frame before may
-/// itself have been held up on its way to the host, and both together would be a frame too many. Where it is the least bound, which is several
-/// frames anyway, only what is beyond it.
-#[must_use]
-pub fn lost(late: Duration, slip_after: Duration) -> Duration {
-    match late.saturating_sub(slip_after) {
-        Duration::ZERO => Duration::ZERO,
-        beyond if slip_after <= LEAST_SLIP_AFTER => beyond,
-        _ => late,
-    }
-}
 
 /// Buckets for each doubling: their bounds are at most 1/8 apart.
 const PER_DOUBLING: usize = 8;
@@ -202,6 +175,47 @@ pub fn steal_s() -> f64 {
         .map_or(0.0, |ticks| ticks / 100.0)
 }
 
+/// Times for which the loop stood still though it had not asked to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pauses {
+    /// Pauses longer than [`Pauses::LEAST`].
+    count: u64,
+    total: Duration,
+    longest: Duration,
+    worst_second: Duration,
+    second: (u64, Duration),
+}
+
+impl Pauses {
+    /// Shorter ones are those of any machine: what they cost a line, its record tells.
+    pub const LEAST: Duration = Duration::from_us(500);
+
+    /// The loop went on at `now`, `late` after it wanted to.
+    pub fn observe(&mut self, late: Duration, now: Time) {
+        if late < Self::LEAST {
+            return;
+        }
+        let second = now.as_ns() / 1_000_000_000;
+        if self.second.0 != second {
+            self.second = (second, Duration::ZERO);
+        }
+        self.second.1 += late;
+        self.count += 1;
+        self.total += late;
+        self.longest = self.longest.max(late);
+        self.worst_second = self.worst_second.max(self.second.1);
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "count": self.count,
+            "total_ps": self.total.as_ps(),
+            "longest_ps": self.longest.as_ps(),
+            "worst_second_ps": self.worst_second.as_ps(),
+        })
+    }
+}
+
 /// The record that a lab keeps since it started, or since it was reset.
 #[derive(Clone, Debug, Default)]
 pub struct FidelityRecord {
@@ -209,16 +223,12 @@ pub struct FidelityRecord {
     pub since: Time,
     /// Lateness of each frame's hand-over.
     pub lateness: Histogram,
+    /// The same for each line that leads to a real host, by the port of the host.
+    by_port: Vec<Option<Histogram>>,
     /// Frames handed to real hosts.
     pub handed_over: u64,
-    /// By how much the fabric's clock was moved back.
-    pub slipped: Duration,
-    /// How much of that was made good since.
-    pub regained: Duration,
-    /// How often it was moved back.
-    pub slips: u64,
-    /// The longest of these.
-    pub longest_slip: Duration,
+    /// Pauses of the loop.
+    pub pauses: Pauses,
     /// Frames that a host's interface did not take, or that were lost before the fabric read them.
     pub overload_drops: u64,
     /// The loop's own use when the record began.
@@ -232,24 +242,73 @@ impl FidelityRecord {
         Self { since: now, usage_before: ThreadUsage::of_this_thread(), ..Self::default() }
     }
 
-    /// The loop found itself `behind` and moved the fabric's clock back by as much.
-    pub fn slip(&mut self, behind: Duration) {
-        self.slipped += behind;
-        self.slips += 1;
-        self.longest_slip = self.longest_slip.max(behind);
+    /// A frame was handed to the host behind `port`, `late` after it was due.
+    pub fn hand_over(&mut self, port: PortId, late: Duration) {
+        self.lateness.record(late.as_ns(), 1);
+        let place = port.0 as usize;
+        if self.by_port.len() <= place {
+            self.by_port.resize_with(place + 1, || None);
+        }
+        self.by_port[place].get_or_insert_default().record(late.as_ns(), 1);
     }
 
     /// The record as it is now; to be called by the loop's thread, which it costs next to nothing.
+    /// `names` are those of the ports of `fabric`.
     #[must_use]
-    pub fn taken(&self, now: Time, realtime: bool) -> TakenRecord {
-        TakenRecord { record: self.clone(), usage: ThreadUsage::of_this_thread(), now, realtime }
+    pub fn taken(&self, fabric: &Fabric, names: &[String], now: Time, realtime: bool) -> TakenRecord {
+        let ports = (0..names.len()).filter_map(|port| Some(PortId(u32::try_from(port).ok()?)));
+        let lines = ports
+            .filter_map(|port| {
+                let record = fabric.line_record(port).copied();
+                let far = fabric.far_end(port)?;
+                let handed = self.by_port.get(far.0 as usize).cloned().flatten();
+                (record.is_some() || handed.is_some()).then(|| TakenLine {
+                    port: names[port.0 as usize].clone(),
+                    record: record.unwrap_or_default(),
+                    lateness: handed.unwrap_or_default(),
+                })
+            })
+            .collect();
+        TakenRecord { record: self.clone(), lines, usage: ThreadUsage::of_this_thread(), now, realtime }
     }
 }
+
+/// What one line did with lateness.
+#[derive(Clone, Debug)]
+struct TakenLine {
+    /// The port that sends into it.
+    port: String,
+    record: LineRecord,
+    /// Lateness of what it handed to a real host.
+    lateness: Histogram,
+}
+
+impl TakenLine {
+    fn to_json(&self) -> Value {
+        let (record, late) = (&self.record, &self.lateness);
+        json!({
+            "port": self.port,
+            "lost_ps": record.lost.as_ps(),
+            "lost_in_worst_second_ps": record.lost_in_worst_second.as_ps(),
+            "regained_ps": record.regained.as_ps(),
+            "times_late": record.times_late,
+            "latest_ps": record.latest.as_ps(),
+            "handed_over": late.count(),
+            "lateness_ns": {
+                "p50": late.quantile_ns(0.5), "p99": late.quantile_ns(0.99), "p999": late.quantile_ns(0.999), "max": late.max_ns,
+            },
+        })
+    }
+}
+
+/// Lines that a record tells of, worst first.
+const MOST_LINES: usize = 32;
 
 /// The loop's record at one moment, to be told elsewhere.
 #[derive(Debug)]
 pub struct TakenRecord {
     record: FidelityRecord,
+    lines: Vec<TakenLine>,
     usage: ThreadUsage,
     now: Time,
     realtime: bool,
@@ -260,16 +319,26 @@ impl TakenRecord {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let (record, usage) = (&self.record, self.usage);
+        let mut lines: Vec<&TakenLine> = self.lines.iter().collect();
+        lines.sort_by_key(|line| std::cmp::Reverse((line.record.lost, line.record.latest, line.lateness.max_ns)));
+        let worst = lines.first().map(|line| line.record).unwrap_or_default();
+        let worst_second = lines.iter().map(|line| line.record.lost_in_worst_second).max().unwrap_or_default();
+        let latest = lines.iter().map(|line| line.record.latest).max().unwrap_or_default();
+        let late_lines = lines.iter().filter(|line| line.record.lost > Duration::ZERO).count();
         let cpu = usage.cpu_s - record.usage_before.cpu_s;
         let user = usage.user_s - record.usage_before.user_s;
         json!({
             "elapsed_ps": (self.now - record.since).as_ps(),
             "handed_over": record.handed_over,
             "lateness_ns": record.lateness.to_json(),
-            "slipped_ps": record.slipped.as_ps(),
-            "regained_ps": record.regained.as_ps(),
-            "slips": record.slips,
-            "longest_slip_ps": record.longest_slip.as_ps(),
+            "slipped_ps": worst.lost.as_ps(),
+            "regained_ps": worst.regained.as_ps(),
+            "slips": worst.times_late,
+            "slipped_in_worst_second_ps": worst_second.as_ps(),
+            "longest_slip_ps": latest.as_ps(),
+            "lines_that_slipped": late_lines,
+            "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),
+            "pauses": record.pauses.to_json(),
             "overload_drops": record.overload_drops,
             "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
             "involuntary_switches": {
@@ -293,15 +362,6 @@ mod tests {
                 assert!(upper >= ns && upper - ns <= ns / 8 + 1, "{ns} in a bucket up to {upper}");
             }
         }
-    }
-
-    #[test]
-    fn what_is_lost_is_all_of_it_on_slow_links_and_what_is_beyond_the_bound_on_fast_ones() {
-        let us = Duration::from_us;
-        let (slow, fast) = (slip_after(Some(us(123))), slip_after(Some(us(12))));
-        assert_eq!((slow, fast), (us(41), us(40)));
-        assert_eq!((lost(us(41), slow), lost(us(62), slow)), (Duration::ZERO, us(62)));
-        assert_eq!((lost(us(40), fast), lost(us(62), fast)), (Duration::ZERO, us(22)));
     }
 
     #[test]

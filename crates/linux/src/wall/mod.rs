@@ -4,7 +4,6 @@ mod aside;
 pub mod capture;
 pub mod clock;
 mod controllers;
-mod fabric_clock;
 pub mod fidelity;
 pub mod ingress;
 pub(crate) mod model_apps;

@@ -1,9 +1,9 @@
 //! The real-time loop: drives the fabric by the wall clock and carries frames between it and the hosts' interfaces.
 //!
 //! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
-//! at the interfaces. It never hurries to catch up: see `fidelity.rs`.
+//! at the interfaces. What it is late for, each line bears for itself: see the fabric's `line/schedule.rs`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use twinnet_fabric::{DirectionChange, DirectionConfig, PortId, Way, World};
+use twinnet_fabric::{catch_up, DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
@@ -19,14 +19,13 @@ use crate::kernel::back_pressure::{most_segments, TokenBucket};
 use crate::kernel::device::{Device, Pool};
 use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
-use crate::kernel::real_interface::{RealInterface, State};
-use crate::service::{LabError, Reply, Request, Service};
+use crate::kernel::real_interface::RealInterface;
+use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
-use crate::wall::fabric_clock::FabricClock;
-use crate::wall::fidelity::{self, steal_s, FidelityRecord};
+use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
@@ -34,12 +33,16 @@ use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
+use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
+use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, TunnelAttach};
 use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
 const EVENTS_PER_TURN: usize = 64;
+/// Events handled between the interfaces that it reads.
+const EVENTS_BETWEEN_READS: usize = 8;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Before a sleep so long the processor may halt: there is nothing to be late for.
@@ -68,30 +71,18 @@ pub(crate) struct Hosts {
     interfaces: Vec<Option<Held>>,
     pool: Pool,
     clock: LabClock,
-    /// How far the fabric's clock is behind.
-    pub(crate) schedule: FabricClock,
+    /// What the clock showed when the fabric asked for the frame that it hands over next.
+    looked: Option<Time>,
     pub(crate) record: FidelityRecord,
-    pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
-}
-
-impl Hosts {
-    /// The fabric's time, were it on time.
-    fn fabric_time(&self) -> Time {
-        self.schedule.at(self.clock.now())
-    }
-
-    /// The fabric's time, after a part of what it is behind was made good.
-    fn regain(&mut self) -> Time {
-        self.record.regained += self.schedule.regain(self.clock.now());
-        self.fabric_time()
-    }
 }
 
 impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
-        let late = self.fabric_time() - due;
-        self.record.lateness.record(late.as_ns(), 1);
+        // The fabric has looked at the clock just now where it had to know whether the frame is too late.
+        let now = self.looked.take().unwrap_or_else(|| self.clock.now());
+        self.record.hand_over(port, now - due);
         if self.tunnels.has(port) {
             let (handed, full) = self.tunnels.send(port, frame);
             self.record.handed_over += handed;
@@ -116,12 +107,21 @@ impl World for Hosts {
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
-        let stamped = at + self.schedule.behind();
         for (captured, capture) in self.captures.values_mut() {
             if *captured == port {
-                capture.record(way, frame, stamped);
+                capture.record(way, frame, at);
             }
         }
+    }
+
+    fn wall(&mut self) -> Option<Time> {
+        let now = self.clock.now();
+        self.looked = Some(now);
+        Some(now)
+    }
+
+    fn is_on_the_wall_clock(&self) -> bool {
+        true
     }
 
     fn carrier(&mut self, port: PortId, up: bool) {
@@ -157,8 +157,8 @@ fn is_overload(error: &io::Error) -> bool {
 pub struct RealtimeOptions {
     /// Whether to ask for real-time scheduling.
     pub realtime: bool,
-    /// How far the fabric may be behind without moving its clock; `None` derives it from the links' rates, see `fidelity.rs`.
-    pub slip_after: Option<Duration>,
+    /// How late a line may be looked at and still catch up; `None` derives it from each line's rate ([`catch_up`]).
+    pub catch_up: Option<Duration>,
 }
 
 impl RealtimeOptions {
@@ -181,7 +181,7 @@ impl RealtimeOptions {
             None | Some(Value::Null) => {}
             Some(value) => {
                 let ps = value.as_u64().filter(|ps| *ps > 0);
-                read.slip_after = Some(Duration::from_ps(ps.ok_or_else(|| {
+                read.catch_up = Some(Duration::from_ps(ps.ok_or_else(|| {
                     refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
                 })?));
             }
@@ -192,13 +192,13 @@ impl RealtimeOptions {
 
 impl Default for RealtimeOptions {
     fn default() -> Self {
-        Self { realtime: true, slip_after: None }
+        Self { realtime: true, catch_up: None }
     }
 }
 
 /// The fabric of a lab on the wall clock, in a thread of its own. It ends when this is dropped.
 pub struct RealtimeFabric {
-    sender: Mutex<Option<Sender<Request>>>,
+    sender: Mutex<Option<Sender<Call>>>,
     wake: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
@@ -235,7 +235,7 @@ impl RealtimeFabric {
 }
 
 impl Service for RealtimeFabric {
-    fn submit(&self, request: Request) {
+    fn submit(&self, request: Call) {
         let Ok(sender) = self.sender.lock() else { return };
         // Without a loop the request is dropped, and its reply says so.
         if let Some(sender) = sender.as_ref() {
@@ -266,7 +266,6 @@ pub(crate) struct FabricLoop {
     pub(crate) controllers: Controllers,
     pub(crate) real: BTreeMap<PortId, RealInterface>,
     pub(crate) clock: LabClock,
-    pub(crate) next_capture: u32,
     /// What the kernel had counted when the record of fidelity began.
     pub(crate) counted_before: Arc<Mutex<Counted>>,
     /// Does what would hold up the loop.
@@ -274,8 +273,7 @@ pub(crate) struct FabricLoop {
     options: RealtimeOptions,
     pacing: Pacing,
     wakefulness: Wakefulness,
-    slip_after: Duration,
-    receiver: Receiver<Request>,
+    receiver: Receiver<Call>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
     /// Ports that may have more to read than was read in one turn.
@@ -284,14 +282,16 @@ pub(crate) struct FabricLoop {
 
 impl FabricLoop {
     fn new(
-        network: RunningNetwork,
+        mut network: RunningNetwork,
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: RealtimeOptions,
-        receiver: Receiver<Request>,
+        receiver: Receiver<Call>,
         wake: &OwnedFd,
     ) -> io::Result<Self> {
-        let slip_after = options.slip_after.unwrap_or_else(|| fidelity::slip_after(fastest(&network.spec)));
+        network.fabric.set_catch_up(options.catch_up);
+        let least_catch_up =
+            options.catch_up.unwrap_or_else(|| catch_up(fastest(&network.spec).unwrap_or(Duration::MAX)));
         // SAFETY: no pointers are passed; the result is checked.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if epoll < 0 {
@@ -341,22 +341,20 @@ impl FabricLoop {
                 interfaces: held,
                 pool: Pool::default(),
                 clock,
-                schedule: FabricClock::level(clock.now()),
+                looked: None,
                 record: FidelityRecord::default(),
-                captures: HashMap::new(),
+                captures: RunningCaptures::default(),
                 tunnels: Tunnels::default(),
             },
             apps: LoopApps::new(),
             controllers: Controllers::default(),
             real,
             clock,
-            next_capture: 0,
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
             aside: Aside::start()?,
             options,
-            pacing: Pacing::new(slip_after),
+            pacing: Pacing::new(least_catch_up),
             wakefulness: Wakefulness::new(options.realtime),
-            slip_after,
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -369,7 +367,7 @@ impl FabricLoop {
             become_realtime();
         }
         // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
         self.hosts.record = FidelityRecord::begin(self.clock.now());
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
@@ -410,14 +408,14 @@ impl FabricLoop {
     }
 
     /// `tunnel.attach`: has the socket that came with the request watched from now on.
-    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
-        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+    pub(crate) fn attach_tunnel(&mut self, asked: &TunnelAttach, socket: Option<OwnedFd>) -> Answer {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, asked, socket)?;
         if let Some(descriptor) = descriptor {
             watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
                 .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
         }
         self.mark_ready(port);
-        Ok(Value::Object(serde_json::Map::new()))
+        Ok(Reply::Done {})
     }
 
     fn mark_ready(&mut self, port: PortId) {
@@ -459,29 +457,23 @@ impl FabricLoop {
 
     /// Lets the fabric catch up with the clock and takes what the hosts have sent; returns whether due events are left.
     fn turn(&mut self) -> bool {
-        let now = self.hosts.regain();
-        let late = self.network.fabric.next_event().map_or(Duration::ZERO, |next| now - next);
-        let lost = fidelity::lost(late, self.slip_after);
-        let now = if lost > Duration::ZERO {
-            self.hosts.record.slip(lost);
-            self.hosts.schedule.slip(lost);
-            Time::from_ps(now.as_ps() - lost.as_ps())
-        } else {
-            now
-        };
-        let due_left = self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts);
-        if !self.ready.is_empty() {
-            let mut ready = std::mem::take(&mut self.ready);
-            ready.retain(|port| self.network.fabric.readable(*port, &mut self.hosts));
-            self.ready = ready;
-            for port in self.hosts.tunnels.take_unfinished() {
-                self.mark_ready(port);
-            }
-            // What was read may be due at once further on: it is not late for having come while the loop was reading.
-            let now = self.network.fabric.now();
-            return self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left;
+        let mut due_left = self.network.fabric.advance_some(self.clock.now(), EVENTS_PER_TURN, &mut self.hosts);
+        if self.ready.is_empty() {
+            return due_left;
         }
-        due_left
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.retain(|port| {
+            // What falls due while others are read is not kept waiting by them, and what is read now was not there before.
+            due_left |= self.network.fabric.advance_some(self.clock.now(), EVENTS_BETWEEN_READS, &mut self.hosts);
+            self.network.fabric.readable(*port, &mut self.hosts)
+        });
+        self.ready = ready;
+        for port in self.hosts.tunnels.take_unfinished() {
+            self.mark_ready(port);
+        }
+        // What was read may be due at once further on.
+        let now = self.network.fabric.now();
+        self.network.fabric.advance_some(now, EVENTS_PER_TURN, &mut self.hosts) || due_left
     }
 
     /// Hears a piece of what one controller says, if one says something and they may have the loop's time.
@@ -500,7 +492,7 @@ impl FabricLoop {
         let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
         let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
         let Some(next) = self.network.fabric.next_event() else { return patience };
-        (next - self.hosts.fabric_time()).saturating_sub(self.pacing.spin()).min(patience)
+        (next - now).saturating_sub(self.pacing.spin()).min(patience)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -529,8 +521,8 @@ impl FabricLoop {
     }
 
     /// Ends a capture without holding up the loop: the disk is waited for elsewhere.
-    pub(crate) fn finish_capture(capture: Capture, reply: Reply) {
-        let finish = move || reply.send(Ok(capture.finish()));
+    pub(crate) fn finish_capture(capture: Capture, responder: Responder) {
+        let finish = move || responder.send(Ok(Reply::Captured(capture.finish())));
         // Without a thread the reply is dropped, which tells the client that there is no answer.
         let _ = std::thread::Builder::new().name("capture-end".into()).spawn(finish);
     }
@@ -539,7 +531,7 @@ impl FabricLoop {
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.
 fn fastest(spec: &NetworkSpec) -> Option<Duration> {
     let ways = spec.links.iter().flat_map(|link| [(&link.ab, link.mtu), (&link.ba, link.mtu)]);
-    ways.filter_map(|(way, mtu)| Some(way.rate?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
+    ways.filter_map(|(way, mtu)| Some(way.rate_bps?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
 }
 
 /// An event descriptor to wake the loop with.

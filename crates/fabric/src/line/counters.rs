@@ -1,0 +1,68 @@
+//! What one direction of a link has counted.
+
+use serde::Serialize;
+
+/// Counters of one direction, in frames and bytes at the link layer (Ethernet header to payload).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DirectionCounters {
+    /// Frames whose last bit has left.
+    pub frames: u64,
+    /// Their bytes.
+    pub link_bytes: u64,
+    /// Their bytes with the link's framing.
+    pub wire_bytes: u64,
+    /// Frames that the queue discipline refused for its limit.
+    pub dropped_overlimit: u64,
+    /// Frames that the queue discipline dropped early.
+    pub dropped_early: u64,
+    /// Frames that the queue discipline marked as having met congestion (ECN) instead of dropping them.
+    pub marked: u64,
+    /// Frames that no class of the queue discipline takes.
+    pub dropped_unclassified: u64,
+    /// Frames that met a link that was down, or were on it when it went down.
+    pub dropped_down: u64,
+    /// Frames longer than the link's MTU allows.
+    pub dropped_oversize: u64,
+    /// Frames that a tunnel would have had to cut into fragments, and may not.
+    pub dropped_unfragmentable: u64,
+    /// Frames lost by the loss model.
+    pub lost: u64,
+    /// Frames that arrived twice.
+    pub duplicated: u64,
+    /// Frames with a flipped bit.
+    pub corrupted: u64,
+}
+
+impl DirectionCounters {
+    /// What the counters grew by after `earlier`.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            frames: self.frames - earlier.frames,
+            link_bytes: self.link_bytes - earlier.link_bytes,
+            wire_bytes: self.wire_bytes - earlier.wire_bytes,
+            dropped_overlimit: self.dropped_overlimit - earlier.dropped_overlimit,
+            dropped_early: self.dropped_early - earlier.dropped_early,
+            marked: self.marked - earlier.marked,
+            dropped_unclassified: self.dropped_unclassified - earlier.dropped_unclassified,
+            dropped_down: self.dropped_down - earlier.dropped_down,
+            dropped_oversize: self.dropped_oversize - earlier.dropped_oversize,
+            dropped_unfragmentable: self.dropped_unfragmentable - earlier.dropped_unfragmentable,
+            lost: self.lost - earlier.lost,
+            duplicated: self.duplicated - earlier.duplicated,
+            corrupted: self.corrupted - earlier.corrupted,
+        }
+    }
+
+    /// Frames that did not arrive, for whatever reason.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped_overlimit
+            + self.dropped_early
+            + self.dropped_unclassified
+            + self.dropped_down
+            + self.dropped_oversize
+            + self.dropped_unfragmentable
+            + self.lost
+    }
+}

@@ -1,0 +1,695 @@
+//! One direction of a link in motion: queue discipline, serialiser, propagation, and the schedule that it keeps.
+//!
+//! All that a line does to a frame is in [`Line`]; the engine only routes. A frame is [offered](Line::offer) to it, or taken from the
+//! interface of a host; the serialiser [begins](Line::begin) it when it is free; it departs when its last bit has left, and
+//! [arrives](Line::arrive) at the far end. Each step returns [`Effects`]: the moments at which the engine has to come back.
+//! Time and randomness are given from outside.
+
+mod config;
+mod counters;
+mod in_flight;
+mod schedule;
+
+use twinnet_packet::{Fragment, Frame};
+use twinnet_units::{Duration, Rate, Time};
+
+pub use config::{wire_bytes, DirectionConfig};
+pub use counters::DirectionCounters;
+use in_flight::InFlight;
+use schedule::Schedule;
+pub use schedule::{catch_up, LineRecord};
+
+use crate::tunnel::Entry;
+use twinnet_impair::{ImpairError, Impairments};
+use twinnet_queue::ecn::{is_congested, mark_congestion};
+use twinnet_queue::{Backlog, DropReason, DropSink, QueueDiscipline};
+
+/// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
+/// the last: at 1 Gbit/s eight full-size Ethernet frames.
+pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
+
+/// What feeds the serialiser of a line.
+pub(crate) enum Feed {
+    /// A queue discipline inside the fabric.
+    Queue(Box<dyn QueueDiscipline>),
+    /// The interface of a real host: the fabric takes a frame from it when the serialiser is idle, and leaves the others
+    /// where they are, so that the sender feels its interface's queue as on hardware.
+    Interface,
+}
+
+/// What a line needs of the node that sends into it.
+pub(crate) trait Sender {
+    /// The next frame that the node wants to send, if there is one.
+    fn pull(&mut self, now: Time) -> Option<Box<Frame>>;
+
+    /// Whether the node may have a frame to send. A real host has to be asked for one to find out.
+    fn waits(&self) -> bool;
+
+    /// `frame` has been begun and its last bit leaves at `last_bit`.
+    fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time);
+}
+
+/// When the engine has to come back to a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub(crate) struct Effects {
+    /// The serialiser is free and begins the next frame: [`Line::depart`].
+    pub(crate) departure: Option<Time>,
+    /// The next frame arrives: [`Line::arrive`].
+    pub(crate) arrival: Option<Time>,
+    /// The queue discipline may release a frame: [`Line::release`].
+    pub(crate) ready: Option<Time>,
+}
+
+impl Effects {
+    fn arrives(&mut self, at: Time) {
+        self.arrival = Some(self.arrival.map_or(at, |before| before.min(at)));
+    }
+}
+
+/// How much may be sent in one go by a line without a rate.
+#[derive(Clone, Copy)]
+pub(crate) struct Budget {
+    pub(crate) frames: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Budget {
+    pub(crate) const UNLIMITED: Self = Self { frames: usize::MAX, bytes: u64::MAX };
+
+    /// Takes `frame` off.
+    pub(crate) fn spend(&mut self, frame: &Frame) {
+        self.frames = self.frames.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(frame.length());
+    }
+
+    pub(crate) const fn is_spent(self) -> bool {
+        self.frames == 0 || self.bytes == 0
+    }
+}
+
+/// Counts what a queue discipline gives up.
+struct CountDrops<'a>(&'a mut DirectionCounters);
+
+impl DropSink for CountDrops<'_> {
+    fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
+        let counter = match reason {
+            DropReason::Overlimit => &mut self.0.dropped_overlimit,
+            DropReason::Early => &mut self.0.dropped_early,
+            DropReason::Unclassified => &mut self.0.dropped_unclassified,
+        };
+        *counter += frame.refuse();
+    }
+
+    fn marked(&mut self, frame: &Frame) {
+        self.0.marked += frame.frames();
+    }
+}
+
+/// What has come of an [arrival](Line::arrive).
+pub(crate) enum Arrival {
+    /// Nothing was due: the event was stale.
+    Stale,
+    /// The line was looked at too late: the frame arrives at the moment in the effects.
+    Postponed(Effects),
+    /// A frame is there (`None`: a fragment that completes none); the next one arrives at the moment in the effects.
+    Frame(Option<Box<Frame>>, Effects),
+}
+
+/// One direction of a link in motion.
+///
+/// Called by the engine alone, with times that never go back. Frames leave in the order of the queue discipline and arrive in the order in which
+/// they left (unless `reorder` is set). What is on the serialiser is among the frames in flight already.
+pub(crate) struct Line {
+    pub(crate) to: u32,
+    config: DirectionConfig,
+    up: bool,
+    /// Length of the longest frame that the link's MTU permits.
+    longest_frame: u64,
+    feed: Feed,
+    /// Where frames enter the tunnel, when there is one.
+    tunnel: Option<Box<Entry>>,
+    impairments: Impairments,
+    /// Until when the serialiser is busy: the end of the last frame's inter-frame gap.
+    busy_until: Time,
+    /// The same, had nothing held the serialiser back since.
+    last_end: Time,
+    /// When a departure is due, at which the next frame is begun; events that do not match are stale. There is none
+    /// while nothing waits.
+    departure_at: Option<Time>,
+    /// What the frame on the serialiser adds to the counters once it has left.
+    leaving: Option<Leaving>,
+    /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
+    rest: Option<Box<Frame>>,
+    /// The queue has been told of a rest.
+    rest_is_held: bool,
+    /// When the queue discipline is to be asked again; events that do not match are stale.
+    ready_at: Option<Time>,
+    in_flight: InFlight,
+    schedule: Schedule,
+    counters: DirectionCounters,
+}
+
+/// A train on the serialiser, as the counters will see it.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    at: Time,
+    frames: u64,
+    link_bytes: u64,
+    wire_bytes: u64,
+}
+
+impl Line {
+    /// A line to the port `to` that carries frames of up to `longest_frame` bytes.
+    pub(crate) fn new(
+        to: u32,
+        config: DirectionConfig,
+        feed: Feed,
+        impairments: Impairments,
+        longest_frame: u64,
+    ) -> Self {
+        let mut line = Self {
+            to,
+            tunnel: config.tunnel.map(|tunnel| Box::new(Entry::new(tunnel))),
+            config,
+            up: true,
+            longest_frame,
+            feed,
+            impairments,
+            busy_until: Time::ZERO,
+            last_end: Time::ZERO,
+            departure_at: None,
+            leaving: None,
+            rest: None,
+            rest_is_held: false,
+            ready_at: None,
+            in_flight: InFlight::default(),
+            schedule: Schedule::UNRATED,
+            counters: DirectionCounters::default(),
+        };
+        line.set_catch_up(None);
+        line
+    }
+
+    /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a rate nothing is too late.
+    pub(crate) fn set_catch_up(&mut self, bound: Option<Duration>) {
+        let derived = self.config.rate_bps.map(|rate| {
+            bound.unwrap_or_else(|| catch_up(rate.serialise(self.config.wire_bytes(self.longest_frame - TWO_TAGS))))
+        });
+        self.schedule.set_catch_up(derived.unwrap_or(Duration::MAX));
+    }
+
+    pub(crate) const fn config(&self) -> &DirectionConfig {
+        &self.config
+    }
+
+    pub(crate) const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub(crate) const fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    pub(crate) const fn is_fed_by_interface(&self) -> bool {
+        matches!(self.feed, Feed::Interface)
+    }
+
+    /// What it did with lateness; `None` when it was never too late.
+    pub(crate) fn record(&self) -> Option<&LineRecord> {
+        self.schedule.record()
+    }
+
+    /// Begins the record of lateness anew.
+    pub(crate) fn forget_record(&mut self) {
+        self.schedule.forget();
+    }
+
+    /// Whether the serialiser can begin a frame.
+    pub(crate) fn is_idle(&self, now: Time) -> bool {
+        self.busy_until <= now
+    }
+
+    /// Gives `frame` to the line to be sent.
+    pub(crate) fn offer<S: Sender>(&mut self, frame: Box<Frame>, now: Time, sender: &mut S) -> Effects {
+        let mut effects = Effects::default();
+        if !self.takes(&frame) {
+            return effects;
+        }
+        if let Some(tunnel) = &mut self.tunnel {
+            let (outer, refused) = tunnel.encapsulate(frame);
+            self.counters.dropped_unfragmentable += refused;
+            for frame in outer {
+                self.offer_to_queue(frame, now, sender, &mut effects);
+            }
+        } else {
+            self.offer_to_queue(frame, now, sender, &mut effects);
+        }
+        effects
+    }
+
+    /// Whether the line carries `frame`; counts it when it does not.
+    fn takes(&mut self, frame: &Frame) -> bool {
+        if !self.up {
+            self.counters.dropped_down += frame.frames();
+        } else if longest(frame) > self.longest_frame {
+            self.counters.dropped_oversize += frame.frames();
+        } else {
+            return true;
+        }
+        false
+    }
+
+    /// Gives `frame`, as the line carries it, to the queue discipline.
+    fn offer_to_queue<S: Sender>(&mut self, mut frame: Box<Frame>, now: Time, sender: &mut S, effects: &mut Effects) {
+        loop {
+            let Feed::Queue(queue) = &mut self.feed else {
+                // The engine takes frames from interfaces one by one, and offers none.
+                debug_assert!(false, "a frame was offered to a line that an interface feeds");
+                self.counters.dropped_overlimit += frame.refuse();
+                return;
+            };
+            let idle = self.busy_until <= now && self.rest.is_none();
+            if idle && queue.lets_pass(&frame) {
+                self.send(frame, now, sender, effects);
+                return;
+            }
+            if idle && self.config.rate_bps.is_some() && queue.lets_front_pass() {
+                // The queue has no room for the whole train, but its front is on the line at once and takes none.
+                if let Some(front) = frame.split_front(1) {
+                    self.send(front, now, sender, effects);
+                    continue;
+                }
+            }
+            queue.enqueue(frame, now, &mut CountDrops(&mut self.counters));
+            self.something_waits(now, sender, effects);
+            return;
+        }
+    }
+
+    /// A frame waits: begins it when the serialiser is idle, and else sees to it that it will be.
+    fn something_waits<S: Sender>(&mut self, now: Time, sender: &mut S, effects: &mut Effects) {
+        if self.is_idle(now) {
+            self.send_waiting(now, sender, Budget::UNLIMITED, effects);
+        } else if self.departure_at.is_none() {
+            self.departure_at = Some(self.busy_until);
+            effects.departure = self.departure_at;
+        }
+    }
+
+    /// The node has something to send: begins it when the serialiser is idle, and else sees to it that it will be.
+    pub(crate) fn wake<S: Sender>(&mut self, now: Time, sender: &mut S) -> Effects {
+        let mut effects = Effects::default();
+        self.something_waits(now, sender, &mut effects);
+        effects
+    }
+
+    /// Begins the next frame if the serialiser is idle. Without a line rate frames leave at once, at most `budget` of
+    /// them; the second value says whether the budget was used up.
+    pub(crate) fn begin<S: Sender>(&mut self, now: Time, sender: &mut S, budget: Budget) -> (Effects, bool) {
+        let mut effects = Effects::default();
+        if !self.is_idle(now) {
+            return (effects, false);
+        }
+        let spent = self.send_waiting(now, sender, budget, &mut effects);
+        (effects, spent)
+    }
+
+    /// A departure was due at `now`, while the clock shows `wall`; `None` when the event was stale.
+    pub(crate) fn depart<S: Sender>(&mut self, now: Time, wall: Time, sender: &mut S) -> Option<Effects> {
+        if self.departure_at != Some(now) {
+            return None;
+        }
+        let mut effects = Effects::default();
+        if let Some(moment) = self.schedule.too_late(now, wall) {
+            self.schedule.note(wall.since(now));
+            self.schedule.hold(moment.since(now));
+            self.busy_until = self.busy_until.max(moment);
+            self.departure_at = Some(moment);
+            effects.departure = self.departure_at;
+            return Some(effects);
+        }
+        self.departure_at = None;
+        self.send_waiting(now, sender, Budget::UNLIMITED, &mut effects);
+        Some(effects)
+    }
+
+    /// The queue discipline was to be asked again at `now`, while the clock shows `wall`; `None` when the event was stale.
+    pub(crate) fn release<S: Sender>(&mut self, now: Time, wall: Time, sender: &mut S) -> Option<Effects> {
+        if self.ready_at != Some(now) {
+            return None;
+        }
+        let mut effects = Effects::default();
+        if let Some(moment) = self.schedule.too_late(now, wall) {
+            // A discipline that holds frames back keeps its own rate in the same way.
+            self.schedule.note(wall.since(now));
+            self.ready_at = Some(moment);
+            effects.ready = self.ready_at;
+            return Some(effects);
+        }
+        self.ready_at = None;
+        if self.is_idle(now) {
+            self.send_waiting(now, sender, Budget::UNLIMITED, &mut effects);
+        }
+        Some(effects)
+    }
+
+    /// The serialiser is idle: begins the next frame. Returns whether the budget was used up.
+    fn send_waiting<S: Sender>(
+        &mut self,
+        now: Time,
+        sender: &mut S,
+        mut budget: Budget,
+        effects: &mut Effects,
+    ) -> bool {
+        while !budget.is_spent() {
+            let Some(frame) = self.next(now, sender) else {
+                self.wait_for_queue(now, effects);
+                return false;
+            };
+            budget.spend(&frame);
+            if !self.send(frame, now, sender, effects) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The next frame for the serialiser.
+    fn next<S: Sender>(&mut self, now: Time, sender: &mut S) -> Option<Box<Frame>> {
+        loop {
+            if let Some(rest) = self.rest.take() {
+                return Some(rest);
+            }
+            if let Some(outer) = self.tunnel.as_mut().and_then(|tunnel| tunnel.waiting.pop_front()) {
+                return Some(outer);
+            }
+            if let Feed::Queue(queue) = &mut self.feed {
+                return queue.dequeue(now, &mut CountDrops(&mut self.counters));
+            }
+            let frame = sender.pull(now)?;
+            if !self.takes(&frame) {
+                continue;
+            }
+            let Some(tunnel) = &mut self.tunnel else { return Some(frame) };
+            let (outer, refused) = tunnel.encapsulate(frame);
+            tunnel.waiting.extend(outer);
+            self.counters.dropped_unfragmentable += refused;
+        }
+    }
+
+    /// The serialiser is idle and begins `frame`. Returns whether it is idle still, having no line rate.
+    fn send<S: Sender>(&mut self, mut frame: Box<Frame>, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
+        let Some(rate) = self.config.rate_bps else {
+            self.leave(frame, now, now, sender, effects);
+            return true;
+        };
+        let at_once = self.frames_at_once(&frame, rate);
+        let rest = frame.split_front(at_once).map(|front| std::mem::replace(&mut frame, front));
+        self.keep_rest(rest);
+        let wire_bytes = frame.wire_bytes(self.config.framing);
+        let busy = self.schedule.begin(now, self.busy_until, rate.serialise(wire_bytes));
+        self.busy_until = now + busy;
+        self.last_end = self.busy_until;
+        let last_bit = now + rate.serialise(wire_bytes - self.config.framing.gap_bytes());
+        self.leave(frame, last_bit, now, sender, effects);
+        if self.has_waiting(sender) {
+            self.departure_at = Some(self.busy_until);
+            effects.departure = self.departure_at;
+        }
+        false
+    }
+
+    /// The last bit of `frame` leaves at `last_bit`, now or soon.
+    fn leave<S: Sender>(
+        &mut self,
+        mut frame: Box<Frame>,
+        last_bit: Time,
+        now: Time,
+        sender: &mut S,
+        effects: &mut Effects,
+    ) {
+        sender.departing(&self.config, &frame, last_bit);
+        self.count_leaving(&frame, last_bit, now);
+        if self.impairments.is_transparent() {
+            self.fly(last_bit + self.config.delay_ps, frame, effects);
+            return;
+        }
+        while let Some(single) = frame.split_front(1) {
+            self.impair(single, last_bit, effects);
+        }
+        self.impair(frame, last_bit, effects);
+    }
+
+    /// `frame` is on its way and arrives at `arrival`.
+    fn fly(&mut self, arrival: Time, frame: Box<Frame>, effects: &mut Effects) {
+        let (at, first) = self.in_flight.push(arrival, self.config.impair.reorder, frame);
+        if first {
+            effects.arrives(at);
+        }
+    }
+
+    /// Sends a single frame over an impaired line.
+    fn impair(&mut self, mut frame: Box<Frame>, last_bit: Time, effects: &mut Effects) {
+        let fate = self.impairments.fate();
+        if fate.lost {
+            self.counters.lost += frame.lose();
+            return;
+        }
+        let second = fate.duplicated.then(|| duplicate(&frame));
+        if let Some(bit) = fate.corrupted_bit {
+            self.counters.corrupted += 1;
+            if !corrupt(&mut frame, bit) {
+                self.counters.lost += frame.lose();
+                return;
+            }
+        }
+        let delay = self.impairments.delay(self.config.delay_ps);
+        self.fly(last_bit + delay, frame, effects);
+        if let Some(second) = second {
+            self.counters.duplicated += u64::from(second.fragment.as_ref().is_none_or(Fragment::is_whole));
+            let delay = self.impairments.delay(self.config.delay_ps);
+            self.fly(last_bit + delay, second, effects);
+        }
+    }
+
+    /// A queue that gave nothing may give something later without a further frame: remembers when.
+    fn wait_for_queue(&mut self, now: Time, effects: &mut Effects) {
+        let Feed::Queue(queue) = &self.feed else { return };
+        // A discipline that names a moment not after now would be asked again and again: the next picosecond will do.
+        let ready = queue.next_ready(now).map(|at| at.max(now + Duration::from_ps(1)));
+        if ready.is_some() && ready != self.ready_at {
+            self.ready_at = ready;
+            effects.ready = ready;
+        }
+    }
+
+    /// A frame was due at the far end at `now`, while the clock shows `wall`.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, wall: Time) -> Arrival {
+        if let Some(moment) = self.schedule.too_late(now, wall) {
+            if let Some(effects) = self.postpone(now, moment, wall) {
+                return Arrival::Postponed(effects);
+            }
+        }
+        let Some(mut frame) = self.in_flight.pop(now) else { return Arrival::Stale };
+        let effects = Effects { arrival: self.in_flight.next(), ..Effects::default() };
+        let Some(fragment) = frame.fragment.take() else { return Arrival::Frame(Some(frame), effects) };
+        Arrival::Frame(complete(&fragment, &frame, now), effects)
+    }
+
+    /// What was due at `now` arrives at `moment` instead, and what follows it on the line no closer than the rate allows. `None` when
+    /// nothing was due.
+    #[cold]
+    fn postpone(&mut self, now: Time, moment: Time, wall: Time) -> Option<Effects> {
+        let rate = self.config.rate_bps?;
+        self.in_flight.next().filter(|next| *next <= now)?;
+        self.schedule.note(wall.since(now));
+        self.schedule.excuse(moment);
+        let left = self.in_flight.postpone(now, moment, |frame| rate.serialise(frame.wire_bytes(self.config.framing)));
+        let mut effects = Effects { arrival: self.in_flight.next(), ..Effects::default() };
+        // The serialiser may not push frames any closer to the last one than the rate allows, either.
+        self.last_end += left;
+        if self.last_end > self.busy_until {
+            self.schedule.hold(self.last_end.since(self.busy_until));
+            self.busy_until = self.last_end;
+            if self.departure_at.is_some() {
+                self.departure_at = Some(self.busy_until);
+                effects.departure = self.departure_at;
+            }
+        }
+        Some(effects)
+    }
+
+    /// `frame` will have left at `at`: it is counted from then on.
+    fn count_leaving(&mut self, frame: &Frame, at: Time, now: Time) {
+        self.counters = self.counters_at(now);
+        let (frames, link_bytes) =
+            frame.fragment.as_ref().map_or_else(|| (frame.frames(), frame.link_bytes()), Fragment::leaving);
+        let wire_bytes = frame.wire_bytes(self.config.framing);
+        self.leaving = Some(Leaving { at, frames, link_bytes, wire_bytes });
+    }
+
+    /// The counters as they stand at `now`.
+    pub(crate) fn counters_at(&self, now: Time) -> DirectionCounters {
+        let mut counters = self.counters;
+        if let Some(leaving) = self.leaving.filter(|leaving| leaving.at <= now) {
+            counters.frames += leaving.frames;
+            counters.link_bytes += leaving.link_bytes;
+            counters.wire_bytes += leaving.wire_bytes;
+        }
+        counters
+    }
+
+    /// Takes over a configuration; `tunnel` stays as it is. Frames whose first bit has left keep the old rate, frames that have left keep
+    /// their delay.
+    ///
+    /// # Errors
+    /// [`ImpairError`] when an impairment is refused; nothing has changed then.
+    pub(crate) fn reconfigure(&mut self, config: DirectionConfig) -> Result<(), ImpairError> {
+        // The stream of random numbers goes on where it is.
+        self.impairments.reconfigure(&config.impair)?;
+        self.config = DirectionConfig { tunnel: self.config.tunnel, ..config };
+        Ok(())
+    }
+
+    /// Goes up or down; returns whether that is a change. Going down loses what is on the wire, on the serialiser and waiting.
+    pub(crate) fn set_up(&mut self, up: bool, now: Time) -> bool {
+        if std::mem::replace(&mut self.up, up) == up {
+            return false;
+        }
+        if !up {
+            let lost = self.cut(now);
+            self.counters.dropped_down += lost;
+        }
+        true
+    }
+
+    fn cut(&mut self, now: Time) -> u64 {
+        self.counters = self.counters_at(now);
+        self.leaving = None;
+        self.busy_until = self.busy_until.min(now);
+        self.departure_at = None;
+        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |frame| frame.refuse());
+        if let Feed::Queue(queue) = &mut self.feed {
+            lost += queue.drain().iter().map(|frame| frame.refuse()).sum::<u64>();
+        }
+        self.keep_rest(None);
+        if let Some(tunnel) = &mut self.tunnel {
+            lost += tunnel.waiting.drain(..).map(|frame| frame.refuse()).sum::<u64>();
+        }
+        lost
+    }
+
+    /// Puts another queue discipline before the serialiser; frames that wait in the old one are moved into it in order.
+    pub(crate) fn set_queue<S: Sender>(
+        &mut self,
+        mut new: Box<dyn QueueDiscipline>,
+        now: Time,
+        sender: &mut S,
+    ) -> Effects {
+        if let Feed::Queue(old) = &mut self.feed {
+            for frame in old.drain() {
+                new.enqueue(frame, now, &mut CountDrops(&mut self.counters));
+            }
+        }
+        self.feed = Feed::Queue(new);
+        self.tell_rest();
+        self.ready_at = None;
+        self.wake(now, sender)
+    }
+
+    /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue that it came from.
+    fn keep_rest(&mut self, rest: Option<Box<Frame>>) {
+        self.rest = rest;
+        if self.rest.is_some() || self.rest_is_held {
+            self.tell_rest();
+        }
+    }
+
+    /// Tells the queue discipline of the rest of a train.
+    fn tell_rest(&mut self) {
+        if let Feed::Queue(queue) = &mut self.feed {
+            queue.hold(self.rest.as_deref().map_or_else(Backlog::default, Backlog::of));
+        }
+        self.rest_is_held = self.rest.is_some();
+    }
+
+    /// Whether a frame waits for the serialiser.
+    fn has_waiting<S: Sender>(&self, sender: &S) -> bool {
+        self.rest.is_some()
+            || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.waiting.is_empty())
+            || match &self.feed {
+                Feed::Queue(queue) => !queue.is_empty(),
+                Feed::Interface => sender.waits(),
+            }
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        let mut backlog = match &self.feed {
+            Feed::Queue(queue) => queue.backlog(),
+            Feed::Interface => Backlog::default(),
+        };
+        if let Some(rest) = &self.rest {
+            backlog = backlog + Backlog::of(rest);
+        }
+        for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
+            backlog.frames += 1;
+            backlog.bytes += outer.length();
+        }
+        backlog
+    }
+
+    /// How many frames of `train` may be sent in one go.
+    fn frames_at_once(&self, train: &Frame, rate: Rate) -> u64 {
+        let frames = train.frames();
+        if frames == 1 {
+            return 1;
+        }
+        if !self.impairments.is_transparent() {
+            return 1;
+        }
+        let each = train.wire_bytes(self.config.framing).div_ceil(frames);
+        (rate.bytes_in(LONGEST_TRAIN) / each.max(1)).clamp(1, frames)
+    }
+}
+
+/// Room for a stack of two VLAN tags, which switches permit beyond the MTU.
+pub(crate) const TWO_TAGS: u64 = 8;
+
+/// Length of the longest frame of a train, in bytes at the link layer.
+fn longest(frame: &Frame) -> u64 {
+    match frame.offload {
+        Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
+        _ => frame.length(),
+    }
+}
+
+/// `outer` with its `fragment` has arrived: the frame that it completes.
+fn complete(fragment: &Fragment, outer: &Frame, now: Time) -> Option<Box<Frame>> {
+    let (mut carried, congested) = fragment.arrive(now, is_congested(outer))?;
+    // RFC 6040 4.2: a mark on the outer header is handed to the inner one. What has no room for it was never marked, because the outer
+    // header's bits are a copy.
+    if congested {
+        mark_congestion(&mut carried);
+    }
+    Some(carried)
+}
+
+/// What arrives beside `frame` when the line carries it twice.
+fn duplicate(frame: &Frame) -> Box<Frame> {
+    let mut second = Box::new(frame.clone());
+    second.fragment = frame.fragment.as_ref().map(Fragment::twin);
+    second
+}
+
+/// Turns a bit of `frame`; `false` when its receiver cannot know it for its own any more.
+fn corrupt(frame: &mut Frame, random: u64) -> bool {
+    let bit = random % (frame.length().max(1) * 8);
+    if let Some(fragment) = &frame.fragment {
+        return fragment.turn_bit(bit);
+    }
+    frame.finish_checksum();
+    frame.turn_bit(bit);
+    true
+}

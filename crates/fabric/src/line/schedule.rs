@@ -1,0 +1,219 @@
+//! How a line keeps its promise when it is looked at late.
+//!
+//! On the wall clock whoever drives the fabric may come late: the machine was busy elsewhere. The promise is that *no window of a line
+//! carries more than its rate plus one frame*. So a line that is looked at late may catch up with a little ([`catch_up`]); what it is later than
+//! that it gives up: the frames on it move back, each no closer to the one before than the line rate allows. A gap between frames absorbs
+//! the move, and a line that nothing waits for loses nothing. What a busy line did lose it regains afterwards by a thousandth of its rate.
+//! Each line has a schedule of its own: that one is late costs no other anything. On the virtual clock nothing is ever late.
+
+use twinnet_units::{Duration, Time};
+
+/// While a line is behind it sends faster by one part in so many: less than one frame in 10 ms up to 1 Gbit/s, and within the bound of
+/// the long-run rate.
+const REGAINED_ONE_IN: u64 = 1000;
+
+/// The least and the greatest time of [`catch_up`].
+const CATCH_UP_RANGE: (Duration, Duration) = (Duration::from_us(40), Duration::from_us(500));
+
+/// How late a line may be looked at and still catch up: a third of the time that a frame of full size takes on it, so that catching
+/// up never adds a frame to what the rate allows. At least 40 us, because the kernel's timer tick alone takes the processor for 10 to 20 us a
+/// thousand times a second, and a line that gave that up each time would lose 2 % of a gigabit; there catching up may add up to four
+/// frames (docs/explanation/fidelity.md). At most 500 us: nothing is gained by more.
+#[must_use]
+pub fn catch_up(full_frame: Duration) -> Duration {
+    Duration::from_ps(full_frame.as_ps() / 3).clamp(CATCH_UP_RANGE.0, CATCH_UP_RANGE.1)
+}
+
+/// What a line did with lateness that it could not catch up with, since the record began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineRecord {
+    /// How often it was looked at too late.
+    pub times_late: u64,
+    /// The latest that it was looked at.
+    pub latest: Duration,
+    /// Time for which frames waited and the line gave it up.
+    pub lost: Duration,
+    /// The most of that in one second of the clock.
+    pub lost_in_worst_second: Duration,
+    /// How much it made good since, by going faster.
+    pub regained: Duration,
+    /// The second that is counted, and what was lost in it.
+    second: (u64, Duration),
+}
+
+impl LineRecord {
+    fn lose(&mut self, lost: Duration, now: Time) {
+        let second = now.as_ns() / 1_000_000_000;
+        if self.second.0 != second {
+            self.second = (second, Duration::ZERO);
+        }
+        self.second.1 += lost;
+        self.lost += lost;
+        self.lost_in_worst_second = self.lost_in_worst_second.max(self.second.1);
+    }
+}
+
+/// The schedule of one line.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    /// How late the line may be looked at and still catch up.
+    catch_up: Duration,
+    /// Arrivals up to this moment were moved already: they are handed over now, however late.
+    excused: Time,
+    /// By how much the serialiser was held back that is not known for a loss yet: it is one if a frame waits when it is free.
+    held: Duration,
+    /// What was lost and is not regained.
+    behind: Duration,
+    record: Option<Box<LineRecord>>,
+}
+
+impl Schedule {
+    /// A schedule without a rate to keep: nothing is too late.
+    pub(super) const UNRATED: Self = Self {
+        catch_up: Duration::MAX,
+        excused: Time::ZERO,
+        held: Duration::ZERO,
+        behind: Duration::ZERO,
+        record: None,
+    };
+
+    pub(super) fn set_catch_up(&mut self, catch_up: Duration) {
+        self.catch_up = catch_up;
+    }
+
+    /// The moment to which what is due at `due` and looked at when the clock shows `wall` has to move; `None` while it can catch up.
+    #[inline]
+    pub(super) fn too_late(&self, due: Time, wall: Time) -> Option<Time> {
+        if wall.since(due) <= self.catch_up || due <= self.excused {
+            return None;
+        }
+        Some(Time::from_ps(wall.as_ps() - self.catch_up.as_ps()))
+    }
+
+    /// The line was looked at `late`.
+    pub(super) fn note(&mut self, late: Duration) {
+        let record = self.record.get_or_insert_default();
+        record.times_late += 1;
+        record.latest = record.latest.max(late);
+    }
+
+    /// What arrives until `moment` has been moved.
+    pub(super) fn excuse(&mut self, moment: Time) {
+        self.excused = moment;
+    }
+
+    /// The serialiser is held back by `time`.
+    pub(super) fn hold(&mut self, time: Duration) {
+        self.held += time;
+    }
+
+    /// A frame that takes `serialisation` is begun at `now`, where the one before ended at `free_since`; returns how long the
+    /// serialiser is busy.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time, free_since: Time, serialisation: Duration) -> Duration {
+        if self.held == Duration::ZERO && self.behind == Duration::ZERO {
+            return serialisation;
+        }
+        self.begin_behind(now, free_since, serialisation)
+    }
+
+    #[cold]
+    fn begin_behind(&mut self, now: Time, free_since: Time, serialisation: Duration) -> Duration {
+        let idle = now.since(free_since);
+        let held = std::mem::take(&mut self.held);
+        let record = self.record.get_or_insert_default();
+        if idle == Duration::ZERO {
+            record.lose(held, now);
+            self.behind += held;
+        } else {
+            // Nothing waited for the serialiser: there is nothing that it could be behind with.
+            self.behind = self.behind.saturating_sub(idle);
+        }
+        let regained = Duration::from_ps(serialisation.as_ps() / REGAINED_ONE_IN).min(self.behind);
+        self.behind = self.behind.saturating_sub(regained);
+        record.regained += regained;
+        serialisation.saturating_sub(regained)
+    }
+
+    pub(super) fn record(&self) -> Option<&LineRecord> {
+        self.record.as_deref()
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.record = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Duration {
+        Duration::from_us(us)
+    }
+
+    fn at(moment: u64) -> Time {
+        Time::ZERO + us(moment)
+    }
+
+    fn schedule() -> Schedule {
+        let mut schedule = Schedule::UNRATED;
+        schedule.set_catch_up(us(41));
+        schedule
+    }
+
+    #[test]
+    fn a_slow_line_may_catch_up_with_more_than_a_fast_one() {
+        assert_eq!(catch_up(us(1230)), us(410));
+        assert_eq!((catch_up(us(12)), catch_up(us(12_300))), (us(40), us(500)));
+    }
+
+    #[test]
+    fn what_is_late_within_the_bound_stays_and_what_is_later_moves_to_the_bound() {
+        let schedule = schedule();
+        assert_eq!(schedule.too_late(at(100), at(141)), None);
+        assert_eq!(schedule.too_late(at(100), at(142)), Some(at(101)));
+        assert_eq!(schedule.too_late(at(100), Time::ZERO), None);
+        assert_eq!(Schedule::UNRATED.too_late(at(0), at(u64::from(u32::MAX))), None);
+    }
+
+    #[test]
+    fn a_hold_is_a_loss_only_where_a_frame_waited() {
+        let mut idle = schedule();
+        idle.hold(us(7));
+        assert_eq!(idle.begin(at(20), at(10), us(123)), us(123));
+        assert_eq!(idle.record().unwrap().lost, Duration::ZERO);
+        let mut busy = schedule();
+        busy.hold(us(7));
+        busy.begin(at(10), at(10), us(123));
+        assert_eq!(busy.record().unwrap().lost, us(7));
+    }
+
+    #[test]
+    fn what_was_lost_is_regained_by_a_thousandth_and_no_further() {
+        let mut schedule = schedule();
+        schedule.hold(Duration::from_ns(200));
+        let mut now = at(0);
+        let mut total = Duration::ZERO;
+        for _ in 0..10 {
+            let busy = schedule.begin(now, now, us(100));
+            assert!(busy >= Duration::from_ns(99_900), "{busy:?}");
+            now += busy;
+            total += busy;
+        }
+        assert_eq!(total, Duration::from_ns(1_000_000 - 200));
+        assert_eq!(schedule.record().unwrap().regained, Duration::from_ns(200));
+    }
+
+    #[test]
+    fn the_worst_second_is_told() {
+        let mut schedule = schedule();
+        for (ms, lost) in [(100, 3), (900, 4), (1100, 5), (2500, 1)] {
+            schedule.hold(us(lost));
+            let now = Time::ZERO + Duration::from_ms(ms);
+            schedule.begin(now, now, us(1));
+        }
+        let record = schedule.record().unwrap();
+        assert_eq!((record.lost, record.lost_in_worst_second), (us(13), us(7)));
+    }
+}
