@@ -23,6 +23,7 @@ PARTS = (
     "throughput",
     "small_frames",
     "line_rate",
+    "load",
     "back_pressure",
     "idle",
     "simulation",

@@ -22,6 +22,7 @@ mod udp;
 pub use account::arrivals::SignedReport;
 pub use account::carrier::CarriedReport;
 pub use account::clock_report::ClockReport;
+pub use account::column::Column;
 pub use account::interval_orders::IntervalOrdersReport;
 pub use account::interval_round_trips::IntervalRoundTripsReport;
 pub use account::interval_times::IntervalTimesReport;

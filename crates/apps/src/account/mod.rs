@@ -3,6 +3,7 @@
 pub(crate) mod arrivals;
 pub(crate) mod carrier;
 pub(crate) mod clock_report;
+pub(crate) mod column;
 pub(crate) mod errors;
 pub(crate) mod interval_orders;
 pub(crate) mod interval_round_trips;
