@@ -52,7 +52,7 @@ def results(folder: Path) -> StudyResults:
 
 
 def test_the_answer_is_told_with_units(results: StudyResults) -> None:
-    assert results.answer == "Of 1 statements: 1 supported."
+    assert results.answer == "Of 1 statement: 1 supported."
     assert results.statements["verdict"].to_list() == ["supported"]
     assert "Mbit/s" in results.statements["numbers"][0]
     assert "Heavy load carries more." in str(results)

@@ -256,7 +256,7 @@ class StudyComparison:
         return self._found.only_first, self._found.only_second
 
     def _worded(self) -> pl.DataFrame:
-        head = ("quantity", "levels", "time", "first", "second", "difference", "p", "effect (g)")
+        head = ("quantity", "levels", "time", "first", "second", "difference", "n", "p", "effect (g)")
         return pl.DataFrame(compared_rows(self._found), schema=dict.fromkeys(head, pl.String), orient="row")
 
     def __str__(self) -> str:
