@@ -37,6 +37,7 @@ PYTHON_ORDER = (
     "results",
     "open_vswitch",
     "lab",
+    "policies",
     "programs",
     "sockets",
     "study",

@@ -150,6 +150,10 @@ def openflow_flow(command: str, line: str, tell_when_removed: bool, buffer: int,
     """A flow-mod: `command` is ``add``, ``modify`` or ``delete``, `line` a flow (conditions, to delete) in `ovs-ofctl`
     syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def openflow_meter(command: str, meter: int, rate_kbps: int, burst_kbit: int, xid: int) -> bytes:
+    """A meter-mod: `command` is ``add``, ``modify`` or ``delete``; the meter drops what exceeds its rate (in kbit/s)
+    after its burst (in kbit). Raises `ValueError` for another command."""
+
 def openflow_packet_out(in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
     """A packet-out with actions in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 

@@ -15,14 +15,26 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, did_you_mean
 from twinnet.units import duration_ps, format_duration, format_rate, format_size, rate_bps, size_bytes
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-__all__ = ["Described", "Flag", "Quantity", "Setting", "Share", "Whole", "duration", "rate", "settings_of", "size"]
+__all__ = [
+    "Described",
+    "Flag",
+    "OneOf",
+    "Quantity",
+    "Setting",
+    "Share",
+    "Whole",
+    "duration",
+    "rate",
+    "settings_of",
+    "size",
+]
 
 _NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 
@@ -181,6 +193,23 @@ class Flag(Setting):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: a boolean."""
         return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class OneOf(Setting):
+    """One of several words."""
+
+    words: tuple[str, ...] = ()
+
+    def read(self, value: object, what: str) -> str:
+        """Return the word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise self.error(f"{what} is {value!r}", did_you_mean(str(value), self.words))
+        return value
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: the words."""
+        return {"enum": list(self.words)}
 
 
 @cache

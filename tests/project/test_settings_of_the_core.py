@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from twinnet import _core, qos
-from twinnet.settings import Described, Flag, Quantity, Setting, Share, Whole, settings_of
+from twinnet.settings import Described, Flag, OneOf, Quantity, Setting, Share, Whole, settings_of
 
 Spec = dict[str, Any]
 Wrap = Callable[[Spec], Spec]
@@ -147,6 +147,9 @@ def test_python_and_the_core_allow_the_same_values(
             assert allowed(True)
             assert allowed(False)
             assert not allowed(1)
+        case OneOf():
+            assert all(allowed(word) for word in setting.words)
+            assert not allowed("none of them")
         case _:
             raise AssertionError(f"no check for {setting}")
 

@@ -33,7 +33,9 @@ mod _core {
         LabHandle,
     };
     #[pymodule_export]
-    use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
+    use super::openflow::{
+        openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
+    };
     #[pymodule_export]
     use super::settings::{check_app, check_queue};
     #[pymodule_export]

@@ -22,6 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
+    "policy": Entry("twinnet.cli.policy_command", "policy", "QoS policies: list, show, write and compare them."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
     "validate": Entry(
         "twinnet.cli.validate_command", "validate", "Check the simulation against theory, and tell where it stands."

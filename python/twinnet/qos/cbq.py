@@ -9,10 +9,14 @@ from typing import Annotated, Any, Literal
 from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue, checked_count, checked_inner, checked_numbers, optional_spec
 from twinnet.qos.queue_settings import MOST_CLASSES, Number, Priority8, Rate, Switch
-from twinnet.settings import Described, Whole
+from twinnet.settings import Described, OneOf, Whole
 from twinnet.units import format_rate
 
-__all__ = ["Cbq", "CbqClass"]
+__all__ = ["LINK_SHARING", "Cbq", "CbqClass", "LinkSharing"]
+
+LinkSharing = Literal["formal", "ancestor_only", "top_level"]
+"""Who may borrow when; see :class:`Cbq`."""
+LINK_SHARING: tuple[LinkSharing, ...] = ("formal", "ancestor_only", "top_level")
 
 _MOST_LEVELS = 8
 
@@ -82,6 +86,7 @@ class Cbq(Queue):
     rate: Rate
     classes: Mapping[int, CbqClass]
     gain: Annotated[int, Whole(BadQueue, 1, 16)] = 5
+    link_sharing: Annotated[LinkSharing, OneOf(BadQueue, LINK_SHARING)] = "formal"
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""

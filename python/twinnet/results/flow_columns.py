@@ -48,6 +48,12 @@ def measured_columns(report: FlowReport) -> dict[str, Any]:
     if report.video is not None:
         row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
         row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
+    if report.viewing is not None:
+        seen = report.viewing
+        row |= {"video_rate_bps": seen.rate_bps, "video_played_s": seen.played_s, "video_startup_s": seen.startup_s}
+        row |= {"video_stalls": seen.stalls, "video_stalled_s": seen.stalled_s, "video_switches": seen.switches}
+    if report.latency_percentiles_ms:
+        row["latency_p95_ms"] = report.latency_percentiles_ms.get(95.0)
     return row
 
 

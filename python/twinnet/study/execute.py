@@ -18,6 +18,8 @@ from twinnet.study.model_limits import check_models
 from twinnet.study.network_of import network_of
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.plan import PlannedRun
+from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
@@ -26,6 +28,7 @@ from twinnet.traffic import apps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.policies import CompiledPolicy
 
 __all__ = ["LabExecutor"]
 
@@ -68,17 +71,21 @@ class LabExecutor:
         """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
         progress.doing = "building the network"
         network = network_of(run.specification, run.levels, run.seed)
+        policy = compiled_policy(run.specification, network)
+        if policy is not None:
+            policy.deploy(network)
         if run.specification.clock == "virtual":
             with network.simulate() as lab:
-                return _VirtualRun(lab, run, progress).make()
+                return _VirtualRun(lab, run, progress, policy).make()
         with network.emulate(interface=self.interface) as lab:
-            return _Run(lab, run, progress).make()
+            return _Run(lab, run, progress, policy).make()
 
 
 class _Run:
     """A run on the wall clock: time passes by itself."""
 
-    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress) -> None:
+    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress, policy: CompiledPolicy | None = None) -> None:
+        self.policy = policy
         self.lab, self.run, self.progress = lab, run, progress
         self.specification = run.specification
         self.sample_ps = sample_interval_ps(run.specification)
@@ -119,7 +126,12 @@ class _Run:
             tables.intervals,
             tables.port_samples,
             judged_record(record, self.specification.fidelity),
-            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
+            {
+                "lab": dict(self.lab.started),
+                "zero_ps": zero_ps,
+                "sample_interval_ps": self.sample_ps,
+                **policy_record(self.lab, self.policy),
+            },
             table("fidelity", self.looks.rows),
             tables.packets,
         )
@@ -294,8 +306,15 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
             more |= _given(size=size if size is not None else entry.size)
             return apps.tcp_bulk(source, entry.to, interval=interval, **more)
         case "http":
-            more = port | control | _given(count=entry.count, connections=entry.connections)
-            return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
+            more = port | control | _given(count=entry.count, connections=entry.connections, think=entry.think)
+            more |= _given(duration=duration, size=size if size is not None else entry.size)
+            return apps.http_get(source, entry.to, interval=interval, **more)
+        case "video":
+            lengths = {"segment": entry.segment_ps, "buffer": entry.buffer_ps, "needed": entry.needed_ps}
+            watched: dict[str, Any] = {name: f"{value} ps" for name, value in lengths.items() if value is not None}
+            watched |= port | control | {"duration": duration}
+            rates = [f"{one} bit" for one in entry.ladder_bps or ()]
+            return apps.video(source, entry.to, rates=rates, interval=interval, **watched)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
             more = pace | payload | marked | _given(gap=entry.gap, size=entry.size)

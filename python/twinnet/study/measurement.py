@@ -20,6 +20,7 @@ _UNITS = {
     "duplicates": "1",
     "packet_rate": "1/s",
     "loss_burst": "packets",
+    "video_rate": "bit/s",
     "psnr": "dB",
     "ssim": "SSIM",
 }
@@ -46,7 +47,8 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
+        in segments played. `stall_time`: how long each viewer's video stood still.
     title
         What figures and tables call it; its name in words when left out.
     layer
@@ -82,6 +84,8 @@ class Measurement(_Strict):
         "loss_burst",
         "psnr",
         "ssim",
+        "video_rate",
+        "stall_time",
     ]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""

@@ -18,3 +18,4 @@ pub(crate) mod samples;
 pub(crate) mod sequence;
 pub(crate) mod summary;
 pub(crate) mod tcp_info;
+pub(crate) mod video_report;

@@ -2,6 +2,8 @@
 //!
 //! Keys that have no meaning for a kind of app are absent; keys that have one but no value yet are null.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +17,7 @@ use crate::account::pacing::PacingReport;
 use crate::account::reordering_density::DensityReport;
 use crate::account::rtp_report::RtpReport;
 use crate::account::samples::Samples;
+use crate::account::video_report::VideoReport;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
@@ -91,6 +94,12 @@ pub struct FlowReport {
     /// Round trips: of an echo; of an HTTP request, from its first byte sent to the last byte of its response.
     #[serde(default, skip_serializing_if = "Column::is_absent")]
     pub rtt_ps: Column<SummaryReport>,
+    /// Latencies of HTTP requests by percentile ("50" is the median), within 1 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_percentiles_ps: Option<BTreeMap<String, u64>>,
+    /// What a viewer of video had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoReport>,
     /// One-way delay (RFC 7679), from the app that sends to the arrival at the receiving host's interface.
     #[serde(default, skip_serializing_if = "Column::is_absent")]
     pub delay_ps: Column<SummaryReport>,
@@ -163,6 +172,8 @@ impl FlowReport {
             errors: Vec::new(),
             rtt_ps: Column::Absent,
             delay_ps: Column::Absent,
+            latency_percentiles_ps: None,
+            video: None,
             delays_below_zero: None,
             jitter_rfc3550_ps: None,
             jitter_rfc4689_ps: Column::Absent,
