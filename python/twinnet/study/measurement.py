@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from twinnet.study.field_types import STRICT, IntervalPs
 
@@ -33,7 +33,7 @@ _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidt
 
 
 class _Strict(BaseModel):
-    model_config = STRICT
+    model_config: ClassVar[ConfigDict] = STRICT
 
 
 class Measurement(_Strict):

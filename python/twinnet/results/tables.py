@@ -7,12 +7,20 @@ from typing import Any
 
 import polars as pl
 
+from twinnet.results.flow_columns import SENDER_QUANTILES
 from twinnet.results.port_samples import DROP_REASONS
 
-__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "SENDER_QUANTILES", "TABLES", "TWIN", "table"]
-
-SENDER_QUANTILES = ("p50", "p99", "max")
-"""What is told of a source's own timing."""
+__all__ = [
+    "FIDELITY",
+    "FLOWS",
+    "INTERVALS",
+    "PACKETS",
+    "PORT_SAMPLES",
+    "TABLES",
+    "TWIN",
+    "table",
+    "unit_of_column",
+]
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -215,3 +223,17 @@ def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         if unknown:
             raise ValueError(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(schema)}")
     return pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema, orient="row")
+
+
+_UNITS = {"s": "s", "ms": "ms", "bps": "bit/s", "bytes": "B", "db": "dB", "packets": "packets", "frames": "frames"}
+
+
+def unit_of_column(name: str) -> str:
+    """Return the unit that a column's name ends with, "" for a column without one.
+
+    Examples
+    --------
+    >>> unit_of_column("delay_mean_ms")
+    'ms'
+    """
+    return _UNITS.get(name.rpartition("_")[2], "")
