@@ -22,6 +22,7 @@ from twinnet.report.wording import (
     worded_span,
     worded_value,
 )
+from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
@@ -190,7 +191,7 @@ def _runs(analysis: Analysis) -> str:
         worst = [
             worded_value(late[key] / 1e9, "s") if late.get(key) is not None else "" for key in ("p50", "p99", "max")
         ]
-        lost = record.get("overload_drops", 0) + record.get("ingress_drops", 0)
+        lost = FidelityRecord.from_spec(record).machine_losses
         reasons = "; ".join(run.record["fidelity"]["reasons"])
         rows.append(
             [f"<code>{escape(run.id)}</code>", f"<span class='{escape(run.verdict)}'>{escape(run.verdict)}</span>"]
