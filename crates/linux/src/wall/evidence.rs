@@ -58,9 +58,9 @@ impl Reading {
         // A count that a group's change or a thread's end takes back has grown by nothing.
         let mut grown: Times = std::array::from_fn(|place| (self.times[place] - before.times[place]).max(0.0));
         let mut longest = None;
-        for (thread, waited) in self.programs.iter().flatten() {
-            let known = before.programs.as_ref().and_then(|programs| programs.get(thread)).copied().unwrap_or(0);
-            let seconds = waited.saturating_sub(known) as f64 / 1e9;
+        let (Some(now), Some(before)) = (&self.programs, &before.programs) else { return (grown, None) };
+        for (thread, waited) in now {
+            let seconds = waited.saturating_sub(before.get(thread).copied().unwrap_or(0)) as f64 / 1e9;
             grown[2] += seconds;
             if seconds > grown[7] {
                 (grown[7], longest) = (seconds, Some(*thread));
@@ -111,10 +111,11 @@ impl Account {
     /// second, and its share counts.
     fn enter(&mut self, grown: &Times, elapsed: f64) -> bool {
         let over = elapsed >= 0.95;
-        for place in 0..NAMES.len() {
-            self.total[place] += grown[place];
-            self.second[place] += grown[place];
-            self.worst[place] = self.worst[place].max(self.second[place] / elapsed.max(1.0));
+        let counted = self.total.iter_mut().zip(&mut self.second).zip(&mut self.worst);
+        for (((total, second), worst), grown) in counted.zip(grown) {
+            *total += grown;
+            *second += grown;
+            *worst = worst.max(*second / elapsed.max(1.0));
         }
         if over {
             self.second = Times::default();
