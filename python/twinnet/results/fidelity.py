@@ -137,16 +137,21 @@ class LineLateness:
 
 @dataclass(frozen=True)
 class MachineTime:
-    """Time in seconds that the machine took from a run in one way: in all, and in the worst second."""
+    """Time in seconds that the machine took from a run in one way: in all, and in the worst second.
+
+    Of hosts' programs the worst second is that of the one that waited longest, and `program` is its name.
+    """
 
     total_s: float = 0.0
     worst_second_s: float = 0.0
+    program: str = ""
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> MachineTime:
         """Return it in the form of the lab protocol; zeros where nothing is told."""
         told = spec or {}
-        return cls(float(told.get("total_s", 0.0)), float(told.get("worst_second_s", 0.0)))
+        seconds = (float(told.get(name, 0.0)) for name in ("total_s", "worst_second_s"))
+        return cls(*seconds, program=str(told.get("program", "")))
 
 
 def _cpu_by_kind(given: Any) -> dict[str, float]:
@@ -154,6 +159,11 @@ def _cpu_by_kind(given: Any) -> dict[str, float]:
     if isinstance(given, Mapping):
         return {str(kind): float(seconds) for kind, seconds in cast(Mapping[Any, Any], given).items()}
     return {"fabric": float(given)} if given else {}
+
+
+def _machine_times(given: Any) -> dict[str, MachineTime]:
+    told = cast(Mapping[str, Mapping[str, Any]], given or {})
+    return {name: MachineTime.from_spec(one) for name, one in told.items()}
 
 
 @dataclass(frozen=True)
@@ -258,7 +268,7 @@ class FidelityRecord:
             },
             interface_drops=int(spec.get("interface_drops", 0)),
             interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
-            machine={name: MachineTime.from_spec(told) for name, told in (spec.get("machine") or {}).items()},
+            machine=_machine_times(spec.get("machine")),
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),

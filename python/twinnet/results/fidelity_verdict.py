@@ -204,7 +204,7 @@ def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     if agent is not None and agent.timers >= _ENOUGH // 10:
         words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
         yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, 1e-6)
-    program = str((record.raw.get("machine") or {}).get("programs_waited", {}).get("program", ""))
+    program = record.took("programs_waited").program
     for name, who in (
         ("fabric_waited", "the fabric"),
         ("agent_waited", "the agent, which runs the built-in apps,"),
