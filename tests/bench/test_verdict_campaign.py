@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from labs_here import can_run_labs
+
 from bench.disturbances import DISTURBANCES, STRENGTHS
 from bench.verdict import QUIET_RUNS, Run, clopper_pearson, figures_of, one_run, plan
 from bench.verdict_run import Measured, case, differences, run_on
-from labs_here import can_run_labs
 
 GOOD = Measured([5e6, 5e6], 0.0, 2e-3, 2.5e-3, 3e-3, 6e-3, 1.0)
 
