@@ -7,6 +7,45 @@ from collections.abc import Iterator
 import pytest
 import twinnet as tn
 from fake_lab import FakeLab
+from means import wrongly_skipped
+
+_SKIPPED: dict[str, str] = {}
+"""Reasons by test."""
+_WRONG: dict[str, str] = {}
+"""Those that should have run, and why."""
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        _SKIPPED[report.nodeid] = str(report.longrepr[2]).removeprefix("Skipped: ")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what is skipped."""
+    _note(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Note what is skipped whole."""
+    _note(report)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail when a test skipped that could have run here: see ``means.py``."""
+    if hasattr(session.config, "workerinput"):
+        return
+    _WRONG.update(wrongly_skipped(_SKIPPED))
+    if _WRONG and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell of them."""
+    if _WRONG:
+        terminalreporter.section("skipped without a right to", red=True)
+        for test, why in _WRONG.items():
+            terminalreporter.write_line(f"{test}: {why}")
 
 
 @pytest.fixture

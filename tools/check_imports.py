@@ -32,6 +32,7 @@ PYTHON_ORDER = (
     "lab_process",
     "control",
     "network",
+    "drawing",
     "results",
     "open_vswitch",
     "lab",
@@ -50,6 +51,7 @@ APART_IS_IMPORTED_BY = {"cli"}
 
 DOORS = {
     ("network.starting", "lab"): "Network.emulate and simulate start a lab, which they import when they are called",
+    ("network.drawable", "drawing"): "Network.draw imports its picture when it is called",
     ("errors", "lab_process"): "the type of TimeLimit.completed",
 }
 """Imports against the order: file, part that it imports, and why."""

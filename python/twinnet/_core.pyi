@@ -76,6 +76,9 @@ def kernel_has_open_vswitch() -> bool:
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 
+def lab_protocol() -> tuple[int, str]:
+    """Version of the lab protocol, and its requests as JSON: of each ``do``, ``is``, ``fields`` and ``reply``."""
+
 def list_labs() -> list[str]:
     """Names of the caller's running labs in this network namespace, sorted."""
 
@@ -287,3 +290,24 @@ class BareSwitch:
 
     def set_queue(self, port: int, queue: str) -> None:
         """Give `port` another queue discipline (JSON). Raises `ValueError` when it is refused."""
+
+class CabledSwitches:
+    """Two switches of one fabric, 0 and 1, whose ports of the same number are joined, on a clock of their own."""
+
+    def __init__(self, ports: int, *, seed: int = 1) -> None:
+        """Make two switches with ports 1 to `ports`, which speak OpenFlow 1.0 and 1.3."""
+
+    def open(self, switch: int, connection: int) -> None:
+        """Connect a controller, under a number that no other connection of the switch has."""
+
+    def close(self, switch: int, connection: int) -> None:
+        """End a connection."""
+
+    def say(self, switch: int, connection: int, data: bytes) -> None:
+        """Send `data` from a controller; what is due now is done."""
+
+    def heard(self) -> list[tuple[int, int, bytes, str | None]]:
+        """What controllers have been sent since the last call: switch, connection, bytes, and why it ends then."""
+
+    def advance(self, nanoseconds: int) -> None:
+        """Let time pass."""

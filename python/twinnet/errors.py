@@ -179,15 +179,64 @@ class TimeLimit(TwinnetError):
     completed: Completed | None = None
 
 
+_OF_OTHER_TOOLS = {
+    "bw": "rate",
+    "bandwidth": "rate",
+    "speed": "rate",
+    "capacity": "rate",
+    "latency": "delay",
+    "max_queue_size": "queue",
+    "qlen": "queue",
+    "use_htb": "queue",
+    "packet_loss": "loss",
+    "drop": "loss",
+    "nodes": "hosts",
+    "edges": "links",
+    "topology": "template",
+    "topo": "template",
+    "default_gateway": "gateway",
+    "defaultroute": "gateway",
+    "address": "ip",
+    "datapath_id": "dpid",
+    "protocol": "app",
+    "src": "from",
+    "source": "from",
+    "dst": "to",
+    "destination": "to",
+    "time": "duration",
+    "size": "bytes",
+    "cc": "congestion_control",
+    "repeats": "repetitions",
+    "runs": "repetitions",
+    "metrics": "measurements",
+    "tail_drop": "fifo",
+    "droptail": "fifo",
+    "pfifo": "fifo",
+    "bfifo": "fifo",
+    "prio": "priority",
+    "icmp": "ping",
+    "goodput": "throughput",
+    "loss_rate": "loss",
+}
+"""Words of other tools and papers, and what they are called here."""
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest of `known`, or their list when none is near.
+
+    Words of other tools, such as ``bw``, are known by what they mean here.
 
     Examples
     --------
     >>> did_you_mean("dely", ["delay", "rate"])
     "did you mean 'delay'?"
+    >>> did_you_mean("bw", ["delay", "rate"])
+    "did you mean 'rate'?"
     """
     names = sorted(known)
+    meant = _OF_OTHER_TOOLS.get(given.lower().replace("-", "_"))
+    if meant in names:
+        return f"did you mean '{meant}'?"
     # Of names as short as h1, one letter in two may be wrong.
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5 if len(given) <= 3 else 0.6)
     if near:

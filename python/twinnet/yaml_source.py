@@ -34,6 +34,10 @@ Path_ = tuple[str | int, ...]
 Position = tuple[int, int]
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
+NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
+"""What studies, levels and traffic may be called."""
+PARAMETER_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
+"""What parameters, factors and measurements may be called."""
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z|0x[0-9a-fA-F]{1,64}\Z|0o[0-7]{1,64}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z|[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 
@@ -187,6 +191,10 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
         mark = error.problem_mark or error.context_mark
         said = error.problem or error.context or "it cannot be parsed"
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        # The mark may stand past the last line.
+        here = [*text.split("\n")[line - 1 : line], ""][0]
+        if here[column - 1 :].startswith("\t"):
+            said = "a tab stands here; indent with spaces"
         return Problem(line, column, "", f"not YAML: {said}")
     position = min(getattr(error, "position", 0) or 0, len(text))
     line = text.count("\n", 0, position) + 1
@@ -359,12 +367,38 @@ def _message(details: ErrorDetails) -> str:
     if details["type"] in ("value_error", "assertion_error"):
         return message
     given: Any = details["input"]
+    context = details.get("ctx") or {}
+    if details["type"] == "literal_error" and isinstance(given, str):
+        return f"{given!r} is not allowed; {_nearest(given, str(context.get('expected', '')))}"
+    if details["type"] == "union_tag_invalid":
+        tag = str(context.get("tag", ""))
+        return f"there is no {str(context.get('discriminator', 'kind')).strip(chr(39))} {tag!r}; " + _nearest(
+            tag, str(context.get("expected_tags", ""))
+        )
+    if details["type"] == "union_tag_not_found":
+        return f"needs {context.get('discriminator', 'kind')}, which says what it is"
+    if details["type"] == "string_pattern_mismatch":
+        return f"{given!r} is no name: {_NAMES.get(str(context.get('pattern', '')), _ANY_NAME)}"
     kinds: dict[Any, str] = {dict: "a mapping", list: "a list", NoneType: "nothing"}
     shown = kinds.get(type(given)) or repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     said = message.replace("Input should be", "must be", 1)
     said = said.replace("valid dictionary or instance of", "mapping for").replace("valid dictionary", "valid mapping")
     return f"{said}; given: {shown}"
+
+
+_ANY_NAME = "it has a character that is not allowed, or is too long"
+_NAMES = {
+    NAME_PATTERN: "lower-case letters, digits, '_', '.' and '-', at most 64, a letter or digit first",
+    PARAMETER_PATTERN: "lower-case letters, digits and '_', at most 64, a letter first",
+}
+
+
+def _nearest(given: str, expected: str) -> str:
+    """The nearest of the values that pydantic lists, or all where none is near."""
+    known = re.findall(r"'([^']*)'", expected)
+    remedy = did_you_mean(given, known)
+    return remedy if remedy.startswith("did") else f"allowed are {', '.join(known)}"
 
 
 def _known_keys(model: type[BaseModel], loc: Path_) -> list[str]:

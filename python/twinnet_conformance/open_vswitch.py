@@ -67,9 +67,7 @@ class OpenVSwitch:
         _wait_for(folder / "db.sock")
         self._vsctl("--no-wait", "init")
         self._run(["ovs-vswitchd", "--enable-dummy", "--disable-system", f"--unixctl={folder}/ovs.ctl", database])
-        _wait_for(folder / "ovs.ctl")
-        self._control = socket.socket(socket.AF_UNIX)
-        self._control.connect(str(folder / "ovs.ctl"))
+        self._control = _connected(folder / "ovs.ctl")
         self._control.settimeout(PATIENCE_S)
         # Two tags instead of one, which is all that it looks at unless it is told.
         self._vsctl("set", "Open_vSwitch", ".", "other_config:vlan-limit=2")
@@ -259,3 +257,18 @@ def _wait_for(path: Path) -> None:
         if time.monotonic() > deadline:
             raise OSError(f"{path.name} was not made: look into its log")
         time.sleep(0.01)
+
+
+def _connected(path: Path) -> socket.socket:
+    """Return a connection to a program: its socket is there before the program listens at it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        opened = socket.socket(socket.AF_UNIX)
+        try:
+            opened.connect(str(path))
+            return opened
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            opened.close()
+            if time.monotonic() > deadline:
+                raise OSError(f"nobody listens at {path.name}: look into its log") from error
+            time.sleep(0.01)

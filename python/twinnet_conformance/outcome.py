@@ -5,21 +5,51 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from twinnet_conformance.bench import Bench, Failure
 from twinnet_conformance.case import Case
 from twinnet_conformance.target import NotPossible, Target
 
-__all__ = ["Outcome", "run_case", "run_cases"]
+__all__ = ["Named", "Outcome", "run_case", "run_cases"]
 
 VERSIONS = {"1.0": 1, "1.3": 4}
+
+
+class Named(Protocol):
+    """What an outcome is about: a case of ours, or a test of another suite."""
+
+    @property
+    def version(self) -> str:
+        """Version of OpenFlow."""
+        ...
+
+    @property
+    def section(self) -> str:
+        """Section of the specification."""
+        ...
+
+    @property
+    def feature(self) -> str:
+        """The row of the table that it counts for."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What is tried."""
+        ...
+
+    @property
+    def identifier(self) -> str:
+        """Its name in reports."""
+        ...
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of a case."""
 
-    case: Case
+    case: Named
     passed: bool | None
     """`None`: the switch could not be brought into the situation, so nothing is known."""
     why: str = ""

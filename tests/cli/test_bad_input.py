@@ -207,3 +207,66 @@ def test_no_changed_file_raises_anything_but_a_usage_error(seed: int) -> None:
                 wrong += 1
                 assert str(error), changed
         assert wrong > 5, "changes that are no mistakes prove nothing"
+
+
+WRONG_ALL_OVER = """\
+study: Wrong Name
+title: Wrong
+question: How many mistakes are told at once?
+network:
+  hosts: {h1: {}, h2: {}}
+  links:
+    - {between: [h1, h2], bw: 10 Mbit, queue: {kind: codell}}
+traffic:
+  - {name: a, app: tpc, from: [h1], to: h2, port: 5001, duration: 1 s}
+measurements:
+  t: {of: throughputt, interval: 100 ms}
+statements:
+  - {id: s, text: S, check: mean(tt) > 3}
+"""
+
+
+def test_all_mistakes_of_a_study_are_told_at_once_each_at_its_line(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text(WRONG_ALL_OVER)
+    status, _, err = command("run", "./wrong.yaml", "--yes")
+    assert status == 2
+    told = [line.removeprefix("twinnet: wrong.yaml:") for line in err.splitlines()]
+    assert [line.split(":")[0] for line in told] == ["1", "7", "7", "9", "11", "13"], err
+    for message, line in zip(
+        [
+            "lower-case letters, digits",
+            "network.links[0].bw: unknown key; did you mean 'rate'?",
+            "there is no kind 'codell'; did you mean 'codel'?",
+            "'tpc' is not allowed; did you mean 'tcp'?",
+            "did you mean 'throughput'?",
+            "unknown measurement 'tt'; did you mean 't'?",
+        ],
+        told,
+        strict=True,
+    ):
+        assert message in line
+    # No jargon of the validator, and no regular expression.
+    assert not [word for word in ("Input", "pattern", "^", "discriminator") if word in err]
+
+
+def test_mistakes_that_show_when_the_parts_are_put_together_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    text = STUDY.replace("to: h4, port: 5002", "to: h5, port: 5002", 1).replace("> 0.85 * link_rate", "> 0.85 s", 1)
+    (tmp_path / "study.yaml").write_text(text)
+    status, _, err = command("run", "./study.yaml", "--yes")
+    assert status == 2 and len(err.splitlines()) == 2, err
+    assert "the network has no host 'h5'" in err and "0.85 s is a time" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "arguments", "message"),
+    [
+        ("net.yaml", "hosts:\n\th1: {}\n", ["lab", "./net.yaml"], "net.yaml:2:1: not YAML: a tab stands here; indent"),
+        ("net.yaml", "hosts: {h1: }\nlinks: []\n", ["run", "./net.yaml"], "this is a network, not a study; start it"),
+        ("s.yaml", "study: x\n", ["lab", "./s.yaml"], "./s.yaml is a study, not a network"),
+    ],
+)
+def test_a_file_of_another_kind_is_answered_with_what_it_is_for(
+    command: Command, tmp_path: Path, name: str, text: str, arguments: list[str], message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    refused(command(*arguments), message)

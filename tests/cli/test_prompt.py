@@ -210,3 +210,75 @@ def test_completion_offers_what_can_follow(fake: FakeLab, before: str, some: set
 def test_help_names_every_command(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     out = typed(fake, "help", capfd)[1]
     assert all(command.usage in out for command in COMMANDS.values())
+
+
+def test_a_pipe_after_a_command_filters_its_answer(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed(fake, "net | grep -c h2", capfd) == (True, "2\n", "")
+    done, _, told = typed(fake, "net |", capfd)
+    assert not done and "no command follows the |" in told
+
+
+def test_a_program_in_a_switch_is_answered_with_where_programs_run(
+    fake: FakeLab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done, _, told = typed(fake, "s1 ls", capfd)
+    assert not done
+    assert "s1 is a switch: programs run in hosts; write for example: h1 ls" in told.replace(" (", "; ").replace(
+        ")", ""
+    )
+
+
+def test_source_does_the_lines_of_a_file_and_refuses_a_circle(
+    fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("# a comment\nh1 echo one\nh2 echo two\n")
+    assert typed(fake, f"source {lines}", capfd) == (True, "one\ntwo\n", "")
+    lines.write_text(f"source {lines}\n")
+    done, _, told = typed(fake, f"source {lines}", capfd)
+    assert not done and "files name each other more than 10 deep" in told
+    assert not typed(fake, f"source {tmp_path / 'none'}", capfd)[0]
+
+
+def test_switch_stop_takes_all_its_links_down(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["link.set"] = lambda _: {}
+    done, out, _ = typed(fake, "switch s1 stop", capfd)
+    assert done and out == "the links of s1 to h1, h2, h3, h4 are down\n"
+    assert [(one["link"], one["set"]) for one in fake.asked("link.set")] == [(n, {"up": False}) for n in range(4)]
+    assert typed(fake, "switch s1 start", capfd)[0]
+    assert fake.asked("link.set")[-1]["set"] == {"up": True}
+    assert "write: switch s1 stop" in typed(fake, "switch s1", capfd)[2]
+
+
+def test_dpctl_speaks_to_all_switches(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["flows.dump"] = lambda _: ["priority=1,actions=normal"]
+    fake.answers["flows.add"] = lambda _: {}
+    assert typed(fake, "dpctl dump-flows", capfd)[1] == "*** s1\n priority=1,actions=normal\n"
+    assert "did you mean 'dump-flows'" in typed(fake, "dpctl dump-flow", capfd)[2]
+
+
+CONTROLLER = "tcp:127.0.0.1:6653"
+
+
+@pytest.fixture
+def controlled(fake: FakeLab) -> FakeLab:
+    """A lab whose switch has a controller that has not joined."""
+    node = next(node for node in fake.spec["nodes"] if node["kind"] == "switch")
+    node["controllers"] = [CONTROLLER]
+    fake.answers["controllers"] = lambda _: []
+    return fake
+
+
+def test_an_answer_without_the_controller_says_so(controlled: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    done, out, told = typed(controlled, "h1 echo hello", capfd)
+    assert (done, out) == (True, "hello\n")
+    assert told == f"*** s1 has no controller ({CONTROLLER}); meanwhile it forwards as a learning switch\n"
+    assert "s1 has no controller" in typed(controlled, "controllers", capfd)[1]
+    assert "  controller: s1 has no controller" in typed(controlled, "dump", capfd)[1]
+
+
+def test_an_answer_with_the_controller_is_left_alone(controlled: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    row = {"switch": "s1", "connection": 1, "target": CONTROLLER, "peer": "controller", "version": "1.3"}
+    controlled.answers["controllers"] = lambda _: [row | {"role": "equal", "messages": 3, "packet_ins": 1, "errors": 0}]
+    assert typed(controlled, "h1 echo hello", capfd) == (True, "hello\n", "")
+    assert typed(controlled, "controllers", capfd) == (True, f"s1: {CONTROLLER}, OpenFlow 1.3\n", "")

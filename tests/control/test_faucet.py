@@ -1,7 +1,8 @@
 """Faucet, a controller that operators use, against our switches: VLANs, an ACL, routing between VLANs, table features.
 
-It needs an environment of its own (Faucet 1.10 wants os-ken 3.1): ``python3.11 -m venv faucet && faucet/bin/pip install
-"setuptools<70" faucet==1.10.11``, and ``TWINNET_FAUCET=faucet/bin/faucet``, or the command ``faucet`` on the path.
+It needs an environment of its own (Faucet 1.10 wants os-ken 3.1): ``echo "setuptools<70" > constraints.txt;
+python3.11 -m venv faucet && PIP_CONSTRAINT=constraints.txt faucet/bin/pip install "setuptools<70" faucet==1.10.11``,
+and ``TWINNET_FAUCET=faucet/bin/faucet``, or the command ``faucet`` on the path.
 """
 
 from __future__ import annotations

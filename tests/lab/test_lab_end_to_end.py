@@ -56,13 +56,18 @@ def test_programs_give_their_output_status_and_signal(lab: Lab) -> None:
 
 
 def test_a_tcp_flow_fills_the_link_and_both_ends_agree(lab: Lab) -> None:
+    lab.fidelity(reset=True)
     flow = lab.start(tn.apps.tcp_bulk("h1", "h4", duration="2 s", interval="500 ms"))
     assert lab.wait([flow], until=f"{lab.now() + 10:.3f} s")
+    verdict = lab.fidelity().verdict()
     sender, receiver = flow.reports()
     received = receiver.flow(flow.flow or 0)
     assert received is not None
-    # 1448 bytes of payload in each 1538 bytes on the wire are 94.1 Mbit/s; a busy machine may cost some of it.
-    assert 75e6 < received.throughput_bps < 94.2e6
+    # 1448 bytes of payload in each 1538 bytes on the wire are 94.1 Mbit/s. The start costs some round trips of 0.4 ms,
+    # and losses in the queue are made good within 20 ms: 1 % of 2 s. A machine that did not keep up costs more, and the
+    # run says so: up to 1 % of slipped time is doubtful.
+    least_bps = {"valid": 93e6, "doubtful": 90e6, "invalid": 70e6}[verdict.state]
+    assert least_bps < received.throughput_bps < 94.2e6, verdict
     assert sender.flows[0].bytes == received.bytes
 
 

@@ -368,3 +368,20 @@ def names_in(folder: str) -> list[str]:
 
 def command_line(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode()
+
+
+def test_programs_begin_with_no_signal_blocked_and_the_lab_with_its_own_two(lab: RawLab) -> None:
+    blocked = lab.run("h1", "grep", "SigBlk", "/proc/self/status")[1].split()[1]
+    assert int(blocked, 16) == 0
+    own = Path(f"/proc/{lab.pid}/status").read_text().split("SigBlk:")[1].split()[0]
+    assert int(own, 16) == 1 << signal.SIGCHLD - 1 | 1 << signal.SIGTERM - 1
+
+
+def test_what_is_no_fresh_lab_process_becomes_no_lab() -> None:
+    ours, other = socket.socketpair()
+    with ours, other:
+        with pytest.raises(core.CoreError, match="first of its PID namespace"):
+            core.lab_main(ours.fileno(), other.fileno(), "x")
+        # Both are still the caller's.
+        ours.send(b"here")
+        assert other.recv(4) == b"here"

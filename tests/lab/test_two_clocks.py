@@ -82,8 +82,10 @@ def test_queues_keep_the_shares_that_they_guarantee(start: Start) -> None:
         ]
         lab.run_until("3 s")
         first, second = (flow.report().bytes or 0 for flow in flows)
-    # What is left over is lent by the guarantees: two to one in all.
-    assert first / second == pytest.approx(2.0, rel=0.15)
+        verdict = lab.fidelity().verdict()
+    # What is left over is lent by the guarantees: two to one in all, in steps of a quantum, which cost the
+    # smaller class some of its 830 frames: the virtual clock gives 2.044. A run that kept up is as near.
+    assert first / second == pytest.approx(2.0, rel=0.15 if verdict.state == "invalid" else 0.06), verdict
 
 
 def test_a_link_that_is_down_carries_nothing_until_it_is_up(start: Start) -> None:
@@ -119,10 +121,14 @@ def test_a_tcp_transfer_fills_the_line_and_arrives_whole(start: Start) -> None:
         flow = lab.start(tn.apps.tcp_bulk("h1", "h4", size="2 MB"))
         assert lab.wait([flow], until="20 s")
         report = flow.report()
+        verdict = lab.fidelity().verdict()
     assert report.bytes == 2_000_000
     assert report.errors == ()
-    # 10 Mbit/s less headers and framing is 9.4 Mbit/s of payload; slow start costs a part of the first round trips.
-    assert 7.5e6 < report.throughput_bps < 9.6e6
+    # 10 Mbit/s less headers and framing is 9.415 Mbit/s of payload between the first arrival and the last. The ten
+    # segments that begin fill the way of 10 ms, and the 50 frames of the queue are 60 ms, more than the way: the line
+    # is busy all the time, but for a frame or two around a loss. A machine that did not keep up says so.
+    least_bps = {"valid": 9.3e6, "doubtful": 9.2e6, "invalid": 7.0e6}[verdict.state]
+    assert least_bps < report.throughput_bps < 9.42e6, verdict
 
 
 def test_http_fetches_what_was_asked_for(start: Start) -> None:

@@ -46,21 +46,24 @@ def test_a_thousand_frames_before_ten_megabits_delay_everything(long_fifo_ms: fl
 
 
 @pytest.mark.parametrize(
-    ("queue", "most_queueing_ms"),
+    ("queue", "most_queueing_ms", "least_share"),
     [
-        (tn.qos.Codel(), 10.0),  # The target is 5 ms.
-        (tn.qos.FqCodel(), 1.5),  # A ping waits for the frame on the line: 1.2 ms.
-        (tn.qos.Sfq(), 3.0),  # And for a frame of its turn.
-        (tn.qos.Pie(), 22.0),  # The target is 15 ms.
-        (tn.qos.Red(min="15 kB"), 25.0),  # 15 kB are 12 ms; the average stays in the lower half of 15 to 45 kB.
+        # A queue shorter than the 40 ms of the way runs empty after CUBIC has taken its window down to seven tenths:
+        # the less it may hold, the longer. 94.1 % of the line are payload.
+        (tn.qos.Codel(), 10.0, 0.9),  # The target is 5 ms.
+        (tn.qos.FqCodel(), 1.5, 0.9),  # A ping waits for the frame on the line: 1.2 ms.
+        (tn.qos.Sfq(), 3.0, 0.94),  # And for a frame of its turn; 127 frames are 156 ms, and it never runs empty.
+        (tn.qos.Pie(), 22.0, 0.93),  # The target is 15 ms.
+        # 15 kB are 12 ms; the average stays in the lower half of 15 to 45 kB, and drops come in groups.
+        (tn.qos.Red(min="15 kB"), 25.0, 0.85),
     ],
 )
 def test_queues_that_watch_the_delay_keep_it_short_and_the_line_busy(
-    queue: tn.qos.Queue, most_queueing_ms: float, long_fifo_ms: float
+    queue: tn.qos.Queue, most_queueing_ms: float, least_share: float, long_fifo_ms: float
 ) -> None:
     rate_bps, delay_ms, counters = download(queue)
     assert BASE_MS <= delay_ms <= BASE_MS + most_queueing_ms < long_fifo_ms / 3
-    assert rate_bps > 0.8 * LINE_BPS
+    assert rate_bps > least_share * LINE_BPS
     assert counters["marked"] == 0
     early, late = counters["dropped_early"], counters["dropped_overlimit"]
     assert (early == 0 and late > 0) if isinstance(queue, tn.qos.Sfq) else early > 0
@@ -73,7 +76,7 @@ def test_a_sender_that_understands_marks_loses_nothing(queue: tn.qos.Queue) -> N
     assert counters["retransmits"] == counters["dropped_overlimit"] == 0
     # The pings beside the transfer understand no marks: one of them is dropped where a segment would be marked.
     assert counters["dropped_early"] == counters["pings_lost"]
-    assert delay_ms < BASE_MS + 25 and rate_bps > 0.8 * LINE_BPS
+    assert delay_ms < BASE_MS + 25 and rate_bps > 0.85 * LINE_BPS
 
 
 def test_the_same_seed_draws_the_same_drops() -> None:

@@ -10,8 +10,8 @@ import pytest
 from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
-from twinnet.report.interactive import script_json
-from twinnet.report.summary import answer, print_summary, summary_record
+from twinnet.report.pages import script_json
+from twinnet.report.summary import answer, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.comparison import compare_results
@@ -45,8 +45,9 @@ def summary(analysis):
 def test_the_text_holds_the_answer_the_numbers_and_the_trust(store):
     text = summary(analyse(store))
     assert "Of 7 statements: 7 supported." in text
-    assert re.search(r"✓ supported +In the shared queue TCP gets below 1 %", text)
-    assert re.search(r"queues: separate +0 to 6 s +47\.\d \[", text)
+    assert re.search(r"✓ supported +In the shared queue TCP starves and gets below 3 %", text)
+    assert "In the shared queue UDP takes 47" in text and "of 50 Mbit while it sends" in text
+    assert re.search(r"queues: separate +0 to 6 s +23\.\d \[", text)
     assert "Fidelity of 6 runs: 6 valid." in text
 
 
@@ -66,12 +67,13 @@ def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
 def test_doubtful_runs_count_and_their_reason_is_told(tmp_path):
     text = summary(analyse(results(tmp_path / "r", verdict="doubtful")))
     assert "6 doubtful" in text
-    assert "one frame in 1000 was late by more than 2 ms" in text
+    assert "One frame in 1000 was late by more than 2 ms (limit 1 / 10) (6 runs)." in text
 
 
 def test_a_single_repetition_gives_numbers_without_intervals(tmp_path):
     found = analyse(results(tmp_path / "r", preset="tiny"))
-    assert answer(found) == "Of 7 statements: 7 undecided."
+    assert answer(found).startswith("This size shows that the study works and claims nothing")
+    assert summary_record(found)["statements"] == [] and summary_record(found)["in_words"] == ""
     assert all(one["low"] is None for one in summary_record(found)["means"])
 
 
@@ -104,14 +106,48 @@ def test_the_page_is_well_formed_and_asks_nothing_of_any_network(page):
 def test_the_page_says_what_the_text_says(page):
     text = page.read_text(encoding="utf-8")
     assert "Of 7 statements: 7 supported." in text
-    assert text.count("class='verdict supported'") == 7
-    for heading in ("Throughput over time", "Published figures beside these", "Method", "Runs", "Machine and software"):
+    assert text.count('class="verdict supported"') == 7
+    assert "In the shared queue UDP takes" in text
+    for heading in (
+        "The network and the answer in one look",
+        "Egress over time",
+        "Level by level",
+        "Published figures beside these",
+        "Method",
+        "Runs",
+        "Machine and software",
+    ):
         assert heading in text
+
+
+def test_the_page_is_small_enough_to_be_sent(page):
+    # Of it 1.2 MB are plotly.js (its basic bundle), once; the whole of plotly.js would be 4.8 MB.
+    assert page.stat().st_size < 1_500_000
+
+
+def test_the_page_shows_the_network(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<svg xmlns="http://www.w3.org/2000/svg" class="network"') == 1
+    assert "4 hosts, 1 switch and 4 links. Links: 50 Mbit/s" in text
+
+
+def test_one_repetition_judges_nothing_and_says_it_once(tmp_path):
+    found = analyse(results(tmp_path / "r", repetitions="1"))
+    assert answer(found) == "One repetition judges none of the 7 statements; repeat at least twice (--repeat 2)."
+
+
+def test_reasons_that_differ_in_a_number_are_one():
+    reasons = [f"the schedule slipped by {share} % of the time (limit 0.1 / 1)" for share in (0.3, 0.16, 0.59)]
+    assert merged_reasons([*reasons, "a frame was lost"]) == [
+        "The schedule slipped by 0.16 to 0.59 % of the time (limit 0.1 / 1) (3 runs)",
+        "A frame was lost",
+    ]
 
 
 def test_figures_and_tables_stand_beside_the_page(page):
     names = {path.name for path in page.parent.iterdir()}
     assert {f"throughput.{form}" for form in ("svg", "pdf", "png", "tex")} <= names
+    assert {f"levels-http_time.{form}" for form in ("svg", "pdf", "png")} <= names
     assert (page.parent / "throughput.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert (page.parent / "throughput.pdf").read_bytes()[:5] == b"%PDF-"
     assert not [name for name in names if name.startswith(".")]
@@ -127,8 +163,8 @@ def test_the_series_in_csv_is_what_the_model_sends(page):
         and float(row["start_s"]) < 6
     ]
     assert len(early) == 12
-    # 0.995 of 100 Mbit/s on the wire, 1470 of 1536 bytes payload; noise of 0.3 % over 24 draws.
-    assert sum(early) / len(early) == pytest.approx(0.995 * 100e6 * 1470 / 1536, rel=0.002)
+    # 0.995 of 50 Mbit/s on the wire, 1470 of 1536 bytes payload; noise of 0.3 % over 24 draws.
+    assert sum(early) / len(early) == pytest.approx(0.995 * 50e6 * 1470 / 1536, rel=0.002)
 
 
 def test_latex_tables_escape_what_latex_would_read(page):
@@ -157,12 +193,12 @@ def test_results_compared_with_themselves_do_not_differ_and_with_others_do(store
     same = compare_results(analyse(store), analyse(store))
     assert same.only_first == same.only_second == 0
     assert all(one.difference.estimate == 0 for one in same.compared)
-    other = results(tmp_path / "r", link_rate="90 Mbit", udp_rate="46.08 Mbit", queue_rate="46.08 Mbit")
+    other = results(tmp_path / "r", link_rate="45 Mbit", udp_rate="23.04 Mbit", queue_rate="23.04 Mbit")
     changed = {
         (one.first.levels["queues"], one.first.label, one.first.phase): one
         for one in compare_results(analyse(store), analyse(other)).compared
         if one.first.measurement == "throughput"
     }
     udp = changed["shared", "udp", (0.0, 6.0)]
-    assert udp.difference.estimate == pytest.approx(-0.1 * 95.2e6, rel=0.01)
+    assert udp.difference.estimate == pytest.approx(-0.1 * 47.6e6, rel=0.01)
     assert udp.adjusted_p is not None and udp.adjusted_p < 0.01

@@ -12,7 +12,7 @@ from twinnet.cli import run as command_line
 from twinnet.report.wording import worded_value
 from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate
-from twinnet.study.run_quantities import RunTables, unit_of
+from twinnet.study.run_quantities import RunTables
 from twinnet.study.tables import table
 
 ROWS: list[dict[str, Any]] = [
@@ -58,7 +58,7 @@ def test_what_is_not_known_is_not_made_up():
 
 
 def test_every_unit_is_worded():
-    said = {of: worded_value(2.5, unit_of(Measurement.model_validate({"of": of}))) for of in ("packet_rate", "psnr")}
+    said = {of: worded_value(2.5, Measurement.model_validate({"of": of}).unit) for of in ("packet_rate", "psnr")}
     assert said == {"packet_rate": "2.50 1/s", "psnr": "2.50 dB"}
 
 

@@ -78,7 +78,7 @@ MISTAKES = [
         "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?",
     ),
     ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: must be less than or equal to 65535"),
-    ("app: tcp", "app: tpc", "19:23: traffic[0].app: must be 'udp', 'tcp', 'http', 'ping', 'rtp' or 'voice'"),
+    ("app: tcp", "app: tpc", "19:23: traffic[0].app: 'tpc' is not allowed; did you mean 'tcp'?"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
     (', duration: "${length}"', "", "traffic[0]: tcp traffic needs either 'duration' or 'bytes'"),
     ("app: tcp", "app: tcp, codec: G.711", "traffic[0]: 'codec' has no meaning for tcp traffic"),

@@ -9,7 +9,7 @@ from twinnet.study.quantity import parse_quantity
 from twinnet.study.specification import Statement
 from twinnet.study.verdict import judge
 
-NAMES = Names({"rate": parse_quantity("10 Mbit")}, ["throughput"], {"queues": ["shared", "separate"]})
+NAMES = Names({"rate": parse_quantity("10 Mbit")}, {"throughput": "bit/s"}, {"queues": ["shared", "separate"]})
 
 
 class Run:

@@ -135,8 +135,11 @@ def test_a_metric_has_its_own_tolerance_or_its_measurements_or_the_default(tmp_p
         ("{tolerance: {throughput_sctp: 2 %}}", "twin.tolerance.throughput_sctp: there is no such metric"),
         ("{tolerance: {throughput: 2 furlongs}}", "twin.tolerance.throughput: "),
         ("{tolerance: {throughput: mean(throughput)}}", "holds a measured quantity"),
-        ("{tolerance: {throughput: 5}}", "'5' is a number; this metric is a rate, such as 100 kbit"),
-        ("{tolerance: {http_time: 5 kbit}}", "'5 kbit' is a rate; this metric is a duration, such as 5 ms"),
+        (
+            "{tolerance: {throughput: 5}}",
+            "5 has no unit, and what is wanted here is a rate; write for example '3 Mbit'",
+        ),
+        ("{tolerance: {http_time: 5 kbit}}", "5 kbit is a rate, and what is wanted here is a time"),
         ("{default: 5 ms}", "'5 ms' is not a share"),
         ("{default: 0 %}", "twin.default: '0 %' allows no difference at all"),
         ("{defualt: 2 %}", "did you mean 'default'?"),
@@ -150,10 +153,10 @@ def test_a_tolerance_that_cannot_be_meant_is_refused_at_its_place(block: str, me
 
 
 def test_a_tolerance_is_a_share_an_amount_or_the_larger_of_both() -> None:
-    names = Names({"link_rate": parse_quantity("100 Mbit")}, ())
-    assert parse_tolerance("2 %", names, "rate").allowed(100.0, -50.0) == pytest.approx(2.0)
-    assert parse_tolerance("5 ms", names, "duration").allowed(1.0, 2.0) == pytest.approx(0.005)
-    both = parse_tolerance("2 % or 0.01 * link_rate", names, "rate")
+    names = Names({"link_rate": parse_quantity("100 Mbit")}, {})
+    assert parse_tolerance("2 %", names, "bit/s").allowed(100.0, -50.0) == pytest.approx(2.0)
+    assert parse_tolerance("5 ms", names, "s").allowed(1.0, 2.0) == pytest.approx(0.005)
+    both = parse_tolerance("2 % or 0.01 * link_rate", names, "bit/s")
     assert both.allowed(1e6, 0.0) == pytest.approx(1e6)
     assert both.allowed(1e9, 0.0) == pytest.approx(2e7)
 

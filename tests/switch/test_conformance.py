@@ -12,12 +12,6 @@ from twinnet_conformance.open_vswitch import OpenVSwitch, why_not
 from twinnet_conformance.table import markdown, rows
 
 CASES = all_cases()
-NOT_DONE = {
-    # The flow key has one place for the port: a match on the physical one is told as one on the port.
-    "1.3 7.2.3.7 a flow with in_phy_port is told with the value",
-}
-"""Cases that our switch is known to fail; docs/reference/openflow.md says so."""
-
 needs_ovs = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 
@@ -26,14 +20,8 @@ def test_our_switch_does_what_the_specification_says(feature: str) -> None:
     target = Bare()
     outcomes = [run_case(case, target) for case in CASES if case.feature == feature]
     failed = {outcome.case.identifier: outcome.why for outcome in outcomes if outcome.passed is False}
-    assert set(failed) <= NOT_DONE, "\n".join(f"{name}: {why}" for name, why in failed.items())
+    assert not failed, "\n".join(f"{name}: {why}" for name, why in failed.items())
     assert not [outcome for outcome in outcomes if outcome.passed is None], "a case could not be run"
-
-
-def test_what_is_known_to_fail_does_fail() -> None:
-    known = [case for case in CASES if case.identifier in NOT_DONE]
-    assert len(known) == len(NOT_DONE)
-    assert not any(run_case(case, Bare()).passed for case in known)
 
 
 def test_no_case_is_there_twice() -> None:

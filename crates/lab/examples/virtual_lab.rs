@@ -9,6 +9,7 @@ use std::time::Instant;
 use serde_json::{json, Value};
 use twinnet_lab::capture::{CaptureFile, CaptureStore};
 use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::protocol::Request;
 use twinnet_lab::VirtualLab;
 
 /// The files of captures.
@@ -50,8 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout().lock();
     for line in lines {
         let begin = Instant::now();
-        let answer = match lab.request(&serde_json::from_str(&line?)?, &mut || false) {
-            Ok(value) => json!({"ok": value, "took_s": begin.elapsed().as_secs_f64()}),
+        let answer = Request::read(serde_json::from_str(&line?)?);
+        let answer = match answer.and_then(|request| lab.request(request, &mut || false)) {
+            Ok(reply) => json!({"ok": reply, "took_s": begin.elapsed().as_secs_f64()}),
             Err(error) => json!({"error": error}),
         };
         writeln!(out, "{answer}")?;

@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde_json::Value;
-use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId, TunnelConfig};
+use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, NodeId, PortId};
 use twinnet_host::{ModelHost, StaticNeighbours};
-use twinnet_impair::ImpairConfig;
 use twinnet_queue::QueueConfig;
-use twinnet_switch::{FailMode, Switch, SwitchConfig};
+use twinnet_switch::{Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 use super::error::LabError;
-use super::network::{self, DirectionSpec, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
+use super::network::{self, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
 use super::outside;
 use super::requests::not_a_switch;
 use super::tunnel_end::{self, TunnelEndSpec};
@@ -116,9 +114,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
             let message = format!("link {} - {}: no such port", link.a.node, link.b.node);
             return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
         };
-        let ends = |port: PortId| assembly.names.port_names[port.0 as usize].as_str();
-        let forth = direction(&link.ab, link.tunnel, ends(a))?;
-        let back = direction(&link.ba, link.tunnel, ends(b))?;
+        let forth = DirectionConfig { tunnel: link.tunnel, ..link.ab.clone() };
+        let back = DirectionConfig { tunnel: link.tunnel, ..link.ba.clone() };
         let (a_queue, b_queue) = (queues[a.0 as usize].as_ref(), queues[b.0 as usize].as_ref());
         assembly
             .fabric
@@ -200,7 +197,7 @@ fn add_host(
     let mut ports = Vec::with_capacity(host.ports.len());
     for port in &host.ports {
         ports.push(assembly.add_port(node, &port.name, 0, port.mac.0));
-        queues.push(queue(port.queue.as_ref(), &port.name)?);
+        queues.push(checked_queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);
     Ok(())
@@ -252,11 +249,7 @@ fn add_switch(
     seed: u64,
     queues: &mut Vec<Option<QueueConfig>>,
 ) -> Result<(), LabError> {
-    let fail_mode = match described.fail_mode {
-        network::FailMode::Standalone => FailMode::Standalone,
-        network::FailMode::Secure => FailMode::Secure,
-    };
-    let switch = Switch::new(SwitchConfig { dpid: described.dpid, fail_mode, seed });
+    let switch = Switch::new(SwitchConfig { dpid: described.dpid, fail_mode: described.fail_mode, seed });
     let node = assembly.fabric.add_switch(switch, described.delay);
     if described.control_delay > Duration::ZERO {
         assembly.fabric.set_control_delay(node, described.control_delay);
@@ -266,7 +259,7 @@ fn add_switch(
     for port in &described.ports {
         let mac = switch_port_mac(described.dpid, port.number);
         ports.push(assembly.add_port(node, &port.name, port.number, mac));
-        queues.push(queue(port.queue.as_ref(), &port.name)?);
+        queues.push(checked_queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);
     for (position, flow) in described.flows.iter().enumerate() {
@@ -294,39 +287,20 @@ impl Assembly {
     }
 }
 
-/// Reads a queue configuration of the port `name`.
+/// Checks the queue configuration of the port `name`.
 ///
 /// # Errors
 /// `BadQueue` with what is wrong.
-pub fn queue(value: Option<&Value>, name: &str) -> Result<Option<QueueConfig>, LabError> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
-    let refuse = |why: String| {
-        LabError::new("BadQueue", format!("queue at {name}: {why}"), "see the reference of queue disciplines")
-    };
-    let config: QueueConfig = serde_json::from_value(value.clone()).map_err(|error| refuse(error.to_string()))?;
-    config.build().map_err(|error| refuse(error.to_string()))?;
-    Ok(Some(config))
+pub(super) fn check_queue(config: &QueueConfig, name: &str) -> Result<(), LabError> {
+    config.build().map(|_| ()).map_err(|error| {
+        LabError::new("BadQueue", format!("queue at {name}: {error}"), "see the reference of queue disciplines")
+    })
 }
 
-/// Reads what a link does in the direction that `name` sends into.
-fn direction(described: &DirectionSpec, tunnel: Option<TunnelConfig>, name: &str) -> Result<DirectionConfig, LabError> {
-    if described.jitter.is_none() && described.loss.is_none() {
-        // Nearly every link of a large network: nothing of it is still to be read.
-        let impair = ImpairConfig {
-            jitter: None,
-            reorder: described.reorder,
-            loss: None,
-            duplicate: described.duplicate,
-            corrupt: described.corrupt,
-        };
-        let (rate_bps, framing, delay_ps) = (described.rate, described.framing, described.delay);
-        return Ok(DirectionConfig { rate_bps, framing, delay_ps, tunnel, impair });
-    }
-    let value = serde_json::to_value(described).map_err(|error| bad_direction(name, &error))?;
-    let config: DirectionConfig = serde_json::from_value(value).map_err(|error| bad_direction(name, &error))?;
-    Ok(DirectionConfig { tunnel, ..config })
-}
-
-fn bad_direction(name: &str, error: &serde_json::Error) -> LabError {
-    LabError::new("BadLink", format!("link from {name}: {error}"), "see the reference of links")
+/// The queue configuration of the port `name`, checked, if it has one.
+///
+/// # Errors
+/// As [`check_queue`].
+pub(super) fn checked_queue(config: Option<&QueueConfig>, name: &str) -> Result<Option<QueueConfig>, LabError> {
+    config.map(|config| check_queue(config, name).map(|()| config.clone())).transpose()
 }

@@ -1,12 +1,10 @@
 //! The apps that run in model hosts: started, stopped and asked by requests (docs/reference/lab-protocol.md).
 
-use serde_json::{json, Value};
 use twinnet_fabric::{NodeId, World};
 
-use super::app_requests::{app_number, reported_apps, unknown_host, AppStart};
 use super::assemble::RunningNetwork;
 use super::error::LabError;
-use super::requests::Answer;
+use super::protocol::{Answer, AppReports, AppRow, AppStart, Reply};
 
 /// Where each app of a lab's model hosts runs; its number is its place, counted from `first`.
 #[derive(Debug)]
@@ -32,47 +30,47 @@ impl ModelApps {
     /// Starts an app; the answer holds its number.
     ///
     /// # Errors
-    /// As [`AppStart::read`], and `UnknownHost`.
-    pub fn start(&mut self, at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
-        let start = AppStart::read(body)?;
-        let node = at.names.nodes.get(&start.host).copied().filter(|node| at.fabric.model(*node).is_some());
-        let node = node.ok_or_else(|| unknown_host(&start.host, at.spec.host_names()))?;
-        let number = self.first.saturating_add(u32::try_from(self.placed.len()).unwrap_or(u32::MAX));
-        let seed = start.seed.unwrap_or(u64::from(number));
-        let begin = start.at.unwrap_or(at.fabric.now());
-        at.fabric.with_model(node, world, |host, now, _| host.start_app(number, &start.config, begin.max(now), seed));
-        self.placed.push(Placed { node, host: start.host, kind: start.config.kind() });
-        Ok(json!({"app": number}))
+    /// `UnknownHost`.
+    pub fn start(&mut self, at: &mut RunningNetwork, asked: &AppStart, world: &mut dyn World) -> Answer {
+        let node = at.names.nodes.get(&asked.host).copied().filter(|node| at.fabric.model(*node).is_some());
+        let node = node.ok_or_else(|| unknown_host(&asked.host, at.spec.host_names()))?;
+        let app = self.first.saturating_add(u32::try_from(self.placed.len()).unwrap_or(u32::MAX));
+        let seed = asked.seed.unwrap_or(u64::from(app));
+        let begin = asked.at.unwrap_or(at.fabric.now());
+        at.fabric.with_model(node, world, |host, now, _| host.start_app(app, &asked.app, begin.max(now), seed));
+        self.placed.push(Placed { node, host: asked.host.clone(), kind: asked.app.kind() });
+        Ok(Reply::App { app })
     }
 
     /// Asks an app to end.
     ///
     /// # Errors
     /// `UnknownApp`.
-    pub fn stop(&mut self, at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
-        let number = app_number(body)?;
-        let node = self.known(number)?.node;
-        at.fabric.with_model(node, world, |host, now, pool| host.stop_app(number, now, pool));
-        Ok(json!({}))
+    pub fn stop(&mut self, at: &mut RunningNetwork, app: u32, world: &mut dyn World) -> Answer {
+        let node = self.known(app)?.node;
+        at.fabric.with_model(node, world, |host, now, pool| host.stop_app(app, now, pool));
+        Ok(Reply::Done {})
     }
 
-    /// What the apps named in `body` have counted; all of them, when none is named.
+    /// What apps have counted.
     ///
     /// # Errors
     /// `UnknownApp`.
-    pub fn report(&self, at: &RunningNetwork, body: &Value) -> Answer {
+    pub fn report(&self, at: &RunningNetwork, asked: &AppReports) -> Answer {
         let all = || (0..self.placed.len()).map(|place| self.number(place)).collect();
-        let apps = reported_apps(body)?.unwrap_or_else(all);
-        let rows = apps.into_iter().map(|number| {
-            let placed = self.known(number)?;
+        let apps = asked.wanted().unwrap_or_else(all);
+        let rows = apps.into_iter().map(|app| {
+            let placed = self.known(app)?;
             let host = at.fabric.model(placed.node);
-            Ok(json!({
-                "app": number, "host": placed.host, "kind": placed.kind,
-                "finished": host.and_then(|host| host.app_finished(number)).unwrap_or(true),
-                "report": host.and_then(|host| host.app_report(number, at.fabric.now())),
-            }))
+            Ok(AppRow {
+                app,
+                host: placed.host.clone(),
+                kind: placed.kind,
+                finished: host.and_then(|host| host.app_finished(app)).unwrap_or(true),
+                report: host.and_then(|host| host.app_report(app, at.fabric.now())),
+            })
         });
-        rows.collect::<Result<Vec<Value>, LabError>>().map(Value::Array)
+        rows.collect::<Result<Vec<AppRow>, LabError>>().map(Reply::Apps)
     }
 
     /// Whether all of the apps have finished.
@@ -110,4 +108,10 @@ impl ModelApps {
             LabError::new("UnknownApp", message, "use the number that app.start gave")
         })
     }
+}
+
+/// The refusal of a request that names the unknown host `name`; `known` are those that there are.
+pub fn unknown_host<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> LabError {
+    let known: Vec<&str> = known.take(20).collect();
+    LabError::new("UnknownHost", format!("there is no host {name:?}"), format!("hosts are {}", known.join(", ")))
 }

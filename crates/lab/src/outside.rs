@@ -2,12 +2,11 @@
 //! are Open vSwitch. The fabric holds a descriptor for each of their ports, as it does for a real host's.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use twinnet_fabric::{PortId, DEFAULT_QUEUE_FRAMES};
 use twinnet_packet::MacAddress;
 use twinnet_queue::QueueConfig;
 
-use super::assemble::{queue, switch_port_mac, RunningNetwork};
+use super::assemble::{checked_queue, switch_port_mac, RunningNetwork};
 use super::error::LabError;
 use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchSpec};
 
@@ -33,7 +32,7 @@ pub struct InterfacePortSpec {
     pub name: String,
     /// What waits before the link into the network. `None`: FIFO of 1000 frames.
     #[serde(default)]
-    pub queue: Option<Value>,
+    pub queue: Option<QueueConfig>,
 }
 
 /// What moves a switch's frames.
@@ -72,7 +71,7 @@ fn default_queue() -> QueueConfig {
 
 pub(super) fn interface_ports(interface: &InterfaceSpec) -> Result<Vec<OutsidePort>, LabError> {
     let port = |port: &InterfacePortSpec| {
-        let queue = queue(port.queue.as_ref(), &port.name)?.unwrap_or_else(default_queue);
+        let queue = checked_queue(port.queue.as_ref(), &port.name)?.unwrap_or_else(default_queue);
         Ok(OutsidePort { name: port.name.clone(), number: 0, mac: [0; 6], queue })
     };
     interface.ports.iter().map(port).collect()
@@ -117,8 +116,8 @@ impl SwitchSpec {
     ///
     /// # Errors
     /// `BadQueue`, also for one whose classes are chosen by queue numbers: these do not reach the fabric.
-    pub fn fabric_queue(&self, described: Option<&Value>, name: &str) -> Result<QueueConfig, LabError> {
-        let Some(config) = queue(described, name)? else { return Ok(default_queue()) };
+    pub fn fabric_queue(&self, described: Option<&QueueConfig>, name: &str) -> Result<QueueConfig, LabError> {
+        let Some(config) = checked_queue(described, name)? else { return Ok(default_queue()) };
         match (self.datapath, &config) {
             (Datapath::System, QueueConfig::Htb { .. }) => Ok(default_queue()),
             (Datapath::System | Datapath::Netdev, config) if has_classes(config) => {
@@ -211,7 +210,7 @@ impl RunningNetwork {
 mod tests {
     use super::*;
     use crate::{assemble, Bodies};
-    use serde_json::json;
+    use serde_json::{json, Value};
 
     fn network() -> Value {
         json!({

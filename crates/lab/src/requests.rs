@@ -1,60 +1,45 @@
 //! The requests that every lab answers alike, on either clock (docs/reference/lab-protocol.md).
 
-use serde_json::{json, Map, Value};
-use twinnet_fabric::{DirectionChange, DirectionConfig, NodeId, PortCounters, PortId, Samples, World};
+use std::collections::BTreeMap;
+
+use twinnet_fabric::{DirectionChange, NodeId, PortCounters, PortId, Samples, World};
+use twinnet_queue::QueueConfig;
 use twinnet_switch::Switch;
-use twinnet_units::{Duration, Time};
+use twinnet_units::Duration;
 
-use super::assemble::{self, RunningNetwork};
+use super::assemble::{check_queue, RunningNetwork};
 use super::error::LabError;
+use super::protocol::{
+    Answer, DirectionRow, LinkName, LinkRow, LinkSet, LinkWay, PortName, PortRow, QueuesSet, Reply, Request,
+    SamplesStart, SamplesTold, Schedule,
+};
 
-/// What a request is answered with.
-pub type Answer = Result<Value, LabError>;
-
-/// Answers a request about the network itself; `None` when `body` asks for something else. `behind` is what the lab's clock is
-/// ahead of the fabric's.
-pub fn answer(at: &mut RunningNetwork, body: &Value, behind: Duration, world: &mut dyn World) -> Option<Answer> {
-    Some(match body.get("do").and_then(Value::as_str).unwrap_or_default() {
-        "describe" => describe(at),
-        "flows.add" => add_flows(at, body),
-        "flows.delete" => delete_flows(at, body),
-        "flows.dump" => dump_flows(at, body),
-        "queues.set" => set_queue(at, body, world),
-        "link.set" => set_link(at, body, world),
-        "links" => Ok(links(at)),
-        "ports" => Ok(ports(at)),
-        "samples.start" => start_samples(at, body),
-        "samples.read" => read_samples(at, body),
-        "samples.stop" => stop_samples(at, body),
-        "schedule" => schedule(at, body, behind),
-        _ => return None,
+/// Answers a request about the network itself; another request comes back.
+///
+/// # Errors
+/// The request, when it asks for something else.
+pub fn answer(at: &mut RunningNetwork, request: Request, world: &mut dyn World) -> Result<Answer, Request> {
+    Ok(match request {
+        Request::Describe(_) => Ok(Reply::Description { network: Box::new(at.spec.clone()), interface: None }),
+        Request::FlowsAdd(asked) => add_flows(at, &asked.switch, &asked.flows),
+        Request::FlowsDelete(asked) => delete_flows(at, &asked.switch, asked.matching.as_deref().unwrap_or_default()),
+        Request::FlowsDump(asked) => dump_flows(at, &asked.switch),
+        Request::QueuesSet(asked) => set_queue(at, &asked, world),
+        Request::LinkSet(asked) => set_link(at, &asked, world),
+        Request::Links(_) => Ok(links(at)),
+        Request::Ports(_) => Ok(ports(at)),
+        Request::SamplesStart(asked) => start_samples(at, &asked),
+        Request::SamplesRead(asked) => read_samples(at, asked.sampler),
+        Request::SamplesStop(asked) => stop_samples(at, asked.sampler),
+        Request::Schedule(asked) => schedule(at, &asked),
+        other => return Err(other),
     })
 }
 
-/// The text under `key`.
-///
-/// # Errors
-/// `BadRequest` when there is none.
-pub fn text<'a>(body: &'a Value, key: &str) -> Result<&'a str, LabError> {
-    body.get(key).and_then(Value::as_str).ok_or_else(|| missing(key, "a text"))
-}
-
-/// The whole number under `key`.
-///
-/// # Errors
-/// `BadRequest` when there is none.
-pub fn number(body: &Value, key: &str) -> Result<u64, LabError> {
-    body.get(key).and_then(Value::as_u64).ok_or_else(|| missing(key, "a whole number"))
-}
-
-/// The refusal of a request that lacks `key`.
+/// The refusal of a request that lacks `what` beside it, such as a descriptor.
 #[must_use]
-pub fn missing(key: &str, kind: &str) -> LabError {
-    LabError::new("BadRequest", format!("the request needs {key:?}, {kind}"), "see the protocol")
-}
-
-fn describe(at: &RunningNetwork) -> Answer {
-    serde_json::to_value(&at.spec).map_err(|error| LabError::new("Internal", error.to_string(), ""))
+pub fn missing(what: &str, kind: &str) -> LabError {
+    LabError::new("BadRequest", format!("the request needs {what:?}, {kind}"), "see the protocol")
 }
 
 fn node(at: &RunningNetwork, name: &str) -> Result<NodeId, LabError> {
@@ -84,11 +69,8 @@ pub fn not_a_switch(at: &RunningNetwork, name: &str) -> LabError {
     LabError::new("NotASwitch", format!("{name:?} is not a switch"), "name a switch; see `nodes`")
 }
 
-fn add_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
-    let name = text(body, "switch")?;
+fn add_flows(at: &mut RunningNetwork, name: &str, lines: &[String]) -> Answer {
     let switch = node(at, name)?;
-    let lines = body.get("flows").and_then(Value::as_array).ok_or_else(|| missing("flows", "an array of lines"))?;
-    let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
     let result = at.fabric.with_switch(switch, |switch, now| {
         for (position, line) in lines.iter().enumerate() {
             Switch::check_flow(line).map_err(|error| (position, error))?;
@@ -100,67 +82,72 @@ fn add_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
     });
     match result {
         None => Err(not_a_switch(at, name)),
-        Some(Ok(())) => Ok(json!({})),
+        Some(Ok(())) => Ok(Reply::Done {}),
         Some(Err((position, error))) => {
             Err(LabError::new("BadFlow", format!("flow {}: {error}", position + 1), "no flow was added"))
         }
     }
 }
 
-fn delete_flows(at: &mut RunningNetwork, body: &Value) -> Answer {
-    let name = text(body, "switch")?;
-    let line = body.get("match").and_then(Value::as_str).unwrap_or_default();
+fn delete_flows(at: &mut RunningNetwork, name: &str, line: &str) -> Answer {
     let switch = node(at, name)?;
     match at.fabric.with_switch(switch, |switch, now| switch.delete_flows(line, now)) {
         None => Err(not_a_switch(at, name)),
-        Some(Ok(deleted)) => Ok(json!({"deleted": deleted})),
+        Some(Ok(deleted)) => Ok(Reply::Deleted { deleted }),
         Some(Err(error)) => Err(LabError::new("BadFlow", error.to_string(), "no flow was deleted")),
     }
 }
 
-fn dump_flows(at: &RunningNetwork, body: &Value) -> Answer {
-    let name = text(body, "switch")?;
+fn dump_flows(at: &RunningNetwork, name: &str) -> Answer {
     let switch = at.fabric.switch(node(at, name)?).ok_or_else(|| not_a_switch(at, name))?;
-    Ok(json!(switch.dump_flows(at.fabric.now())))
+    Ok(Reply::Flows(switch.dump_flows(at.fabric.now())))
 }
 
-/// The port that `body` names by its interface name, or by its node and its index there.
-fn queue_port(at: &RunningNetwork, body: &Value) -> Result<PortId, LabError> {
-    let Some(index) = body.get("port").and_then(Value::as_u64) else { return port(at, text(body, "port")?) };
-    let name = text(body, "node")?;
+/// The port that is named by its interface name, or by its node and its index there.
+fn queue_port(at: &RunningNetwork, asked: &QueuesSet) -> Result<PortId, LabError> {
+    let index = match (&asked.port, &asked.node) {
+        (PortName::Interface(name), None) => return port(at, name),
+        (PortName::Index(index), Some(_)) => *index,
+        _ => {
+            let message = "a port is named by its interface name alone, or by its node and its index there";
+            return Err(LabError::new("BadRequest", message, "see `ports` for the names"));
+        }
+    };
+    let name = asked.node.as_deref().unwrap_or_default();
     node(at, name)?;
     let position = at.spec.node_index(name).unwrap_or(usize::MAX);
     let ports = at.names.ports_of_node.get(position).map_or(&[][..], Vec::as_slice);
-    usize::try_from(index).ok().and_then(|index| ports.get(index)).copied().ok_or_else(|| {
+    ports.get(index).copied().ok_or_else(|| {
         let message = format!("{name:?} has {} ports; there is no port {index}", ports.len());
         LabError::new("UnknownPort", message, "ports of a node are counted from 0")
     })
 }
 
-fn set_queue(at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
-    let port = queue_port(at, body)?;
+fn set_queue(at: &mut RunningNetwork, asked: &QueuesSet, world: &mut dyn World) -> Answer {
+    let port = queue_port(at, asked)?;
     let name = &at.names.port_names[port.0 as usize];
-    let mut queue =
-        assemble::queue(body.get("queue"), name)?.ok_or_else(|| missing("queue", "a queue configuration"))?;
-    if let Some(switch) = at.open_vswitch_of(port) {
-        queue = switch.fabric_queue(body.get("queue"), name)?;
-    }
+    check_queue(&asked.queue, name)?;
+    let queue: QueueConfig = match at.open_vswitch_of(port) {
+        Some(switch) => switch.fabric_queue(Some(&asked.queue), name)?,
+        None => asked.queue.clone(),
+    };
     at.fabric
         .set_queue(port, &queue, world)
         .map_err(|error| LabError::new("BadQueue", error.to_string(), "the old queue stays"))?;
-    Ok(json!({}))
+    Ok(Reply::Done {})
 }
 
-/// The ports of the link that `body` names by index or by its ends.
-fn link(at: &RunningNetwork, body: &Value) -> Result<(PortId, PortId), LabError> {
-    if let Some(index) = body.get("link").and_then(Value::as_u64) {
-        let found = usize::try_from(index).ok().and_then(|index| at.names.links.get(index));
-        return found.copied().ok_or_else(|| {
-            let message = format!("there is no link {index}; there are {}", at.names.links.len());
-            LabError::new("UnknownLink", message, "links are counted from 0; see `links`")
-        });
-    }
-    let (a, b) = (text(body, "a")?, text(body, "b")?);
+/// The ports of the link that is named by its number or by its ends.
+fn link(at: &RunningNetwork, name: LinkName<'_>) -> Result<(PortId, PortId), LabError> {
+    let (a, b) = match name {
+        LinkName::Ends(a, b) => (a, b),
+        LinkName::Number(index) => {
+            return at.names.links.get(index).copied().ok_or_else(|| {
+                let message = format!("there is no link {index}; there are {}", at.names.links.len());
+                LabError::new("UnknownLink", message, "links are counted from 0; see `links`")
+            });
+        }
+    };
     node(at, a)?;
     node(at, b)?;
     let mut found = at.names.link_ends.iter().zip(&at.names.links).filter_map(|((from, to), &(x, y))| {
@@ -182,64 +169,39 @@ fn link(at: &RunningNetwork, body: &Value) -> Result<(PortId, PortId), LabError>
     }
 }
 
-/// What `body` asks of a link, for each direction that it concerns. Keys that are not named stay as they are.
-fn link_changes(at: &RunningNetwork, body: &Value) -> Result<Vec<(PortId, DirectionChange)>, LabError> {
-    let (a, b) = link(at, body)?;
-    let ports = match body.get("direction").and_then(Value::as_str).unwrap_or("both") {
-        "ab" => vec![a],
-        "ba" => vec![b],
-        "both" => vec![a, b],
-        other => {
-            let message = format!("direction {other:?} is not one of \"ab\", \"ba\", \"both\"");
-            return Err(LabError::new("BadRequest", message, ""));
-        }
+/// What is asked of a link, for each direction that it concerns.
+fn link_changes(at: &RunningNetwork, asked: &LinkSet) -> Result<Vec<(PortId, DirectionChange)>, LabError> {
+    let (a, b) = link(at, asked.name()?)?;
+    let ports = match asked.direction.unwrap_or_default() {
+        LinkWay::Ab => vec![a],
+        LinkWay::Ba => vec![b],
+        LinkWay::Both => vec![a, b],
     };
-    let set = body.get("set").and_then(Value::as_object).ok_or_else(|| missing("set", "an object"))?;
-    ports.into_iter().map(|port| Ok((port, direction_change(at, port, set)?))).collect()
+    let change = |port: PortId| {
+        let refuse = |why: String| LabError::new("BadLink", why, "nothing was changed");
+        let (before, _) = at.fabric.direction_config(port).ok_or_else(|| refuse("the port has no link".into()))?;
+        let config = asked.set.applied_to(before);
+        config.impair.validate().map_err(|error| refuse(error.to_string()))?;
+        Ok((port, DirectionChange { config: Some(config), up: asked.set.up }))
+    };
+    ports.into_iter().map(change).collect()
 }
 
-fn direction_change(at: &RunningNetwork, port: PortId, set: &Map<String, Value>) -> Result<DirectionChange, LabError> {
-    let refuse = |why: String| LabError::new("BadLink", why, "nothing was changed");
-    let (config, _) = at.fabric.direction_config(port).ok_or_else(|| refuse("the port has no link".into()))?;
-    let mut fields = serde_json::to_value(config).map_err(|error| refuse(error.to_string()))?;
-    let mut up = None;
-    let known = fields.as_object_mut().ok_or_else(|| refuse("the link has no fields".into()))?;
-    for (key, value) in set {
-        if key == "up" {
-            up = Some(value.as_bool().ok_or_else(|| refuse(format!("\"up\" is true or false, not {value}")))?);
-        } else if known.contains_key(key) {
-            known.insert(key.clone(), value.clone());
-        } else {
-            let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
-            names.push("up");
-            return Err(refuse(format!("a link has no {key:?}; it has {}", names.join(", "))));
-        }
-    }
-    let config: DirectionConfig = serde_json::from_value(fields).map_err(|error| refuse(error.to_string()))?;
-    config.impair.validate().map_err(|error| refuse(error.to_string()))?;
-    Ok(DirectionChange { config: Some(config), up })
-}
-
-fn set_link(at: &mut RunningNetwork, body: &Value, world: &mut dyn World) -> Answer {
-    for (port, change) in link_changes(at, body)? {
+fn set_link(at: &mut RunningNetwork, asked: &LinkSet, world: &mut dyn World) -> Answer {
+    for (port, change) in link_changes(at, asked)? {
         at.fabric
             .change(port, change, world)
             .map_err(|error| LabError::new("BadLink", error.to_string(), "nothing was changed"))?;
     }
-    Ok(json!({}))
+    Ok(Reply::Done {})
 }
 
-fn schedule(at: &mut RunningNetwork, body: &Value, behind: Duration) -> Answer {
-    let when = Time::from_ps(number(body, "at_ps")?.saturating_sub(behind.as_ps()));
-    let change = match body.get("set") {
-        Some(nested) if nested.get("set").is_some() => nested,
-        _ => body,
-    };
-    let changes = link_changes(at, change)?;
+fn schedule(at: &mut RunningNetwork, asked: &Schedule) -> Answer {
+    let changes = link_changes(at, &asked.set)?;
     at.fabric
-        .change_at(when, changes)
+        .change_at(asked.at, changes)
         .map_err(|error| LabError::new("BadLink", error.to_string(), "nothing was scheduled"))?;
-    Ok(json!({}))
+    Ok(Reply::Done {})
 }
 
 /// Schedules the changes that the network's description lists.
@@ -249,60 +211,59 @@ fn schedule(at: &mut RunningNetwork, body: &Value, behind: Duration) -> Answer {
 pub fn schedule_described(at: &mut RunningNetwork) -> Result<(), LabError> {
     let described = std::mem::take(&mut at.spec.schedule);
     for (position, change) in described.iter().enumerate() {
-        schedule(at, change, Duration::ZERO)
+        schedule(at, change)
             .map_err(|error| LabError { message: format!("schedule {}: {}", position + 1, error.message), ..error })?;
     }
     Ok(())
 }
 
-fn links(at: &RunningNetwork) -> Value {
+fn links(at: &RunningNetwork) -> Reply {
     let direction = |port: PortId| {
         let (config, up) = at.fabric.direction_config(port).unzip();
-        json!({
-            "port": at.names.port_names[port.0 as usize],
-            "up": up, "config": config, "counters": at.fabric.counters(port),
-        })
+        DirectionRow {
+            port: at.names.port_names[port.0 as usize].clone(),
+            up,
+            config: config.cloned(),
+            counters: at.fabric.counters(port),
+        }
     };
-    let rows = at.names.links.iter().zip(&at.names.link_ends).enumerate().map(|(index, (&(a, b), ends))| {
-        json!({"link": index, "a": ends.0, "b": ends.1, "ab": direction(a), "ba": direction(b)})
-    });
-    Value::Array(rows.collect())
+    let rows = at.names.links.iter().zip(&at.names.link_ends).enumerate();
+    let row = |(link, (&(a, b), ends)): (usize, (&(PortId, PortId), &(String, String)))| {
+        let (ab, ba) = (direction(a), direction(b));
+        LinkRow { link, a: ends.0.clone(), b: ends.1.clone(), ab, ba }
+    };
+    Reply::Links(rows.map(row).collect())
 }
 
-fn ports(at: &RunningNetwork) -> Value {
+fn ports(at: &RunningNetwork) -> Reply {
     let rows = at.names.port_names.iter().zip(0..).map(|(name, index)| {
         let port = PortId(index);
-        json!({"port": name, "counters": at.fabric.counters(port), "classes": at.fabric.class_counters(port)})
+        let (counters, classes) = (at.fabric.counters(port), at.fabric.class_counters(port));
+        PortRow { port: name.clone(), counters, classes }
     });
-    Value::Array(rows.collect())
+    Reply::Ports(rows.collect())
 }
 
-fn start_samples(at: &mut RunningNetwork, body: &Value) -> Answer {
-    let interval = Duration::from_ps(number(body, "interval_ps")?);
+fn start_samples(at: &mut RunningNetwork, asked: &SamplesStart) -> Answer {
+    let interval = asked.interval;
     if interval < Duration::from_us(1) {
         return Err(LabError::new("BadRequest", format!("an interval of {interval} is too short"), "at least 1 us"));
     }
-    let names = body.get("ports").and_then(Value::as_array).ok_or_else(|| missing("ports", "an array of names"))?;
-    let names = names.iter().map(|name| name.as_str().ok_or_else(|| missing("ports", "an array of names")));
-    let ports = names.map(|name| port(at, name?)).collect::<Result<Vec<_>, _>>()?;
-    Ok(json!({"sampler": at.fabric.sample_ports(interval, &ports)}))
+    let ports = asked.ports.iter().map(|name| port(at, name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Reply::Sampler { sampler: at.fabric.sample_ports(interval, &ports) })
 }
 
-fn read_samples(at: &RunningNetwork, body: &Value) -> Answer {
-    let sampler = number(body, "sampler")?;
-    let found = u32::try_from(sampler).ok().and_then(|sampler| at.fabric.samples(sampler));
-    let (interval, samples) = found.ok_or_else(|| unknown_sampler(sampler))?;
+fn read_samples(at: &RunningNetwork, sampler: u32) -> Answer {
+    let (interval, samples) = at.fabric.samples(sampler).ok_or_else(|| unknown_sampler(sampler))?;
     Ok(samples_told(at, interval, samples))
 }
 
-fn stop_samples(at: &mut RunningNetwork, body: &Value) -> Answer {
-    let sampler = number(body, "sampler")?;
-    let found = u32::try_from(sampler).ok().and_then(|sampler| at.fabric.stop_samples(sampler));
-    let (interval, samples) = found.ok_or_else(|| unknown_sampler(sampler))?;
+fn stop_samples(at: &mut RunningNetwork, sampler: u32) -> Answer {
+    let (interval, samples) = at.fabric.stop_samples(sampler).ok_or_else(|| unknown_sampler(sampler))?;
     Ok(samples_told(at, interval, &samples))
 }
 
-fn unknown_sampler(sampler: u64) -> LabError {
+fn unknown_sampler(sampler: u32) -> LabError {
     LabError::new("UnknownSampler", format!("no sampler {sampler} runs"), "a sampler that was stopped is gone")
 }
 
@@ -329,13 +290,15 @@ const COLUMNS: [Column; 17] = [
     ("backlog_bytes", |port| port.backlog_bytes),
 ];
 
-fn samples_told(at: &RunningNetwork, interval: Duration, samples: &Samples) -> Value {
-    let mut ports = Map::new();
-    for (port, series) in &samples.ports {
-        let column = |(name, of): Column| (name.to_owned(), series.iter().map(of).collect::<Vec<u64>>().into());
-        let columns: Map<String, Value> = COLUMNS.into_iter().map(column).collect();
-        ports.insert(at.names.port_names[port.0 as usize].clone(), columns.into());
-    }
-    let (interval_ps, start_ps) = (interval.as_ps(), samples.start.as_ps());
-    json!({"interval_ps": interval_ps, "start_ps": start_ps, "full": samples.full, "ports": ports})
+fn samples_told(at: &RunningNetwork, interval: Duration, samples: &Samples) -> Reply {
+    let columns = |series: &[PortCounters]| {
+        COLUMNS.into_iter().map(|(name, of)| (name, series.iter().map(of).collect())).collect::<BTreeMap<_, _>>()
+    };
+    let named = |port: &PortId| at.names.port_names[port.0 as usize].clone();
+    Reply::Samples(SamplesTold {
+        interval_ps: interval,
+        start_ps: samples.start,
+        full: samples.full,
+        ports: samples.ports.iter().map(|(port, series)| (named(port), columns(series))).collect(),
+    })
 }

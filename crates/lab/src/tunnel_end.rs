@@ -3,11 +3,10 @@
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use twinnet_fabric::{TunnelConfig, DEFAULT_QUEUE_FRAMES};
 use twinnet_queue::QueueConfig;
 
-use super::assemble::queue;
+use super::assemble::checked_queue;
 use super::error::LabError;
 use super::network::{NetworkSpec, NodeSpec};
 
@@ -40,7 +39,7 @@ pub struct TunnelPortSpec {
     pub name: String,
     /// What waits before the link into the network. `None`: FIFO of 1000 frames.
     #[serde(default)]
-    pub queue: Option<Value>,
+    pub queue: Option<QueueConfig>,
 }
 
 const fn vxlan_port() -> u16 {
@@ -68,7 +67,7 @@ impl TunnelEndSpec {
     pub(super) fn queues(&self) -> Result<Vec<(&str, QueueConfig)>, LabError> {
         let default = || QueueConfig::Fifo { limit_frames: Some(DEFAULT_QUEUE_FRAMES), limit_bytes: None };
         let port = |port: &'_ TunnelPortSpec| {
-            queue(port.queue.as_ref(), &port.name).map(|given| given.unwrap_or_else(default))
+            checked_queue(port.queue.as_ref(), &port.name).map(|given| given.unwrap_or_else(default))
         };
         self.ports.iter().map(|one| Ok((one.name.as_str(), port(one)?))).collect()
     }
@@ -102,7 +101,7 @@ pub(super) fn refuse_on_virtual_clock(spec: &NetworkSpec) -> Result<(), LabError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{json, Value};
 
     fn network(change: impl FnOnce(&mut Value)) -> Result<NetworkSpec, LabError> {
         let mut end = json!({"kind": "tunnel", "name": "tun1", "remote": "192.0.2.2",

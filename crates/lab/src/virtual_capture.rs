@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use twinnet_fabric::Way;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
 use super::capture::{CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
+use super::protocol::Captured;
 
 /// The lab's files, for one capture.
 struct Shared(Arc<dyn CaptureStore>);
@@ -46,7 +46,7 @@ impl VirtualCapture {
         }
     }
 
-    pub(super) fn finish(mut self) -> Value {
+    pub(super) fn finish(mut self) -> Captured {
         if let Some(batch) = self.recorder.take() {
             self.writer.write(&batch);
         }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{json, Value};
 use twinnet_fabric::{NodeId, World};
 use twinnet_switch::control::Peer;
 
 use super::assemble::RunningNetwork;
 use super::error::LabError;
-use super::requests::{number, text, Answer};
+use super::protocol::{Answer, ControllerOpen, ControllerRow, PeerKind, Reply};
 
 /// A connection of a switch.
 #[derive(Debug)]
@@ -39,39 +38,37 @@ pub(super) struct VirtualControl {
 
 impl VirtualControl {
     /// `controller.open`: a connection between a switch and a controller.
-    pub(super) fn open(&mut self, at: &mut RunningNetwork, body: &Value) -> Answer {
-        let switch = text(body, "switch")?.to_owned();
-        let target = text(body, "target")?.to_owned();
+    pub(super) fn open(&mut self, at: &mut RunningNetwork, asked: ControllerOpen) -> Answer {
+        let ControllerOpen { switch, target } = asked;
         let node = at.switch(&switch)?;
         at.fabric.ensure_agent(node, &at.versions(&switch));
         let connection = self.next;
         self.next += 1;
         at.fabric.controller_opened(node, connection, Peer::Controller);
         self.attached.insert(connection, Attached { node, switch, target });
-        Ok(json!({"connection": connection}))
+        Ok(Reply::Connection { connection })
     }
 
     /// `controller.close`: the controller ended the connection.
-    pub(super) fn close(&mut self, at: &mut RunningNetwork, body: &Value) -> Answer {
-        let attached = self.attached.remove(&number(body, "connection")?);
-        if let (Some(attached), Ok(connection)) = (attached, number(body, "connection")) {
+    pub(super) fn close(&mut self, at: &mut RunningNetwork, connection: u64) -> Answer {
+        if let Some(attached) = self.attached.remove(&connection) {
             at.fabric.controller_closed(attached.node, connection);
         }
-        Ok(json!({}))
+        Ok(Reply::Done {})
     }
 
     /// `controllers`: how the connections stand.
-    pub(super) fn state(&self, at: &RunningNetwork) -> Value {
+    pub(super) fn state(&self, at: &RunningNetwork) -> Reply {
         let rows = self.attached.iter().map(|(connection, attached)| {
             let states = at.fabric.controllers(attached.node);
-            let state = states.into_iter().find(|state| state.connection == *connection);
-            let mut row = json!({"switch": attached.switch, "target": attached.target, "peer": "controller"});
-            if let (Some(fields), Ok(Value::Object(state))) = (row.as_object_mut(), serde_json::to_value(state)) {
-                fields.extend(state);
+            ControllerRow {
+                switch: attached.switch.clone(),
+                target: attached.target.clone(),
+                peer: PeerKind::Controller,
+                state: states.into_iter().find(|state| state.connection == *connection),
             }
-            row
         });
-        Value::Array(rows.collect())
+        Reply::Controllers(rows.collect())
     }
 
     /// What controllers are to get now: by switch, then by connection, both in the order in which they were made.

@@ -1,20 +1,18 @@
 //! A lab on the virtual clock: all hosts are models, and time passes only when it is asked to.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{json, Value};
 use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Time};
+use twinnet_units::Time;
 
-use super::app_requests::{app_numbers, optional_number};
 use super::assemble::{assemble, Bodies, RunningNetwork};
-use super::capture::{CaptureSettings, CaptureStore};
+use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
 use super::error::LabError;
 use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
-use super::requests::{self, number, port, schedule_described, text, Answer};
+use super::protocol::{Answer, AppWait, CaptureStart, ControllersWait, Passed, Reply, Request};
+use super::requests::{self, missing, port, schedule_described};
 use super::virtual_capture::VirtualCapture;
 use super::virtual_control::{ControlMessage, VirtualControl};
 
@@ -27,7 +25,7 @@ const LAST_MOMENT: Time = Time::from_ps(u64::MAX / 2);
 /// What lies outside of the fabric: captures, and nothing else.
 #[derive(Default)]
 struct Outside {
-    captures: BTreeMap<u32, (PortId, VirtualCapture)>,
+    captures: RunningCaptures<VirtualCapture>,
 }
 
 impl World for Outside {
@@ -56,7 +54,6 @@ pub struct VirtualLab {
     apps: ModelApps,
     outside: Outside,
     control: VirtualControl,
-    next_capture: u32,
     files: Arc<dyn CaptureStore>,
 }
 
@@ -69,7 +66,7 @@ impl VirtualLab {
         let mut network = assemble(spec, Bodies::Models)?;
         schedule_described(&mut network)?;
         let (apps, outside, control) = (ModelApps::new(1), Outside::default(), VirtualControl::default());
-        Ok(Self { network, apps, outside, control, next_capture: 0, files })
+        Ok(Self { network, apps, outside, control, files })
     }
 
     /// What controllers are to get now, in the order in which they are to get it.
@@ -85,41 +82,36 @@ impl VirtualLab {
         self.control.give(&mut self.network, connection, bytes, &mut self.outside)
     }
 
-    /// Answers `body`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer come early: it then
+    /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer come early: it then
     /// says `"paused": true`, and asking again goes on. It comes early as well when controllers are to be told something at the moment that
     /// it then is: it says `"controllers": true`.
     ///
     /// # Errors
     /// Refusals, as a lab process gives them.
-    pub fn request(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        match body.get("do").and_then(Value::as_str).unwrap_or_default() {
-            "now" => Ok(json!({"now_ps": self.now().as_ps()})),
-            "advance" => self.advance(body, pause),
-            "app.start" => self.apps.start(&mut self.network, body, &mut self.outside),
-            "app.stop" => self.apps.stop(&mut self.network, body, &mut self.outside),
-            "app.report" => self.apps.report(&self.network, body),
-            "app.wait" => self.wait(body, pause),
-            "controller.open" => self.control.open(&mut self.network, body),
-            "controller.close" => self.control.close(&mut self.network, body),
-            "controllers.wait" => self.wait_for_controllers(body, pause),
-            "controllers" => Ok(self.control.state(&self.network)),
-            "capture.start" => self.start_capture(body),
-            "capture.stop" => self.stop_capture(body),
-            "fidelity" => Ok(json!({
-                "clock": "virtual", "elapsed_ps": self.now().as_ps(), "events": self.network.fabric.events_handled(),
-                "trace_hash": format!("{:016x}", self.network.fabric.trace_hash()),
-            })),
-            "fidelity.reset" | "stop" => Ok(json!({})),
-            other => {
-                requests::answer(&mut self.network, body, Duration::ZERO, &mut self.outside).unwrap_or_else(|| {
-                    let remedy = "real hosts, which the wall clock has, are needed for what concerns programs";
-                    Err(LabError::new(
-                        "UnknownRequest",
-                        format!("a lab on the virtual clock has no request {other:?}"),
-                        remedy,
-                    ))
-                })
-            }
+    pub fn request(&mut self, request: Request, pause: &mut dyn FnMut() -> bool) -> Answer {
+        match request {
+            Request::Now(_) => Ok(Reply::Now { now_ps: self.now() }),
+            Request::Advance(asked) => self.advance(asked.until, pause),
+            Request::AppStart(asked) => self.apps.start(&mut self.network, &asked, &mut self.outside),
+            Request::AppStop(asked) => self.apps.stop(&mut self.network, asked.app, &mut self.outside),
+            Request::AppReports(asked) => self.apps.report(&self.network, &asked),
+            Request::AppWait(asked) => self.wait(*asked, pause),
+            Request::ControllerOpen(asked) => self.control.open(&mut self.network, *asked),
+            Request::ControllerClose(asked) => self.control.close(&mut self.network, asked.connection),
+            Request::ControllersWait(asked) => self.wait_for_controllers(&asked, pause),
+            Request::Controllers(_) => Ok(self.control.state(&self.network)),
+            Request::CaptureStart(asked) => self.start_capture(&asked),
+            Request::CaptureStop(asked) => self.stop_capture(asked.capture),
+            Request::Fidelity(_) => Ok(Reply::VirtualFidelity {
+                clock: "virtual",
+                elapsed_ps: self.now(),
+                events: self.network.fabric.events_handled(),
+                trace_hash: format!("{:016x}", self.network.fabric.trace_hash()),
+            }),
+            Request::FidelityReset(_) | Request::Stop(_) => Ok(Reply::Done {}),
+            other => requests::answer(&mut self.network, other, &mut self.outside).unwrap_or_else(|other| {
+                Err(other.refused("it is one for a lab on the wall clock, which has real hosts and programs"))
+            }),
         }
     }
 
@@ -127,8 +119,8 @@ impl VirtualLab {
         self.network.fabric.now()
     }
 
-    fn advance(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        let until = moment(number(body, "until_ps")?)?;
+    fn advance(&mut self, until: Time, pause: &mut dyn FnMut() -> bool) -> Answer {
+        let until = moment(until)?;
         let mut paused = false;
         while self.network.fabric.advance_some(until, EVENTS_PER_TURN, &mut self.outside) {
             if self.network.fabric.controllers_are_due() {
@@ -139,14 +131,14 @@ impl VirtualLab {
                 break;
             }
         }
-        Ok(self.passed(paused))
+        Ok(self.passed(paused, None))
     }
 
     /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
-    fn wait(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        let mut left_to_finish = app_numbers(body)?;
+    fn wait(&mut self, asked: AppWait, pause: &mut dyn FnMut() -> bool) -> Answer {
+        let mut left_to_finish = asked.apps;
         self.apps.check_known(&left_to_finish)?;
-        let until = optional_number(body, "until_ps")?.map(moment).transpose()?;
+        let until = asked.until.map(moment).transpose()?;
         let mut paused = false;
         let finished = loop {
             // What has finished stays so: each app is looked at once, however many there are.
@@ -173,16 +165,15 @@ impl VirtualLab {
                 break false;
             }
         };
-        let mut answer = self.passed(paused);
-        answer["finished"] = Value::Bool(finished);
-        Ok(answer)
+        Ok(self.passed(paused, Some(finished)))
     }
 
     /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on its way between
     /// switches and controllers.
-    fn wait_for_controllers(&mut self, body: &Value, pause: &mut dyn FnMut() -> bool) -> Answer {
-        let until = moment(number(body, "until_ps")?)?;
-        let names = body.get("switches").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    fn wait_for_controllers(&mut self, asked: &ControllersWait, pause: &mut dyn FnMut() -> bool) -> Answer {
+        let until = asked.until.ok_or_else(|| missing("until_ps", "how long virtual time may pass"))?;
+        let until = moment(until)?;
+        let names = asked.switches.iter();
         let switches = names.map(|name| self.network.switch(name)).collect::<Result<Vec<_>, _>>()?;
         let mut paused = false;
         let served = loop {
@@ -199,49 +190,37 @@ impl VirtualLab {
                 break false;
             }
         };
-        let mut answer = self.passed(paused);
-        answer["finished"] = Value::Bool(served);
-        Ok(answer)
+        Ok(self.passed(paused, Some(served)))
     }
 
     /// How far time has come, and why no further.
-    fn passed(&self, paused: bool) -> Value {
+    fn passed(&self, paused: bool, finished: Option<bool>) -> Reply {
         let controllers = self.network.fabric.controllers_are_due();
-        json!({"now_ps": self.now().as_ps(), "paused": paused, "controllers": controllers})
+        Reply::Passed(Passed { now_ps: self.now(), paused, controllers, finished })
     }
 
-    fn start_capture(&mut self, body: &Value) -> Answer {
-        let name = text(body, "port")?;
+    fn start_capture(&mut self, asked: &CaptureStart) -> Answer {
+        let name = &asked.port;
         let port = port(&self.network, name)?;
-        let path = text(body, "path")?;
-        let settings = CaptureSettings::from_request(body)?;
+        let path = asked.path.as_deref().ok_or_else(|| missing("path", "the file to write"))?;
+        let settings = CaptureSettings::of(asked)?;
         let capture = VirtualCapture::begin(Arc::clone(&self.files), path, name, settings).map_err(|error| {
             LabError::new("CaptureFailed", format!("{path}: {error}"), "name a file that can be written")
         })?;
-        let number = self.next_capture;
-        self.next_capture += 1;
-        self.outside.captures.insert(number, (port, capture));
-        self.network.fabric.set_capture(port, true);
-        Ok(json!({"capture": number}))
+        let capture = self.outside.captures.add(port, capture, &mut self.network.fabric);
+        Ok(Reply::Capture { capture })
     }
 
-    fn stop_capture(&mut self, body: &Value) -> Answer {
-        let wanted = number(body, "capture")?;
-        let found = u32::try_from(wanted).ok().and_then(|wanted| self.outside.captures.remove(&wanted));
-        let Some((port, capture)) = found else {
-            return Err(LabError::new("UnknownCapture", format!("there is no capture {wanted}"), ""));
-        };
-        if !self.outside.captures.values().any(|(captured, _)| *captured == port) {
-            self.network.fabric.set_capture(port, false);
-        }
-        Ok(capture.finish())
+    fn stop_capture(&mut self, number: u32) -> Answer {
+        let capture = self.outside.captures.remove(number, &mut self.network.fabric)?;
+        Ok(Reply::Captured(capture.finish()))
     }
 }
 
 /// A moment that a lab can reach.
-fn moment(ps: u64) -> Result<Time, LabError> {
-    let moment = Time::from_ps(ps);
+fn moment(moment: Time) -> Result<Time, LabError> {
     if moment > LAST_MOMENT {
+        let ps = moment.as_ps();
         let message = format!("the moment {ps} ps is past the end of the clock, {} ps", LAST_MOMENT.as_ps());
         return Err(LabError::new("BadRequest", message, "virtual time reaches 106 days"));
     }
@@ -251,7 +230,7 @@ fn moment(ps: u64) -> Result<Time, LabError> {
 impl Drop for VirtualLab {
     fn drop(&mut self) {
         // What was captured is in the file even when nobody ended the capture.
-        for (_, (_, capture)) in std::mem::take(&mut self.outside.captures) {
+        for capture in self.outside.captures.take() {
             capture.finish();
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::protocol::Request;
 use twinnet_lab::{ControlMessage, VirtualLab};
 
 const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
@@ -26,7 +27,7 @@ impl Bench {
     }
 
     fn ask(&mut self, body: Value) -> Value {
-        self.lab.request(&body, &mut || false).unwrap()
+        self.lab.request(Request::read(body).unwrap(), &mut || false).unwrap().into_json()
     }
 
     fn open(&mut self, switch: &str) -> u64 {

@@ -111,7 +111,7 @@ fn hosts(count: usize) -> io::Result<()> {
 fn copy_loop(seconds: u64) -> io::Result<()> {
     // Who started it may be killed: nothing is left behind then.
     // SAFETY: no pointers are passed.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
     let mut taps = Vec::new();
     for host in 1..=2_u8 {
         let (sender, receiver) = channel();

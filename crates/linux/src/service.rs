@@ -1,36 +1,34 @@
-//! What the parts of a lab process share: requests, replies and errors (docs/reference/lab-protocol.md).
+//! What the parts of a lab process share: calls, who is to be answered, and errors (docs/reference/lab-protocol.md).
 
 use std::os::fd::OwnedFd;
 
-use serde_json::Value;
+use twinnet_lab::protocol::{Answer, Request};
 
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
 pub use twinnet_lab::LabError;
 
-type Answer = dyn FnOnce(Result<Value, LabError>) + Send;
-
 /// Where the answer to one request goes. It may be sent from any thread, once, now or later; a reply that is dropped
 /// unsent answers with an error, so that no client waits for ever.
-pub struct Reply {
-    send: Option<Box<Answer>>,
+pub struct Responder {
+    send: Option<Box<dyn FnOnce(Answer) + Send>>,
 }
 
-impl Reply {
+impl Responder {
     /// A reply that is sent by calling `send`.
-    pub fn new(send: impl FnOnce(Result<Value, LabError>) + Send + 'static) -> Self {
+    pub fn new(send: impl FnOnce(Answer) + Send + 'static) -> Self {
         Self { send: Some(Box::new(send)) }
     }
 
     /// Answers the request.
-    pub fn send(mut self, result: Result<Value, LabError>) {
+    pub fn send(mut self, answer: Answer) {
         if let Some(send) = self.send.take() {
-            send(result);
+            send(answer);
         }
     }
 }
 
-impl Drop for Reply {
+impl Drop for Responder {
     fn drop(&mut self) {
         if let Some(send) = self.send.take() {
             send(Err(LabError::new("NoAnswer", "the lab ended before it answered", "")));
@@ -38,20 +36,20 @@ impl Drop for Reply {
     }
 }
 
-/// One request: the JSON object as it came (with `"do"`), and the descriptors beside it.
-pub struct Request {
-    /// The object.
-    pub body: Value,
+/// One request as it came, with the descriptors beside it.
+pub struct Call {
+    /// What is asked.
+    pub request: Request,
     /// Descriptors that came with it.
     pub descriptors: Vec<OwnedFd>,
     /// Where the answer goes.
-    pub reply: Reply,
+    pub responder: Responder,
 }
 
 /// A part of the lab process that answers requests: the fabric's loop, the agent of the apps, the keeper of programs.
 pub trait Service: Send + Sync {
-    /// Takes the request; answers now or later. Never blocks for long.
-    fn submit(&self, request: Request);
+    /// Takes the call; answers now or later. Never blocks for long.
+    fn submit(&self, call: Call);
 
     /// What the part's own thread has used so far, where it keeps account of that.
     fn usage(&self) -> Option<ThreadUsage> {

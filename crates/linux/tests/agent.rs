@@ -1,14 +1,16 @@
 //! The agent with real sockets in two network namespaces that a veth pair joins.
 //!
-//! Each test needs the right to make network namespaces and says so when it is skipped for lack of it.
+//! Each test needs the right to make network namespaces, and fails without it unless `TWINNET_LACKS` says `namespaces`.
 
+mod means;
 mod veth_pair;
 
 use std::sync::mpsc::channel;
 
 use serde_json::{json, Value};
+use twinnet_lab::protocol::{Reply, Request};
 use twinnet_linux::agent::Agent;
-use twinnet_linux::service::{LabError, Reply, Request, Service};
+use twinnet_linux::service::{Call, LabError, Responder, Service};
 use twinnet_linux::wall::clock::LabClock;
 
 const SECOND: u64 = 1_000_000_000_000;
@@ -28,7 +30,7 @@ impl Lab {
                 Some(Self { agent: Agent::start(clock, hosts).unwrap(), clock })
             }
             Err(reason) => {
-                eprintln!("skipped: {reason}");
+                means::lacking("namespaces", &reason);
                 None
             }
         }
@@ -36,9 +38,10 @@ impl Lab {
 
     fn ask(&self, body: Value) -> Result<Value, LabError> {
         let (sender, answer) = channel();
-        let reply = Reply::new(move |result| sender.send(result).unwrap());
-        self.agent.submit(Request { body, descriptors: Vec::new(), reply });
-        answer.recv_timeout(std::time::Duration::from_secs(20)).expect("no answer within 20 s")
+        let responder = Responder::new(move |result| sender.send(result).unwrap());
+        self.agent.submit(Call { request: Request::read(body)?, descriptors: Vec::new(), responder });
+        let answer = answer.recv_timeout(std::time::Duration::from_secs(20)).expect("no answer within 20 s");
+        answer.map(Reply::into_json)
     }
 
     fn start(&self, host: &str, app: Value) -> u64 {
@@ -275,9 +278,13 @@ fn requests_that_cannot_be_met_are_refused_with_what_is_allowed() {
     );
     assert_eq!(
         refusal(json!({"do": "app.wait", "apps": "all"})),
-        refused("BadRequest", "apps is \"all\"; allowed is an array of apps' numbers", "")
+        refused(
+            "BadRequest",
+            "app.wait: apps: invalid type: string \"all\", expected a sequence",
+            "docs/reference/lab-protocol.md tells the fields"
+        )
     );
-    assert_eq!(refusal(json!({"do": "app.fly"})).0, "UnknownRequest");
+    assert_eq!(refusal(json!({"do": "jobs"})).0, "UnknownRequest");
 }
 
 /// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow beside them.

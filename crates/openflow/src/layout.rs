@@ -44,7 +44,7 @@ macro_rules! record {
     (@type $(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident : $kind:ty;)* }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[cfg_attr(test, derive(arbitrary::Arbitrary))]
+        #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
         pub struct $name { $($(#[$field_meta])* pub $field: $kind),* }
     };
 }
@@ -84,7 +84,7 @@ macro_rules! open_enum {
                 self.number().write(out);
             }
         }
-        #[cfg(test)]
+        #[cfg(any(test, feature = "arbitrary"))]
         impl<'a> arbitrary::Arbitrary<'a> for $name {
             fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
                 if source.ratio(1, 8)? { return source.arbitrary().map(Self::from_number); }
@@ -100,7 +100,7 @@ macro_rules! closed_enum {
         { $($variant:ident = $value:literal $text:literal),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[cfg_attr(test, derive(arbitrary::Arbitrary))]
+        #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
         pub enum $name { $(#[doc = concat!("`", $text, "`.")] $variant,)* }
         impl $name {
             /// The number on the wire.
@@ -162,7 +162,7 @@ macro_rules! flags {
                 self.0.write(out);
             }
         }
-        #[cfg(test)]
+        #[cfg(any(test, feature = "arbitrary"))]
         impl<'a> arbitrary::Arbitrary<'a> for $name {
             fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
                 source.arbitrary::<$number>().map(|bits| Self(bits & Self::ALL.0))
@@ -219,7 +219,7 @@ macro_rules! error_kinds {
                 code.write(out);
             }
         }
-        #[cfg(test)]
+        #[cfg(any(test, feature = "arbitrary"))]
         impl<'a> arbitrary::Arbitrary<'a> for ErrorKind {
             fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
                 let error_type = source.int_in_range(0..=20)?;

@@ -11,8 +11,11 @@ mod error;
 mod framer;
 mod header;
 mod layout;
+mod verbatim;
 mod wire;
 
+#[cfg(any(test, feature = "arbitrary"))]
+mod arbitrary_parts;
 #[cfg(test)]
 mod round_trip;
 
@@ -24,6 +27,7 @@ pub mod v13;
 pub use error::{DecodeError, Fault, Refusal, TextTooLong, TooLong};
 pub use framer::{Framer, FramingError, FRAMER_BYTES};
 pub use header::{Header, HEADER_BYTES};
+pub use verbatim::Verbatim;
 pub use wire::Text;
 
 /// An Ethernet address.

@@ -4,80 +4,8 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use crate::oxm::{Field, FieldId, FieldMatch, FieldValue, Match, Prerequisite, UnknownField};
+use crate::oxm::{FieldId, FieldMatch, Match, UnknownField};
 use crate::{nicira, v10, v13, MAXIMUM_MESSAGE_BYTES};
-
-/// Bytes whose number is a multiple of eight.
-pub(crate) fn eights(source: &mut Unstructured) -> arbitrary::Result<Vec<u8>> {
-    bytes(source, 0)
-}
-
-/// The bytes of a note: the subtype before them is two.
-pub(crate) fn note(source: &mut Unstructured) -> arbitrary::Result<Vec<u8>> {
-    bytes(source, 6)
-}
-
-fn bytes(source: &mut Unstructured, more: usize) -> arbitrary::Result<Vec<u8>> {
-    let count = more + 8 * source.int_in_range(0..=3)?;
-    (0..count).map(|_| source.arbitrary()).collect()
-}
-
-fn any_field(source: &mut Unstructured) -> arbitrary::Result<Field> {
-    source.choose(Field::ALL).copied()
-}
-
-impl<'a> Arbitrary<'a> for FieldMatch {
-    fn arbitrary(source: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let field = any_field(source)?;
-        let value = source.arbitrary::<u128>()? & field.maximum();
-        let info = field.info();
-        let maskable = [info.oxm, info.nxm].into_iter().flatten().any(|number| number.maskable);
-        if maskable && source.arbitrary()? {
-            return Ok(Self::masked(field, value, source.arbitrary::<u128>()? & field.maximum()));
-        }
-        Ok(Self::exact(field, value))
-    }
-}
-
-impl<'a> Arbitrary<'a> for FieldValue {
-    fn arbitrary(source: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let field = any_field(source)?;
-        let field = if field.is_settable() { field } else { Field::EthDst };
-        Ok(Self { field, value: source.arbitrary::<u128>()? & field.maximum() })
-    }
-}
-
-impl<'a> Arbitrary<'a> for Match {
-    /// A match that a switch takes: every field after those that it needs, and none twice.
-    fn arbitrary(source: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let mut matching = Self::default();
-        for _ in 0..source.int_in_range(0..=5)? {
-            let condition = source.arbitrary()?;
-            add(&mut matching, condition);
-        }
-        Ok(matching)
-    }
-}
-
-/// Adds `condition` after what it needs; leaves it out when that contradicts what is there.
-fn add(matching: &mut Match, condition: FieldMatch) {
-    let before = matching.clone();
-    for prerequisite in condition.field.info().prerequisites {
-        let field = prerequisite.field();
-        if matching.get(field).is_none() {
-            let value = match prerequisite {
-                Prerequisite::Present(_) => 1,
-                Prerequisite::OneOf(_, values) => values[0],
-                Prerequisite::Not(_, excluded) => excluded + 1,
-            };
-            add(matching, FieldMatch::exact(field, value));
-        }
-    }
-    matching.fields.push(condition);
-    if matching.check().is_err() {
-        *matching = before;
-    }
-}
 
 fn built<T: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> T {
     Unstructured::new(bytes).arbitrary().expect("an exhausted source gives zeros")
@@ -98,6 +26,9 @@ proptest! {
         message.encode(xid, &mut out).expect("short enough");
         prop_assert!(out.len() - 3 <= MAXIMUM_MESSAGE_BYTES);
         let (header, back) = v13::Message::decode(&out[3..]).expect("what was written");
+        let mut again = Vec::new();
+        back.encode(xid, &mut again).expect("as short");
+        prop_assert_eq!(&again[..], &out[3..]);
         prop_assert_eq!((header.version, header.xid, back), (4, xid, message));
     }
 
@@ -107,6 +38,9 @@ proptest! {
         let mut out = Vec::new();
         message.encode(xid, &mut out).expect("short enough");
         let (header, back) = v10::Message::decode(&out).expect("what was written");
+        let mut again = Vec::new();
+        back.encode(xid, &mut again).expect("as short");
+        prop_assert_eq!(again, out);
         prop_assert_eq!((header.version, header.xid, back), (1, xid, message));
     }
 

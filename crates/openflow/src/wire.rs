@@ -203,7 +203,7 @@ pub(crate) fn set_length(out: &mut [u8], start: usize, offset: usize) {
 
 /// A text of at most `N - 1` bytes in a field of `N`, filled up with zeros.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {

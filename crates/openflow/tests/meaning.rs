@@ -66,7 +66,7 @@ fn statistics_of_1_0() {
     assert_eq!((flow.table_id, flow.duration_sec, flow.duration_nsec, flow.priority), (1, 10, 11, 12));
     assert_eq!((flow.idle_timeout, flow.hard_timeout, flow.cookie), (13, 14, 15));
     assert_eq!((flow.packet_count, flow.byte_count), (16, 17));
-    assert_eq!(flow.actions, [v10::Action::Output { port: 2, max_len: 0 }]);
+    assert_eq!(flow.actions.value(), Some(&vec![v10::Action::Output { port: 2, max_len: 0 }]));
 
     let v10::Message::FlowRemoved(removed) = of_1_0("flow-removed") else { panic!("a flow-removed") };
     assert_eq!((removed.cookie, removed.priority, removed.reason), (5, 6, v10::FlowRemovedReason::HardTimeout));

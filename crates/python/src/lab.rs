@@ -49,10 +49,11 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
     if control < 3 || listener < 3 || control == listener {
         return Err(PyValueError::new_err("control and listener are two descriptors above 2"));
     }
-    // SAFETY: the bootstrap gives two descriptors that nobody else holds.
+    process::check_fresh([control, listener]).map_err(core_error)?;
+    // SAFETY: both are open sockets of a fresh process, whose only code is the bootstrap that gives them away.
     let (control, listener) = unsafe { (OwnedFd::from_raw_fd(control), OwnedFd::from_raw_fd(listener)) };
     py.detach(|| {
-        // SAFETY: the bootstrap calls this in the process that `spawn_lab` made, before any thread is started.
+        // SAFETY: this is the first process of its PID namespace and has one thread, which `check_fresh` has seen.
         unsafe { process::lab_main(control, listener, &name, factories()) }
     })
 }
@@ -107,4 +108,10 @@ pub fn list_labs() -> PyResult<Vec<String>> {
 #[pyfunction]
 pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| twinnet_linux::doctor::examine().to_string())
+}
+
+/// The requests of the lab protocol with their fields and replies, as JSON, and the protocol's version.
+#[pyfunction]
+pub fn lab_protocol() -> (u32, String) {
+    (twinnet_lab::protocol::VERSION, twinnet_lab::protocol::reference().to_string())
 }

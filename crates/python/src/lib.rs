@@ -1,6 +1,7 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
 mod bare_switch;
+mod cabled_switches;
 mod captures;
 mod flows;
 mod lab;
@@ -20,12 +21,15 @@ mod _core {
     #[pymodule_export]
     use super::bare_switch::BareSwitch;
     #[pymodule_export]
+    use super::cabled_switches::CabledSwitches;
+    #[pymodule_export]
     use super::captures::{analyze_capture, match_captures_at};
     #[pymodule_export]
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{
-        doctor, kernel_has_open_vswitch, lab_main, list_labs, open_interface, promote_lab, spawn_lab, LabHandle,
+        doctor, kernel_has_open_vswitch, lab_main, lab_protocol, list_labs, open_interface, promote_lab, spawn_lab,
+        LabHandle,
     };
     #[pymodule_export]
     use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};

@@ -151,7 +151,7 @@ fn tell(py: Python<'_>, message: &Message, said: &Bound<'_, PyDict>) -> PyResult
             said.set_item("table", removed.table_id)?;
             said.set_item("priority", removed.priority)?;
             said.set_item("cookie", removed.cookie)?;
-            said.set_item("match", text::match_text(&removed.matching))?;
+            said.set_item("match", removed.matching.value().and_then(text::match_text))?;
             said.set_item("frames", removed.packet_count)?;
             said.set_item("bytes", removed.byte_count)?;
             said.set_item("lived_s", seconds(removed.duration_sec, removed.duration_nsec))?;
@@ -240,7 +240,7 @@ fn flow_row<'py>(py: Python<'py>, flow: &FlowStats) -> PyResult<Bound<'py, PyDic
     row.set_item("table", flow.table_id)?;
     row.set_item("priority", flow.priority)?;
     row.set_item("cookie", flow.cookie)?;
-    row.set_item("match", text::match_text(&flow.matching))?;
+    row.set_item("match", flow.matching.value().and_then(text::match_text))?;
     row.set_item("frames", flow.packet_count)?;
     row.set_item("bytes", flow.byte_count)?;
     row.set_item("lived_s", seconds(flow.duration_sec, flow.duration_nsec))?;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{json, Value};
+use twinnet_lab::protocol::{Answer, Request};
 use twinnet_linux::agent::{Agent, MACHINE};
-use twinnet_linux::service::{LabError, Reply, Request, Service};
+use twinnet_linux::service::{Call, LabError, Responder, Service};
 use twinnet_linux::wall::clock::LabClock;
 
 use crate::lab::core_error;
@@ -49,20 +50,21 @@ impl SocketAgent {
     fn request(&self, py: Python<'_>, body: &str) -> PyResult<String> {
         let mut body: Value =
             serde_json::from_str(body).map_err(|error| PyValueError::new_err(format!("not JSON: {error}")))?;
-        if let Some(fields) = body.as_object_mut() {
+        if let Some(fields) = body.as_object_mut().filter(|fields| fields.get("do") == Some(&json!("app.start"))) {
             fields.entry("host").or_insert_with(|| json!(MACHINE));
         }
+        let request = Request::read(body).map_err(core_error)?;
         let (sender, answers) = channel();
-        let reply = Reply::new(move |answer| {
+        let responder = Responder::new(move |answer| {
             // Nobody waits any more where the caller was interrupted.
             let _ = sender.send(answer);
         });
         {
             let agent = self.agent.lock().map_err(|_| PyValueError::new_err("the agent has failed"))?;
             let agent = agent.as_ref().ok_or_else(|| PyValueError::new_err("the agent has ended"))?;
-            agent.submit(Request { body, descriptors: Vec::new(), reply });
+            agent.submit(Call { request, descriptors: Vec::new(), responder });
         }
-        let answer: PyResult<Result<Value, LabError>> = py.detach(move || loop {
+        let answer: PyResult<Answer> = py.detach(move || loop {
             match answers.recv_timeout(LOOK) {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
@@ -71,7 +73,7 @@ impl SocketAgent {
                 }
             }
         });
-        answer?.map(|answer| answer.to_string()).map_err(core_error)
+        answer?.map(|reply| reply.into_json().to_string()).map_err(core_error)
     }
 
     /// What the thread has used, and what it found about its processor, as JSON.

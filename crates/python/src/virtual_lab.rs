@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::protocol::Request;
 use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
@@ -42,7 +43,7 @@ impl VirtualLab {
         };
         let mut interrupted = None;
         let answer = py.detach(|| {
-            let body = read(body)?;
+            let request = Request::read(read(body)?).map_err(core_error)?;
             let begin = Instant::now();
             let mut looked = begin;
             let mut pause = || {
@@ -57,11 +58,11 @@ impl VirtualLab {
                 limit.is_some_and(|limit| now.duration_since(begin) >= limit)
             };
             let mut lab = self.lab()?;
-            lab.request(&body, &mut pause).map_err(core_error)
+            lab.request(request, &mut pause).map_err(core_error)
         })?;
         match interrupted {
             Some(error) => Err(error),
-            None => Ok(answer.to_string()),
+            None => Ok(answer.into_json().to_string()),
         }
     }
 

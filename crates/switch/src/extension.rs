@@ -13,6 +13,7 @@ use super::flow::{Flow, TELL_WHEN_REMOVED};
 use super::group::Groups;
 use super::matching::Match;
 use super::value;
+use super::written::Written;
 
 /// Tries of `iter_hash` before the first way is taken.
 const MOST_TRIES: u32 = 64;
@@ -273,6 +274,7 @@ fn learnt(learn: &nicira::Learn, parts: &[(Source, Target)], key: &FlowKey) -> O
         flags: learn.flags & TELL_WHEN_REMOVED,
         matching,
         actions,
+        written: Written::default(),
     })
 }
 

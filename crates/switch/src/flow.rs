@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::action::{Action, List};
 use super::matching::Match;
+use super::written::Written;
 
 /// The priority of a flow that names none (`OFP_DEFAULT_PRIORITY`).
 pub(super) const DEFAULT_PRIORITY: u16 = 32768;
@@ -42,6 +43,8 @@ pub(super) struct Flow {
     pub(super) flags: u16,
     pub(super) matching: Match,
     pub(super) actions: Vec<Action>,
+    /// Match and actions as a controller wrote them.
+    pub(super) written: Written,
 }
 
 impl Default for Flow {
@@ -55,11 +58,18 @@ impl Default for Flow {
             flags: 0,
             matching: Match::default(),
             actions: Vec::new(),
+            written: Written::default(),
         }
     }
 }
 
 impl Flow {
+    /// "The table-miss flow entry wildcards all match fields and has the lowest priority (0)" (OpenFlow 1.3, 5.4). Version 1.0 knows none: there it
+    /// is a flow like any other.
+    pub(super) fn is_table_miss(&self) -> bool {
+        self.priority == 0 && self.matching.mask.is_zero() && !self.written.is_of_v10()
+    }
+
     /// Writes timeouts, flags, priority, match and actions, as the end of a line of `ovs-ofctl dump-flows`. That it was not to overlap
     /// others when it was added is left out: a dump can be added again.
     pub(super) fn write_rule(&self, f: &mut impl fmt::Write) -> fmt::Result {

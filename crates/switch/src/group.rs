@@ -2,6 +2,7 @@
 //! a group or a port changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use twinnet_packet::{Field, FlowKey};
 use twinnet_units::Time;
@@ -37,6 +38,8 @@ pub(super) struct Bucket {
 pub(super) struct Group {
     pub(super) kind: GroupKind,
     pub(super) buckets: Vec<Bucket>,
+    /// The buckets as the controller wrote them.
+    pub(super) written: Arc<[u8]>,
     pub(super) added: Time,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -98,7 +101,7 @@ impl Groups {
         &mut self,
         id: u32,
         kind: GroupKind,
-        buckets: Vec<Bucket>,
+        (buckets, written): (Vec<Bucket>, Arc<[u8]>),
         change: bool,
         now: Time,
     ) -> Result<(), GroupRefusal> {
@@ -110,6 +113,10 @@ impl Groups {
             return Err(GroupRefusal::TooMany);
         }
         if kind == GroupKind::Indirect && buckets.len() != 1 {
+            return Err(GroupRefusal::Invalid);
+        }
+        // "If a specified group type is invalid (ie: includes fields such as weight that are undefined for the group type)" (6.5).
+        if kind != GroupKind::Select && buckets.iter().any(|bucket| bucket.weight != 0) {
             return Err(GroupRefusal::Invalid);
         }
         for bucket in &buckets {
@@ -128,7 +135,7 @@ impl Groups {
             }
         }
         let added = self.groups.get(&id).map_or(now, |group| group.added);
-        self.groups.insert(id, Group { kind, buckets, added, frames: 0, bytes: 0 });
+        self.groups.insert(id, Group { kind, buckets, written, added, frames: 0, bytes: 0 });
         Ok(())
     }
 

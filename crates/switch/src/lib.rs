@@ -37,6 +37,7 @@ mod syntax;
 mod tests;
 mod translate;
 mod value;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! Without `OFPMF_BURST` a bucket is as deep as its rate fills in one second, as in Open vSwitch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use twinnet_packet::Frame;
 use twinnet_queue::TokenBucket;
@@ -31,8 +32,6 @@ pub(super) enum Effect {
 pub(super) struct Band {
     /// kbit/s, or frames a second.
     pub(super) rate: u32,
-    /// kbit, or frames.
-    pub(super) burst: u32,
     pub(super) effect: Effect,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -49,7 +48,7 @@ impl Band {
         } else {
             TokenBucket::new(u64::from(rate) * 1000, depth * 125)
         };
-        Self { rate, burst, effect, frames: 0, bytes: 0, bucket }
+        Self { rate, effect, frames: 0, bytes: 0, bucket }
     }
 }
 
@@ -58,6 +57,8 @@ impl Band {
 pub(super) struct Meter {
     pub(super) flags: u16,
     pub(super) bands: Vec<Band>,
+    /// The bands as the controller wrote them.
+    pub(super) written: Arc<[u8]>,
     pub(super) added: Time,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -107,7 +108,7 @@ mod tests {
     use twinnet_units::Duration;
 
     fn meter(flags: u16, bands: Vec<Band>) -> Meters {
-        let meter = Meter { flags, bands, added: Time::ZERO, frames: 0, bytes: 0 };
+        let meter = Meter { flags, bands, written: Arc::default(), added: Time::ZERO, frames: 0, bytes: 0 };
         Meters { meters: BTreeMap::from([(1, meter)]) }
     }
 

@@ -204,11 +204,12 @@ impl Pipeline {
         doomed.len()
     }
 
-    /// Gives flows other actions; everything else of them stays, but for counters when `reset_counters`.
-    pub(super) fn modify(&mut self, flows: &[FlowId], actions: &[Action], reset_counters: bool) {
+    /// Gives flows the actions of `change`; everything else of them stays, but for counters when `reset_counters`.
+    pub(super) fn modify(&mut self, flows: &[FlowId], change: &Flow, reset_counters: bool) {
         for id in flows {
             if let Some(entry) = self.entries.get_mut(*id as usize).and_then(Option::as_mut) {
-                entry.flow.actions = actions.to_vec();
+                entry.flow.actions.clone_from(&change.actions);
+                entry.flow.written.actions.clone_from(&change.written.actions);
                 if reset_counters {
                     (entry.frames, entry.bytes) = (0, 0);
                 }

@@ -40,7 +40,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except TwinnetError as error:
         return _tell(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
+        return _tell("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has left (`twinnet labs | head`): nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

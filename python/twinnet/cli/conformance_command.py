@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from twinnet_conformance import Case, Outcome
+    from twinnet_conformance import Outcome
+    from twinnet_conformance.outcome import Named
     from twinnet_conformance.target import Target
 
 __all__ = ["conformance"]
 
+Tried = TypeVar("Tried", bound="Named")
 _STEP = 20
 """Cases between two tellings of how far it is."""
 
@@ -35,9 +38,17 @@ def _port(_context: click.Context, _parameter: click.Parameter, given: Sequence[
 @click.argument("switches", nargs=-1, metavar="[SWITCH]...")
 @click.option("--port", "ports", multiple=True, callback=_port, help="NUMBER=INTERFACE: where a switch's port ends.")
 @click.option(
+    "--suite",
+    type=click.Choice(["twinnet", "os-ken"]),
+    default="twinnet",
+    show_default=True,
+    help="Our own cases, or the JSON switch tests of the installed package os-ken, a tester's against a target.",
+)
+@click.option("--tester", type=click.Choice(["twinnet", "ovs"]), help="Who sends and listens in the suite os-ken.")
+@click.option(
     "--only", multiple=True, help="Cases whose name, feature or section contains this text; may be given again."
 )
-@click.option("--failures", is_flag=True, help="Tell each case that failed, and why.")
+@click.option("--failures", is_flag=True, help="Tell each case that failed or was left out, and why.")
 @click.option(
     "--write",
     "page",
@@ -48,6 +59,8 @@ def _port(_context: click.Context, _parameter: click.Parameter, given: Sequence[
 def conformance(
     switches: Sequence[str],
     ports: list[tuple[int, str]],
+    suite: str,
+    tester: str | None,
     only: Sequence[str],
     failures: bool,
     page: Path | None,
@@ -58,23 +71,20 @@ def conformance(
     SWITCH is twinnet (our own), ovs (Open vSwitch's datapath in user space, in a directory of its own), tcp:HOST:PORT
     (one that listens for a controller) or ptcp:PORT (one that connects to us); the last two need four --port. Without
     one: ours, and Open vSwitch where it is installed. Exit status 1 when a case of the first switch failed.
+
+    With --suite os-ken the cases are those that the authors of Ryu wrote for both versions: the tester, another switch
+    of ours unless --tester says otherwise, sends over three cables and listens. Cases that are wrong themselves are
+    left out, and --failures tells why.
     """
-    from twinnet_conformance import all_cases
     from twinnet_conformance.open_vswitch import why_not
 
+    if suite == "twinnet" and tester is not None:
+        raise click.UsageError("--tester belongs to --suite os-ken: cases of ours need none")
     chosen = list(switches) or ["twinnet", *(["ovs"] if why_not() is None else [])]
-    everything = all_cases()
-    for text in only:
-        if not any(_has(one, text) for one in everything):
-            raise click.UsageError(f'no case has "{text}" in its name, feature or section')
-    cases = [one for one in everything if not only or any(_has(one, text) for text in only)]
     columns: dict[str, list[Outcome]] = {}
     for one in chosen:
-        target = _target(one, ports)
-        try:
-            columns[target.name] = _run(cases, target)
-        finally:
-            target.stop()
+        name, outcomes = _run_own(one, ports, only) if suite == "twinnet" else _run_os_ken(one, ports, only, tester)
+        columns[name] = outcomes
     _tell(columns, failures, as_json)
     if page is not None:
         from twinnet_conformance.table import write_page
@@ -84,8 +94,48 @@ def conformance(
     return 1 if any(one.passed is False for one in first) else 0
 
 
-def _has(case: Case, text: str) -> bool:
+def _chosen(everything: Sequence[Tried], only: Sequence[str]) -> list[Tried]:
+    """Return the cases that have one of the texts, all without any."""
+    for text in only:
+        if not any(_has(one, text) for one in everything):
+            raise click.UsageError(f'no case has "{text}" in its name, feature or section')
+    return [one for one in everything if not only or any(_has(one, text) for text in only)]
+
+
+def _has(case: Named, text: str) -> bool:
     return text in f"{case.identifier} {case.feature}"
+
+
+def _run_own(switch: str, ports: list[tuple[int, str]], only: Sequence[str]) -> tuple[str, list[Outcome]]:
+    from twinnet_conformance import all_cases, run_cases
+
+    cases = _chosen(all_cases(), only)
+    target = _target(switch, ports)
+    try:
+        return target.name, _counted(target.name, len(cases), run_cases(cases, target))
+    finally:
+        target.stop()
+
+
+def _run_os_ken(
+    switch: str, ports: list[tuple[int, str]], only: Sequence[str], tester: str | None
+) -> tuple[str, list[Outcome]]:
+    from twinnet_conformance.os_ken import all_tests, run_tests, why_not
+    from twinnet_conformance.os_ken.pair import paired
+
+    reason = why_not()
+    if reason is not None:
+        raise click.ClickException(reason)
+    tests = _chosen(all_tests(), only)
+    with ExitStack() as stack:
+        ends: list[Target] = []
+        # Two switches of ours stand in one fabric, which passes on enough frames for tests that measure a rate.
+        if (switch, tester or "twinnet") != ("twinnet", "twinnet"):
+            for name in (switch, tester or "twinnet"):
+                ends.append(_target(name, ports))
+                stack.callback(ends[-1].stop)
+        name = ends[0].name if ends else switch
+        return name, _counted(name, len(tests), run_tests(tests, paired(ends)))
 
 
 def _target(name: str, ports: list[tuple[int, str]]) -> Target:
@@ -104,17 +154,16 @@ def _target(name: str, ports: list[tuple[int, str]]) -> Target:
     raise click.UsageError(f'"{name}" is no switch: twinnet, ovs, tcp:HOST:PORT or ptcp:PORT')
 
 
-def _run(cases: Sequence[Case], target: Target) -> list[Outcome]:
-    from twinnet_conformance import run_case
-
-    outcomes: list[Outcome] = []
-    for number, one in enumerate(cases, 1):
-        outcomes.append(run_case(one, target))
+def _counted(name: str, total: int, outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes, and tell meanwhile how far it is."""
+    told: list[Outcome] = []
+    for number, one in enumerate(outcomes, 1):
+        told.append(one)
         if number % _STEP == 0 and sys.stderr.isatty():
-            click.echo(f"\r{target.name}: {number} of {len(cases)} cases", err=True, nl=False)
+            click.echo(f"\r{name}: {number} of {total} cases", err=True, nl=False)
     if sys.stderr.isatty():
         click.echo("\r\033[K", err=True, nl=False)
-    return outcomes
+    return told
 
 
 def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> None:
@@ -133,8 +182,9 @@ def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> N
     if failures:
         for name, outcomes in columns.items():
             for one in outcomes:
-                if one.passed is False:
-                    click.echo(f"{name}: {one.case.identifier}: {one.why}")
+                if not one.passed:
+                    left_out = "left out: " if one.passed is None else ""
+                    click.echo(f"{name}: {left_out}{one.case.identifier}: {one.why}")
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinnet.cli.output import json_option
+from twinnet.errors import TimeLimit
+from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
-    from twinnet.network.network import Network
+    from twinnet.lab.lab import Lab
 
 __all__ = ["lab"]
 
@@ -26,6 +28,21 @@ __all__ = ["lab"]
 @click.option(
     "--interface", type=click.Choice(["auto", "tap", "veth"]), default="auto", help="Kind of host interfaces."
 )
+@click.option(
+    "--controller",
+    metavar="ADDRESS|APP",
+    help="Controller of the switches: tcp:127.0.0.1:6653, or learning, shortest-path, tree-flooding, module:Class.",
+)
+@click.option(
+    "--controller-run",
+    metavar="COMMAND",
+    help='Start this controller with the lab, such as "osken-manager --ofp-tcp-listen-port {port} app.py".',
+)
+@click.option("--wait", default="10 s", show_default=True, help="How long to wait until controllers have joined.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for controllers.")
+@click.option("--queue", metavar="KIND[,NAME=VALUE]...", help="Queue of every port, such as fifo,limit_frames=100.")
+@click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
+@click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line and leave; may be given several times.")
 @json_option
 def lab(
@@ -33,6 +50,13 @@ def lab(
     seed: int,
     name: str | None,
     interface: str,
+    controller: str | None,
+    controller_run: str | None,
+    wait: str,
+    no_wait: bool,
+    queue: str | None,
+    switch: str | None,
+    model: bool,
     commands: tuple[str, ...],
     as_json: bool,
     **link: str | None,
@@ -40,14 +64,32 @@ def lab(
     """Start NETWORK - a template such as single:4, linear:3, tree:2,3, dumbbell:2, fat-tree:4, mesh:4, or a YAML file.
 
     Without -c, lines are read from the keyboard, or from standard input when that is a file or pipe. Exit status 1
-    when a line
-    failed.
+    when a line failed, or when a controller did not join in time.
     """
-    described = _network(network, seed, {key: value for key, value in link.items() if value is not None})
+    from twinnet.cli import lab_options
+    from twinnet.cli.network_argument import described_network, network_of_file
+    from twinnet.network import templates
+
+    described = (
+        described_network(network, seed, link)
+        if templates.is_template(network) or any(link.values())
+        else network_of_file(network, seed)
+    )
+    if controller is not None or controller_run is not None:
+        lab_options.give_controller(described, controller, controller_run)
+    if queue is not None:
+        lab_options.give_queues(described, queue)
+    if switch is not None:
+        lab_options.give_switches(described, switch)
+    if model:
+        lab_options.give_models(described)
+    duration_ps(wait, "wait")
     with described.emulate(name=name, interface=interface) as running:
         from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
         from twinnet.cli.prompt.session import Session
 
+        if not no_wait:
+            _wait_for_controllers(running, wait)
         session = Session(running, as_json)
         try:
             if commands:
@@ -60,16 +102,9 @@ def lab(
             session.end()
 
 
-def _network(text: str, seed: int, link: dict[str, Any]) -> Network:
-    from twinnet.network import templates
-
-    if templates.is_template(text):
-        return templates.from_text(text, seed, **link)
-    if text.endswith((".yaml", ".yml")) or "/" in text:
-        from twinnet.network.topology_file import load_network
-
-        if link:
-            options = " ".join(f"--{key}" for key in link)
-            raise click.UsageError(f"{options} is for templates; a file says it under link_defaults")
-        return load_network(text)
-    return templates.from_text(text, seed, **link)
+def _wait_for_controllers(running: Lab, wait: str) -> None:
+    """Wait until every switch has its controller: before that, a switch that stands alone would answer for it."""
+    try:
+        running.wait_for_controllers(wait)
+    except TimeLimit as error:
+        raise TimeLimit(error.message, f"{error.remedy}; or start the lab with --no-wait") from None

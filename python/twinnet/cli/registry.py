@@ -20,6 +20,7 @@ COMMANDS: dict[str, Entry] = {
     "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
+    "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
     "validate": Entry(
@@ -31,6 +32,8 @@ COMMANDS: dict[str, Entry] = {
     "send": Entry("twinnet.cli.send_command", "send", "Send generated traffic from this machine."),
     "recv": Entry("twinnet.cli.recv_command", "recv", "Receive generated traffic on this machine, and judge it."),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
+    "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
+    "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
     "switch": Entry(

@@ -25,6 +25,7 @@ __all__ = [
     "INTERRUPTED",
     "compare",
     "observer_on",
+    "on_this_machine",
     "report",
     "run",
     "schema",
@@ -98,6 +99,7 @@ def study_options(command: _Command) -> _Command:
     show_default=True,
     help="The hosts' interfaces.",
 )
+@click.option("--dry-run", is_flag=True, help="Tell the runs, the time and the network; run nothing.")
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")
@@ -112,6 +114,7 @@ def run(
     order: str | None,
     clock: str | None,
     interface: str,
+    dry_run: bool,
     no_report: bool,
     with_invalid: bool,
     yes: bool,
@@ -132,9 +135,26 @@ def run(
     if clock is not None:
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
+    if loaded.specification.clock == "wall":
+        loaded = on_this_machine(loaded)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
+    if dry_run:
+        from twinnet.cli.dry_run import tell_plan
+
+        tell_plan(loaded, executor, out / loaded.name, jobs, as_json)
+        return 0
     return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
+
+
+def on_this_machine(study: Study) -> Study:
+    """`study` as real hosts can run it here; tells on standard error when that changes it."""
+    from twinnet.study.congestion_control import for_this_machine
+
+    adapted, told = for_this_machine(study)
+    if told:
+        click.echo(told, err=True)
+    return adapted
 
 
 def run_study(
@@ -167,10 +187,13 @@ def run_study(
     with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs)
     analysis = Analysis(study, store, with_invalid)
+    if outcome.interrupted and not as_json:
+        done = f"{len(analysis.stored)} of {len(plan)} runs are finished"
+        told.print(f"interrupted: {done}; the same command goes on, `twinnet report {folder}` tells what they say")
+        return INTERRUPTED
     page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)
     if outcome.interrupted:
-        told.print(f"interrupted: {len(analysis.stored)} of {len(plan)} runs are finished; the same command goes on")
         return INTERRUPTED
     return 1 if outcome.failed else 0
 
@@ -196,7 +219,7 @@ def _write_report(analysis: Analysis, folder: Path) -> Path:
 def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
-    from twinnet.report.summary import print_summary, summary_record
+    from twinnet.report.summary import answer_in_words, print_summary, summary_record
 
     if as_json:
         record: dict[str, Any] = {**summary_record(analysis), "page": None if page is None else str(page)}
@@ -207,7 +230,12 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
     width = None if sys.stdout.isatty() else 120
     print_summary(analysis, Console(highlight=False, width=width))
     if page is not None:
-        click.echo(f"\nReport: {page}")
+        # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
+        words = answer_in_words(analysis)
+        figure = next((one for one in sorted(page.parent.glob("*.svg")) if one.stem == "throughput"), None)
+        seen = f" Figure: {figure}" if figure is not None else ""
+        click.echo(f"\n{words}{seen}" if words else "", nl=bool(words))
+        click.echo(f"Report: {page}" if words else f"\nReport: {page}")
 
 
 def _load(results: Path, with_invalid: bool = False) -> Analysis:
@@ -263,7 +291,7 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     if as_json:
         print_json(compared_record(found))
     elif found.compared:
-        head = ["quantity", "levels", "time", str(first), str(second), "difference", "p", "effect (g)"]
+        head = ["quantity", "levels", "time", str(first), str(second), "difference", "n", "p", "effect (g)"]
         click.echo(table(head, compared_rows(found)))
     if not as_json and (found.only_first or found.only_second):
         click.echo(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, observer_on, study_options
+from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, observer_on, on_this_machine, study_options
 
 if TYPE_CHECKING:
     from twinnet.study.runner import Executor, Outcome
@@ -46,7 +46,7 @@ def twin(
 
     if repeat is not None:
         settings = {**settings, "repetitions": str(repeat)}
-    loaded = load_study(study, settings, preset)
+    loaded = on_this_machine(load_study(study, settings, preset))
     executor = LabExecutor()
     for clock in ("virtual", "wall"):
         executor.check(study_on(loaded, clock).specification)

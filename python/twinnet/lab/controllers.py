@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,17 @@ class LabControllers:
         """Raise what the controller in this process has raised, if it has."""
         if self._thread is not None and self._thread.failure is not None:
             raise self._thread.failure
+
+    def check_program(self) -> None:
+        """Raise `NotAvailable` when the program that the lab has started as its controller has ended."""
+        if self._program is None or self._program.running:
+            return
+        words = self._program.last_words()
+        raise NotAvailable(
+            f"the controller {shlex.join(self._program.argv)} has ended with status {self._program.status}"
+            + (f"; its last words: {words}" if words else " and said nothing"),
+            "run it by hand to see what it misses",
+        )
 
     def wait_served(self, switches: Sequence[str], timeout_s: float) -> bool:
         """Wait until the controller in this process has served those of `switches` that are its own; return whether it

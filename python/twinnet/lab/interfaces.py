@@ -55,7 +55,7 @@ class RealInterfaces:
                 opened.close()
                 name, message, remedy = error.args
                 raise LabError(message, remedy, name) from None
-            fields = {"node": node["name"], "interface": node["interface"], "index": index, "mtu": mtu}
+            fields = {"node": node["name"], "index": index, "mtu": mtu}
             opened.offers.append((fields, (packet, watch)))
         return opened
 

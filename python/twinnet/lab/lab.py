@@ -24,7 +24,7 @@ from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, L
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
-from twinnet.lab_process.connection import LabRequests, connect
+from twinnet.lab_process.connection import LabRequests, PendingReply, connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_process.process import LabProcess
 from twinnet.network.network import Network
@@ -39,6 +39,8 @@ from twinnet.units import duration_ps, format_duration
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
 
 _STOP_PATIENCE_S = 10.0
+_LOOK_S = 0.2
+"""How often is looked whether the program of a controller that is waited for still runs."""
 _SHORTEST_SAMPLE_PS = 1_000_000
 
 
@@ -108,6 +110,17 @@ class Lab:
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
         self._equals: Counter[str] = Counter()
         self.started: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        if self._network is not None:
+            from twinnet.drawing.summary import summary_of
+
+            said = f" of {summary_of(self._network)}"
+        else:
+            said = ""
+        name = f" {self._name}" if self._name is not None else ""
+        state = "running" if self.running else "not running"
+        return f"<Lab{name}{said}, {self.clock} clock, {state}>"
 
     def open(self) -> Lab:
         """Build the network and start it; ``with`` does so too. All is undone when building fails."""
@@ -180,6 +193,8 @@ class Lab:
         TimeLimit
             When that takes longer; the message tells of each switch that waits, and the last words of the controller
             when the lab has started it.
+        NotAvailable
+            At once, when the controller is a program that the lab has started and that has ended.
         """
         nodes = self.describe()["nodes"]
         names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
@@ -205,11 +220,16 @@ class Lab:
         begin_s = time.monotonic()
         try:
             own = [name for name in switches if self.switch(name).open_vswitch is None]
-            self.connection.submit("controllers.wait", switches=own).result(timeout_ps / 1e12)
+            deadline_s = begin_s + timeout_ps / 1e12
+            joined = self.connection.submit("controllers.wait", switches=own)
+            while not self._is_done(joined, deadline_s):
+                self._check_program()
             for name in switches:
                 bridge = self.switch(name).open_vswitch
-                if bridge is not None and not bridge.wait_for_controller(begin_s + timeout_ps / 1e12):
-                    return False
+                while bridge is not None and not bridge.wait_for_controller(time.monotonic() + _LOOK_S):
+                    self._check_program()
+                    if time.monotonic() >= deadline_s:
+                        return False
         except TimeoutError:
             return False
         left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
@@ -217,6 +237,23 @@ class Lab:
             return True
         self._controllers.check()
         return False
+
+    def _check_program(self) -> None:
+        """Raise `NotAvailable` when nobody will join: waiting for the rest of the time would tell nothing more."""
+        if self._controllers is not None:
+            self._controllers.check_program()
+
+    @staticmethod
+    def _is_done(request: PendingReply, deadline_s: float) -> bool:
+        """Whether `request` is answered within a moment; raises `TimeoutError` past the deadline."""
+        left_s = deadline_s - time.monotonic()
+        try:
+            request.result(max(0.0, min(left_s, _LOOK_S)))
+        except TimeoutError:
+            if left_s <= _LOOK_S:
+                raise
+            return False
+        return True
 
     def check_controllers(self) -> None:
         """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows."""

@@ -226,6 +226,17 @@ class LabSwitch:
             for row in rows
         ]
 
+    def set_links(self, up: bool) -> list[str]:
+        """Take all links of the switch up or down, and return the nodes at their other ends."""
+        others: list[str] = []
+        for index, link in enumerate(self._lab.layout.links):
+            ends = [link["a"]["node"], link["b"]["node"]]
+            if self.name in ends:
+                ends.remove(self.name)
+                self._lab.connection.request("link.set", link=index, direction="both", set=direction_spec({"up": up}))
+                others.append(str(ends[0]))
+        return others
+
     def set_queue(self, port: str | int, queue: Queue) -> None:
         """Replace the queue configuration of the interface (or OpenFlow port number) `port`."""
         name = f"{self.name}-eth{port}" if isinstance(port, int) else port

@@ -33,6 +33,7 @@ from twinnet.network.checks import (
     same_tunnel,
     switch_port_number,
 )
+from twinnet.network.drawable import Drawable
 from twinnet.network.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
@@ -49,7 +50,7 @@ __all__ = ["Network", "NetworkMoment", "Side"]
 _MTU_RANGE = (68, 65_521)
 
 
-class Network(Startable):
+class Network(Drawable, Startable):
     """Hosts, routers and switches, joined by links.
 
     Parameters

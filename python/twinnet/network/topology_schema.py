@@ -6,7 +6,7 @@ Study files use :class:`NetworkModel` for their network too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -365,6 +365,11 @@ QueueModel = Annotated[
     Field(discriminator="kind"),
 ]
 """A queue configuration."""
+
+QUEUE_KINDS: dict[str, type[BaseModel]] = {
+    get_args(one.model_fields["kind"].annotation)[0]: one for one in get_args(get_args(QueueModel)[0])
+}
+"""The model of each kind of queue."""
 
 
 class _Built(_Strict):

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import polars as pl
 
-from twinnet.report.html import table
+from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.panels import Figure, Line, Panel
+from twinnet.report.view import Cell, Table
 from twinnet.report.wording import common_scale, worded_levels, worded_value
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import Described
-from twinnet.study.run_quantities import unit_of
+from twinnet.study.specification import StudySpecification
 
-__all__ = ["distribution_frame", "distribution_section", "value_figures"]
+__all__ = ["DISTRIBUTIONS_NOTE", "distribution_frame", "distribution_tables", "value_figures"]
 
-_BINS = 200
+_BINS = 125
 
 
-def distribution_section(found: Sequence[Described], names: Sequence[str]) -> str:
-    """The section of the page: a table for each of the measurements `names`."""
-    parts: list[str] = []
-    for name in names:
+DISTRIBUTIONS_NOTE = (
+    "Statistics of the values within a run, each as its mean over the runs. Normality by the Anderson-Darling test at "
+    "5 %, run by run; values that follow each other closely are not independent."
+)
+
+
+def distribution_tables(found: Sequence[Described], specification: StudySpecification) -> list[Table]:
+    """A table for each measurement of which `found` tells."""
+    tables: list[Table] = []
+    for name, measurement in specification.measurements.items():
         rows = [one for one in found if one.measurement == name]
         if not rows:
             continue
         means = [one.statistics["mean"].estimate for one in rows if "mean" in one.statistics]
         divisor, unit = common_scale(means, rows[0].unit)
-        body: list[list[str]] = []
+        names = label_names(specification, measurement)
+        body: list[list[Cell]] = []
         for one in rows:
             cells = [
                 f"{one.statistics[statistic].estimate / divisor:.4g}" if statistic in one.statistics else ""
@@ -37,17 +44,11 @@ def distribution_section(found: Sequence[Described], names: Sequence[str]) -> st
             ]
             variance = one.statistics.get("variance")
             cells.append("" if variance is None else f"{variance.estimate / divisor**2:.4g}")
-            body.append([escape(worded_levels(one.levels)), escape(one.label), str(one.values), *cells, one.normality])
+            words = [worded_levels(one.levels), names.get(one.label, one.label), str(one.values), *cells, one.normality]
+            body.append([Cell(word) for word in words])
         head = ["Levels", "Of", "Values", f"Mean ({unit})", "Least", "Greatest", "Deviation", f"Variance ({unit}²)"]
-        title = escape(name.replace("_", " ").capitalize())
-        parts.append(f"<h3>{title}</h3>{table([*head, 'Normal distribution'], body, 2)}")
-    if not parts:
-        return ""
-    note = (
-        "<p class='soft'>Statistics of the values within a run, each as its mean over the runs. Normality by the "
-        "Anderson-Darling test at 5 %, run by run; values that follow each other closely are not independent.</p>"
-    )
-    return f"<section><h2>Distributions</h2>{note}{''.join(parts)}</section>"
+        tables.append(Table([*head, "Normal distribution"], body, 2, measurement_title(name, measurement)))
+    return tables
 
 
 def distribution_frame(found: Sequence[Described]) -> pl.DataFrame:
@@ -69,7 +70,7 @@ def value_figures(analysis: Analysis) -> list[Figure]:
     for name, measurement in analysis.specification.measurements.items():
         if not measurement.describe or measurement.is_series:
             continue
-        unit = unit_of(measurement)
+        unit = measurement.unit
         panels: list[Panel] = []
         for levels in analysis.combinations:
             lines = [
@@ -97,7 +98,7 @@ def value_figures(analysis: Analysis) -> list[Figure]:
             f"{measurement.text or name}, of every packet of the first run, over {analysis.end_s / _BINS:.3g} s each. "
             f"Lines: mean. Bands: least and greatest, which is at most {worded_value(top, unit)}."
         )
-        title = name.replace("_", " ").capitalize()
+        title = f"{measurement_title(name, measurement)} over time"
         figures.append(
             Figure(
                 f"values-{name}", title, caption, worded, top / divisor * 1.08, analysis.end_s, scaled, (), "time (s)"

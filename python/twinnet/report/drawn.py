@@ -6,15 +6,19 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from twinnet.report.colours import colour_of, dash_of
-from twinnet.report.panels import Figure
+from twinnet.report.panels import Figure, Line
 
 __all__ = ["FORMATS", "draw_figure"]
 
 FORMATS = ("svg", "pdf", "png")
+_COLUMN_INCHES, _PAGE_INCHES = 3.5, 7.16
+"""The width of a column and of a page of a paper in two columns."""
 _STYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _SETTINGS: dict[str, Any] = {
-    "font.size": 9,
+    "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
@@ -40,7 +44,8 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         count = len(figure.panels)
         columns = min(count, 3)
         rows = -(-count // columns)
-        size = (3.6 * columns if count > 1 else 5.6, 2.7 * rows + 0.3)
+        tall = 0.5 if figure.cases else 0.0
+        size = (_COLUMN_INCHES if columns == 1 else _PAGE_INCHES, (2.3 + tall) * rows + 0.3)
         drawn, axes = pyplot.subplots(
             rows,
             columns,
@@ -53,11 +58,12 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         try:
             for place, panel in enumerate(figure.panels):
                 _draw_panel(axes[place // columns][place % columns], figure, place)
-                axes[place // columns][place % columns].set_title(panel.title, fontsize=9, loc="left")
+                axes[place // columns][place % columns].set_title(panel.title, fontsize=8, loc="left")
             for place in range(count, rows * columns):
                 axes[place // columns][place % columns].set_visible(False)
             for row in axes:
-                row[0].set_ylabel(f"{figure.title} ({figure.y_title})")
+                row[0].set_ylabel(figure.y_title)
+            _legend(drawn, axes)
             for axis in axes[-1]:
                 axis.set_xlabel(figure.x_title)
             paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
@@ -76,7 +82,10 @@ def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
             axis.fill_between(line.time_s, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
         style = _STYLES[dash_of(line.label)]
         marker = {"marker": "o", "markersize": 4} if figure.cases else {}
-        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.4, label=line.label, **marker)
+        if figure.points:
+            _draw_points(axis, figure, line, colour)
+            continue
+        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.3, label=line.shown, **marker)
     for time_s, words in figure.moments:
         axis.axvline(time_s, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)))
         axis.text(time_s, figure.y_top, f" {words}", fontsize=7, color="#666666", va="top")
@@ -86,5 +95,26 @@ def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
         axis.set_xticks(range(len(figure.cases)), figure.cases, rotation=30, ha="right", fontsize=7)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
     axis.set_axisbelow(True)
-    if place == 0:
-        axis.legend(frameon=False, fontsize=8, loc="center right")
+
+
+def _draw_points(axis: Any, figure: Figure, line: Line, colour: str) -> None:
+    """Values that stand alone, each with its interval; those of several lines beside each other."""
+    labels = figure.labels
+    shift = 0.5 * (labels.index(line.label) - (len(labels) - 1) / 2) / max(len(labels), 2)
+    bars = None
+    if line.has_band:
+        bars = np.nan_to_num(np.array([line.mean - line.low, line.high - line.mean]).clip(min=0.0))
+    look = {"fmt": "o", "markersize": 3.5, "capsize": 2, "linewidth": 1.0, "color": colour}
+    axis.errorbar(line.time_s + shift, line.mean, yerr=bars, label=line.shown, **look)
+
+
+def _legend(drawn: Any, axes: Any) -> None:
+    """One legend of all panels, above them, where it covers nothing."""
+    handles: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if len(handles) > 1:
+        names = list(handles)
+        settings = {"loc": "outside upper center", "ncols": min(len(names), 4), "frameon": False, "fontsize": 8}
+        drawn.legend([handles[name] for name in names], names, **settings)

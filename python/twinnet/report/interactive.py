@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -11,24 +9,15 @@ from typing import Any
 from twinnet.report.colours import colour_of, dash_of
 from twinnet.report.panels import Figure, Line, Panel
 
-__all__ = ["plotly_source", "script_json", "traces_of_panel"]
+__all__ = ["traces_of_panel"]
 
-
-def plotly_source() -> str:
-    """The source of plotly.js, to be put into the page once."""
-    # plotly carries no type hints.
-    offline: Any = importlib.import_module("plotly.offline")
-    return offline.get_plotlyjs().replace("</script", "<\\/script")
-
-
-def script_json(value: Any) -> str:
-    """`value` as JSON that can stand inside a script element: nothing in it can end the element."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+_MOST_TOLD = 120
+"""Of longer lines the bounds are drawn, and not told beside the pointer as well."""
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
-    return [None if math.isnan(value) else round(float(value), 6) for value in values]
+    # Five digits are more than a figure shows, and keep the page small.
+    return [None if math.isnan(value) else float(f"{value:.5g}") for value in values]
 
 
 def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
@@ -47,16 +36,17 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
         for time, words in figure.moments
     ]
     layout = {
-        "height": 340,
-        "margin": {"l": 56, "r": 12, "t": 8, "b": 44},
+        "height": 300 + min(150, 5 * max(map(len, figure.cases), default=0)),
+        "margin": {"l": 60, "r": 16, "t": 12, "b": 44},
         "xaxis": _x_axis(figure),
         "yaxis": {
             "title": {"text": figure.y_title},
             "range": [0, panel.y_top or figure.y_top],
             "zeroline": False,
         },
-        "hovermode": "x unified",
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "hovermode": "closest" if figure.points else "x unified",
+        "showlegend": len(panel.lines) > 1,
+        "legend": {"orientation": "h", "y": 1.03, "yanchor": "bottom", "x": 0},
         "shapes": shapes,
         "annotations": annotations,
     }
@@ -76,17 +66,25 @@ def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
     time = _numbers(line.time_s)
     common = {"type": "scatter", "x": time, "legendgroup": line.label}
     traces: list[dict[str, Any]] = []
+    if figure.points:
+        return [_points(figure, line, colour)]
     if line.has_band:
         edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.2)"}
         traces.append(common | edge | {"y": _numbers(line.low)})
         traces.append(common | edge | fill | {"y": _numbers(line.high)})
-    bounds = list(zip(_numbers(line.low), _numbers(line.high), strict=True))
-    hover = "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if line.has_band else "")
+    told = line.has_band and line.mean.size <= _MOST_TOLD
+    bounds = list(zip(_numbers(line.low), _numbers(line.high), strict=True)) if told else []
+    hover = "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if told else "")
     traces.append(
         common
-        | {"y": _numbers(line.mean), "name": line.label, "mode": "lines+markers", "customdata": bounds}
+        | {
+            "y": _numbers(line.mean),
+            "name": line.shown,
+            "mode": "lines+markers" if figure.cases else "lines",
+            "customdata": bounds,
+        }
         | {
             "marker": {"size": 8 if figure.cases else 4, "color": colour},
             "line": {"color": colour, "width": 2, "dash": dash_of(line.label)},
@@ -94,3 +92,25 @@ def _traces(figure: Figure, line: Line) -> list[dict[str, Any]]:
         | {"hovertemplate": hover}
     )
     return traces
+
+
+def _points(figure: Figure, line: Line, colour: str) -> dict[str, Any]:
+    """Values that stand alone, each with its interval; those of several lines beside each other."""
+    labels = figure.labels
+    shift = 0.5 * (labels.index(line.label) - (len(labels) - 1) / 2) / max(len(labels), 2)
+    mean, low, high = (_numbers(values) for values in (line.mean, line.low, line.high))
+    known = list(zip(mean, low, high, strict=True))
+    above = [0 if m is None or h is None else h - m for m, _, h in known]
+    below = [0 if m is None or lo is None else m - lo for m, lo, _ in known]
+    bars = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.5}
+    return {
+        "type": "scatter",
+        "x": [None if place is None else place + shift for place in _numbers(line.time_s)],
+        "y": mean,
+        "name": line.shown,
+        "mode": "markers",
+        "marker": {"size": 8, "color": colour},
+        "error_y": bars,
+        "customdata": [[lo, hi] for _, lo, hi in known],
+        "hovertemplate": "%{y:.4~g}" + (" [%{customdata[0]:.4~g}, %{customdata[1]:.4~g}]" if line.has_band else ""),
+    }

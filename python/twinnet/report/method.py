@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from twinnet.network.topology_schema import NetworkModel
+from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.units import format_duration, format_rate, format_size
@@ -74,8 +75,12 @@ def _network(analysis: Analysis) -> str:
 def _described(network: NetworkModel) -> str:
     """The nodes of `network`, and its links where they are few enough to be read."""
     nodes = [
-        f"{len(names)} {kind} ({', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''})"
-        for kind, names in (("hosts", network.hosts), ("routers", network.routers), ("switches", network.switches))
+        f"{counted(len(names), *kind)} ({', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''})"
+        for kind, names in (
+            (("host",), network.hosts),
+            (("router",), network.routers),
+            (("switch", "switches"), network.switches),
+        )
         if names
     ]
     told = [f"the template {network.template}"] if network.template else []
@@ -93,7 +98,7 @@ def _plan(analysis: Analysis) -> str:
         for name, factor in specification.factors.items()
     )
     order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
-    said = f"{specification.repetitions} repetitions of each combination of levels, {order}. "
+    said = f"{counted(specification.repetitions, 'repetition')} of each combination of levels, {order}. "
     if factors:
         said += f"Factors - {factors}. "
     return said + (
@@ -212,6 +217,8 @@ def _sent(entry: Traffic) -> str:
         said += f", {format_size(entry.bytes)}"
     if entry.count is not None and entry.count > 1:
         said += f", {entry.count} times"
+    if entry.congestion_control is not None:
+        said += f", {entry.congestion_control}"
     return said + (f", port {entry.port}" if entry.port is not None else "")
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-from twinnet.report.distribution_section import distribution_section, value_figures
-from twinnet.report.html import figure_sections, footer, table, whole_page
+from twinnet.report.distribution_section import DISTRIBUTIONS_NOTE, distribution_tables, value_figures
+from twinnet.report.level_figures import distribution_figures, level_figures
 from twinnet.report.method import method_paragraphs, parameter_rows, traffic_rows
-from twinnet.report.panels import figures_of
-from twinnet.report.reference_section import reference_figures, reference_section
-from twinnet.report.summary import answer, fidelity_sentences, statement_numbers
+from twinnet.report.naming import label_names, measurement_title
+from twinnet.report.network_pictures import network_pictures
+from twinnet.report.pages import figure_views, render_page
+from twinnet.report.panels import Figure, figures_of
+from twinnet.report.reference_section import reference_figures, reference_view
+from twinnet.report.summary import answer, answer_in_words, fidelity_sentences, statement_numbers
+from twinnet.report.view import Cell, Table, interval_cell
 from twinnet.report.wording import (
-    Scale,
     common_scale,
+    counted,
     value_with_interval,
     worded_levels,
     worded_p,
@@ -27,143 +30,161 @@ from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
 
-__all__ = ["html_page"]
+__all__ = ["html_page", "report_figures"]
+
+_MARKS = {"supported": "✓", "not supported": "✗", "undecided": "?"}
+_MOST_PANELS_OVER_TIME = 6
+
+
+def report_figures(analysis: Analysis) -> list[Figure]:
+    """All figures of the report, as files stand beside the page."""
+    return [
+        *figures_of(analysis),
+        *level_figures(analysis),
+        *distribution_figures(analysis),
+        *value_figures(analysis),
+        *reference_figures(compare_with_reference(analysis)),
+    ]
 
 
 def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
     """The page; `files` are the names of figures and tables that stand beside it."""
+    specification = analysis.specification
     reference = compare_with_reference(analysis)
-    figures = figures_of(analysis)
-    names = list(analysis.specification.measurements)
-    panels: dict[str, Any] = {}
-    body = [
-        _header(analysis),
-        _statements(analysis),
-        reference_section(reference),
-        *figure_sections(reference_figures(reference), panels),
-        *figure_sections([*figures, *value_figures(analysis)], panels, " over time"),
-        _means(analysis),
-        distribution_section(described(analysis), names),
-        _published(analysis),
-        _differences(analysis),
-        _method(analysis),
-        _runs(analysis),
-        _machine(analysis),
-        footer(files),
+    over_time = [*figures_of(analysis), *value_figures(analysis)]
+    by_level = level_figures(analysis)
+    distributions = distribution_figures(analysis)
+    # Few combinations are read over time; many are compared side by side, and their times can be unfolded.
+    few = len(analysis.combinations) <= _MOST_PANELS_OVER_TIME
+    lead = (over_time if few else by_level)[:1]
+    groups = [
+        lead,
+        [*reference_figures(reference), *(over_time if few else []), *distributions],
+        [figure for figure in by_level if len(analysis.combinations) > 1],
+        [] if few else over_time,
     ]
-    return whole_page(analysis.specification.title, body, panels)
-
-
-def _header(analysis: Analysis) -> str:
-    trust = "".join(f"<p>{escape(sentence)}</p>" for sentence in fidelity_sentences(analysis))
-    text = f"<p>{escape(analysis.specification.text)}</p>" if analysis.specification.text else ""
-    failed = f"<p class='invalid'>{len(analysis.failed)} runs failed.</p>" if analysis.failed else ""
-    return (
-        f"<header><h1>{escape(analysis.specification.title)}</h1>"
-        f"<p class='question'>{escape(analysis.specification.question)}</p></header>"
-        f"<section class='answer'><p class='lead'>{escape(answer(analysis))}</p>{trust}{failed}</section>{text}"
+    views = [figure_views(figure for figure in group if group is lead or figure not in lead) for group in groups]
+    verdicts = answer(analysis)
+    words = answer_in_words(analysis)
+    missing = len(analysis.planned) - len(analysis.stored) - len(analysis.failed)
+    runs = counted(len(analysis.stored) + len(analysis.failed), "run")
+    return render_page(
+        "study.html.jinja",
+        [view for group in views for view in group],
+        title=specification.title,
+        question=specification.question,
+        answer=words or verdicts,
+        judged=verdicts if words else "",
+        trust=fidelity_sentences(analysis),
+        failed=f"{counted(len(analysis.failed), 'run')} failed." if analysis.failed else "",
+        text=specification.text,
+        networks=network_pictures(analysis.study),
+        lead_figure=views[0][0] if views[0] else None,
+        statements=_statements(analysis),
+        statements_title=_statements_title(analysis),
+        reference=reference_view(reference),
+        figures=views[1],
+        beside=views[2],
+        more_figures=views[3],
+        means=_means(analysis),
+        means_note=f"Mean over repetitions [{specification.confidence * 100:g} % confidence interval].",
+        distributions=distribution_tables(described(analysis), specification),
+        distributions_note=DISTRIBUTIONS_NOTE,
+        published=_published(analysis),
+        differences=_differences(analysis),
+        method=method_paragraphs(analysis),
+        traffic=_traffic(analysis),
+        parameters=_parameters(analysis),
+        runs=_runs(analysis),
+        runs_title=f"{runs}: how well each kept its schedule",
+        missing=f"{counted(missing, 'planned run')} not made yet." if missing else "",
+        files=files,
+        **_machine(analysis),
     )
 
 
-def _statements(analysis: Analysis) -> str:
-    if not analysis.statements:
-        return ""
-    items: list[str] = []
-    for result in analysis.statements:
-        numbers = "<br>".join(escape(line) for line in statement_numbers(analysis, result))
-        source = f"<div class='note'>{escape(result.statement.source)}</div>" if result.statement.source else ""
-        items.append(
-            f"<li><span class='verdict {result.verdict.replace(' ', '-')}'>{_mark(result.verdict)} {result.verdict}"
-            "</span>"
-            f"<div>{escape(result.statement.text)}<div class='numbers'>{numbers}</div>{source}</div></li>"
-        )
-    return (
-        "<section><h2>What the original study said, and what was seen here</h2>"
-        f"<ul class='statements'>{''.join(items)}</ul></section>"
-    )
+def _statements_title(analysis: Analysis) -> str:
+    if any(one.statement.source for one in analysis.statements):
+        return "What the original study said, and what was seen here"
+    return "Statements"
 
 
-def _mark(verdict: str) -> str:
-    return {"supported": "✓", "not supported": "✗", "undecided": "?"}[verdict]
+def _statements(analysis: Analysis) -> list[dict[str, Any]]:
+    return [
+        {
+            "verdict": one.verdict,
+            "mark": _MARKS[one.verdict],
+            "text": one.statement.text,
+            "numbers": statement_numbers(analysis, one),
+            "source": one.statement.source,
+        }
+        for one in analysis.statements
+    ]
 
 
-def _estimate(mean: PhaseMean, scale: Scale) -> str:
-    shown = value_with_interval(mean.interval, mean.unit, scale, with_unit=False)
-    number, _, rest = shown.partition(" ")
-    return f"{escape(number)} <span class='interval'>{escape(rest)}</span>"
-
-
-def _means(analysis: Analysis) -> str:
-    parts: list[str] = []
+def _means(analysis: Analysis) -> list[Table]:
+    tables: list[Table] = []
     for name, measurement in analysis.specification.measurements.items():
         means = [one for one in analysis.means if one.measurement == name]
         if not means:
             continue
         scale = common_scale((one.interval.estimate for one in means), means[0].unit)
+        names = label_names(analysis.specification, measurement)
         labels = list(dict.fromkeys(one.label for one in means))
-        rows: dict[tuple[str, str], dict[str, PhaseMean]] = {}
+        cells: dict[tuple[str, str], dict[str, PhaseMean]] = {}
         for one in means:
-            rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
-        layer = f", {measurement.layer} layer" if measurement.is_series else ""
-        body = [
+            cells.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
+        rows = [
             [
-                escape(levels),
-                escape(phase),
-                *(_estimate(cells[label], scale) if label in cells else "" for label in labels),
+                Cell(levels),
+                Cell(phase),
+                *(
+                    interval_cell(value_with_interval(row[label].interval, row[label].unit, scale, with_unit=False))
+                    if label in row
+                    else Cell("")
+                    for label in labels
+                ),
             ]
-            for (levels, phase), cells in rows.items()
+            for (levels, phase), row in cells.items()
         ]
-        head = ["Levels", "Time", *(f"{escape(label)} ({escape(scale[1])})" for label in labels)]
-        parts.append(f"<h3>{escape(name.replace('_', ' ').capitalize())}{layer}</h3>{table(head, body, 2)}")
-    if not parts:
-        return ""
-    percent = f"{analysis.specification.confidence * 100:g} %"
-    note = f"<p class='soft'>Mean over repetitions [{percent} confidence interval].</p>"
-    return f"<section><h2>Numbers</h2>{note}{''.join(parts)}</section>"
+        head = ["Levels", "Time", *(f"{names.get(label, label)} ({scale[1]})" for label in labels)]
+        layer = f", {measurement.layer} layer" if measurement.is_series else ""
+        tables.append(Table(head, rows, 2, measurement_title(name, measurement) + layer, measurement.text))
+    return tables
 
 
-def _published(analysis: Analysis) -> str:
+def _published(analysis: Analysis) -> Table | None:
     if not analysis.published:
-        return ""
-    rows: list[list[str]] = []
+        return None
+    rows: list[list[Cell]] = []
     for one in analysis.published:
         scale = common_scale([one.value, one.measured.estimate if one.measured else 0.0], one.unit)
         seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
-        rows.append(
-            [
-                escape(one.published.text),
-                worded_value(one.value, one.unit, scale),
-                escape(seen),
-                escape(one.published.source),
-            ]
-        )
-    return (
-        "<section><h2>Published figures beside these</h2>"
-        + table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
-        + "</section>"
-    )
+        value = worded_value(one.value, one.unit, scale)
+        rows.append([Cell(one.published.text), Cell(value), Cell(seen), Cell(one.published.source)])
+    return Table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
 
 
-def _differences(analysis: Analysis) -> str:
-    if not analysis.differences:
-        return ""
-    rows: list[list[str]] = []
+def _differences(analysis: Analysis) -> Table | None:
+    rows: list[list[Cell]] = []
     for one in analysis.differences:
         if one.first.interval.estimate == one.second.interval.estimate == 0:
             continue
+        measurement = analysis.specification.measurements[one.first.measurement]
         scale = common_scale([one.first.interval.estimate, one.second.interval.estimate], one.first.unit)
+        label = label_names(analysis.specification, measurement).get(one.first.label, one.first.label)
         rows.append(
             [
-                escape(f"{one.first.measurement}, {one.first.label}"),
-                escape(worded_phase(one.first.phase)),
-                escape(" minus ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
-                escape(value_with_interval(one.interval, one.first.unit, scale)),
-                escape(worded_p(one.adjusted_p)),
-                escape(_effect(one.effect.value, one.effect.magnitude)),
+                Cell(f"{measurement_title(one.first.measurement, measurement)}, {label}"),
+                Cell(worded_phase(one.first.phase)),
+                Cell(" minus ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
+                Cell(value_with_interval(one.interval, one.first.unit, scale)),
+                Cell(worded_p(one.adjusted_p)),
+                Cell(_effect(one.effect.value, one.effect.magnitude)),
             ]
         )
     head = ["Quantity", "Time", "Levels", "Difference [interval]", "p (Welch, Holm)", "Hedges' g"]
-    return f"<section><h2>Differences between levels</h2>{table(head, rows, 3)}</section>"
+    return Table(head, rows, 3) if rows else None
 
 
 def _effect(value: float, magnitude: str) -> str:
@@ -172,19 +193,18 @@ def _effect(value: float, magnitude: str) -> str:
     return f"{value:.2f}, {magnitude}"
 
 
-def _method(analysis: Analysis) -> str:
-    text = "".join(f"<h3>{escape(title)}</h3><p>{escape(said)}</p>" for title, said in method_paragraphs(analysis))
-    traffic = table(
-        ["Traffic", "Path", "What", "When", "Tool"], [[escape(cell) for cell in row] for row in traffic_rows(analysis)]
-    )
-    parameters = parameter_rows(analysis)
-    shown = [[f"<code>{escape(name)}</code>", escape(value), escape(said)] for name, value, said in parameters]
-    parameter_table = f"<h3>Parameters</h3>{table(['Name', 'Value', 'Meaning'], shown)}" if shown else ""
-    return f"<section><h2>Method</h2>{text}<h3>Traffic</h3>{traffic}{parameter_table}</section>"
+def _traffic(analysis: Analysis) -> Table:
+    rows = [[Cell(cell) for cell in row] for row in traffic_rows(analysis)]
+    return Table(["Traffic", "Path", "What", "When", "Tool"], rows, title="Traffic")
 
 
-def _runs(analysis: Analysis) -> str:
-    rows: list[list[str]] = []
+def _parameters(analysis: Analysis) -> Table | None:
+    rows = [[Cell(name, code=True), Cell(value), Cell(said)] for name, value, said in parameter_rows(analysis)]
+    return Table(["Name", "Value", "Meaning"], rows, title="Parameters") if rows else None
+
+
+def _runs(analysis: Analysis) -> Table:
+    rows: list[list[Cell]] = []
     for run in analysis.stored.values():
         record = run.record["fidelity"]["record"]
         late = record.get("lateness_ns", {})
@@ -193,33 +213,25 @@ def _runs(analysis: Analysis) -> str:
         ]
         lost = FidelityRecord.from_spec(record).machine_losses
         reasons = "; ".join(run.record["fidelity"]["reasons"])
-        rows.append(
-            [f"<code>{escape(run.id)}</code>", f"<span class='{escape(run.verdict)}'>{escape(run.verdict)}</span>"]
-            + [escape(cell) for cell in (*worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)]
-        )
+        cells = (*worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)
+        rows.append([Cell(run.id, code=True), Cell(run.verdict, kind=run.verdict), *map(Cell, cells)])
     for run in analysis.failed:
-        message = escape(str(run.record["error"]["message"]))
-        rows.append(
-            [f"<code>{escape(run.id)}</code>", "<span class='invalid'>failed</span>", "", "", "", "", "", message]
-        )
+        message = str(run.record["error"]["message"])
+        rows.append([Cell(run.id, code=True), Cell("failed", kind="invalid"), *[Cell("")] * 5, Cell(message)])
     head = ["Run", "Fidelity", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
-    missing = len(analysis.planned) - len(analysis.stored) - len(analysis.failed)
-    note = f"<p class='soft'>{missing} planned runs are not made yet.</p>" if missing else ""
-    return f"<section><h2>Runs</h2>{table(head, rows)}{note}</section>"
+    return Table(head, rows)
 
 
-def _machine(analysis: Analysis) -> str:
+def _machine(analysis: Analysis) -> dict[str, Table | None]:
     runs = list(analysis.stored.values())
     if not runs:
-        return ""
+        return {"machine": None, "sysctls": None}
     machine, versions = runs[0].record["machine"]["before"], runs[0].record["versions"]
     loads = [run.record["machine"][when]["load_1min"] for run in runs for when in ("before", "after")]
+    cores = f"{machine['cpu_model']}, {counted(machine['cores'], 'core')}"
     facts = [
         ("Kernel", f"{machine['system']} {machine['kernel']} ({machine['architecture']})"),
-        (
-            "Processor",
-            f"{machine['cpu_model']}, {machine['cores']} cores{', virtual' if machine['virtualised'] else ''}",
-        ),
+        ("Processor", f"{cores}{', virtual' if machine['virtualised'] else ''}"),
         ("Governor", str(machine["governor"] or "not told by the kernel")),
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
@@ -231,10 +243,8 @@ def _machine(analysis: Analysis) -> str:
         facts.append(
             ("Note", f"The runs were made on {len(different)} different machines; run.json of each tells which.")
         )
-    sysctls = [[f"<code>{escape(k)}</code>", escape(str(v))] for k, v in machine["sysctls"].items() if v is not None]
-    return (
-        "<section><h2>Machine and software</h2>"
-        + table(["", ""], [[escape(name), escape(value)] for name, value in facts])
-        + "<details><summary>Kernel settings outside of the hosts</summary>"
-        + f"{table(['Setting', 'Value'], sysctls)}</details></section>"
-    )
+    sysctls = [(name, str(value)) for name, value in machine["sysctls"].items() if value is not None]
+    return {
+        "machine": Table(["", ""], [[Cell(name), Cell(value)] for name, value in facts]),
+        "sysctls": Table(["Setting", "Value"], [[Cell(name, code=True), Cell(value)] for name, value in sysctls]),
+    }

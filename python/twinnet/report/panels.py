@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.wording import common_scale, worded_levels
 from twinnet.study.analysis import Analysis
 
@@ -18,13 +19,27 @@ _PS_PER_SECOND = 1e12
 
 @dataclass(frozen=True)
 class Line:
-    """One line: at the middle of each interval the mean, and its band where there is one; in the figure's unit."""
+    """One line: at the middle of each interval the mean, and its band where there is one; in the figure's unit.
+
+    Attributes
+    ----------
+    label
+        What it is of, by which its colour is chosen.
+    name
+        What the legend calls it; the label when left out.
+    """
 
     label: str
     time_s: Vector
     mean: Vector
     low: Vector
     high: Vector
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What the legend calls it."""
+        return self.name or self.label
 
     @property
     def has_band(self) -> bool:
@@ -53,6 +68,8 @@ class Figure:
         Times in seconds at which traffic of known duration ends, with a few words.
     cases
         Words at 0, 1, 2, ... of the horizontal axis, which then is no time.
+    points
+        Whether values stand alone, each with its interval, rather than on lines.
     """
 
     name: str
@@ -65,6 +82,7 @@ class Figure:
     moments: tuple[tuple[float, str], ...]
     x_title: str = "time (s)"
     cases: tuple[str, ...] = ()
+    points: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -82,6 +100,7 @@ def figures_of(analysis: Analysis) -> list[Figure]:
         divisor, unit = common_scale((float(one.band.mean.max(initial=0.0)) for one in series), "bit/s")
         interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
         panels: list[Panel] = []
+        names = label_names(analysis.specification, measurement)
         for levels in analysis.combinations:
             lines = [
                 Line(
@@ -90,6 +109,7 @@ def figures_of(analysis: Analysis) -> list[Figure]:
                     one.band.mean / divisor,
                     one.band.low / divisor,
                     one.band.high / divisor,
+                    names.get(one.label, one.label),
                 )
                 for one in series
                 if one.levels == levels
@@ -101,17 +121,16 @@ def figures_of(analysis: Analysis) -> list[Figure]:
             measurement.layer
         ]
         counts = sorted({one.band.count for one in series})
-        times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-        what = measurement.text or name
+        title = measurement_title(name, measurement)
         caption = (
-            f"{what}, in intervals of {interval_s:g} s. Lines: mean of {times} repetitions. Bands: "
-            f"{analysis.specification.confidence * 100:g} % confidence interval of the mean."
+            f"{(measurement.text or title).rstrip('.')}, in intervals of {interval_s:g} s. {_of_repetitions(counts)}"
         )
-        title = name.replace("_", " ").capitalize()
+        if counts[-1] > 1:
+            caption += f" Bands: {analysis.specification.confidence * 100:g} % confidence interval of the mean."
         found.append(
             Figure(
                 name,
-                title,
+                f"{title} over time",
                 caption,
                 f"{unit}, {layer}",
                 max(tops, default=1.0) * 1.08,
@@ -121,6 +140,14 @@ def figures_of(analysis: Analysis) -> list[Figure]:
             )
         )
     return found
+
+
+def _of_repetitions(counts: list[int]) -> str:
+    """How many repetitions a line is the mean of."""
+    if counts[-1] == 1:
+        return "One repetition."
+    times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return f"Lines: mean of {times} repetitions."
 
 
 def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import numpy as np
 import polars as pl
 
-from twinnet.report.html import table
 from twinnet.report.panels import Figure, Line, Panel
+from twinnet.report.view import Cell, Table
 from twinnet.study.closeness import ComparedFigure, ReferenceTable
 from twinnet.study.published_figures import Figure as PublishedFigure
 
-__all__ = ["closeness_sentences", "reference_figures", "reference_frame", "reference_record", "reference_section"]
+__all__ = ["closeness_sentences", "reference_figures", "reference_frame", "reference_record", "reference_view"]
 
 _WORDS = {"mean": "Mean", "min": "Least", "max": "Greatest", "variance": "Variance", "std": "Standard deviation"}
 _MARKS = {"closer": "✓ closer", "as close": "= as close", "farther": "✗ farther", "not comparable": "-"}
@@ -58,70 +57,64 @@ def _groups(found: ReferenceTable, rows: Sequence[ComparedFigure]) -> list[tuple
     return [(metric, statistic, rows) for (metric, statistic), rows in ordered]
 
 
-def reference_section(found: ReferenceTable | None) -> str:
-    """The section of the page: counts, then a table for each metric and statistic with the physics behind it."""
+def reference_view(found: ReferenceTable | None) -> dict[str, object] | None:
+    """What the page shows: counts, then a table for each metric and statistic with the physics behind it."""
     if found is None or not found.clocks:
-        return ""
+        return None
     reference = found.reference
-    parts = [f"<p class='lead'>{escape(sentence)}</p>" for sentence in closeness_sentences(found)]
-    parts.append(_count_table(found, found.rows))
-    parts += _tables(found, found.rows)
-    if found.changes:
-        base = ", ".join(reference.baseline.values())
-        inner = [_count_table(found, found.changes), *_tables(found, found.changes)]
-        parts.append(f"<details><summary>What the network changed: figures minus those of {escape(base)}</summary>")
-        parts.append(f"{''.join(inner)}</details>")
-    return (
-        f"<section><h2>Published figures beside these</h2><p class='soft'>{escape(reference.source)}. "
-        f"{escape(reference.text)}</p>{''.join(parts)}</section>"
-    )
+    base = ", ".join(reference.baseline.values())
+    changes = [_count_table(found, found.changes), *_tables(found, found.changes)] if found.changes else []
+    return {
+        "source": f"{reference.source}. {reference.text}",
+        "sentences": closeness_sentences(found),
+        "counts": _count_table(found, found.rows),
+        "tables": _tables(found, found.rows),
+        "change_tables": changes,
+        "changes_title": f"What the network changed: figures minus those of {base}",
+    }
 
 
-def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[str]:
+def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[Table]:
     """A table for each metric and statistic."""
     reference = found.reference
-    parts: list[str] = []
-    metric_before = ""
+    tables: list[Table] = []
     for metric, statistic, rows in _groups(found, shown):
         meant = reference.metrics[metric]
         unit = meant.unit + ("²" if statistic == "variance" else "")
-        if metric != metric_before:
-            parts.append(f"<h3>{escape(metric.capitalize())}</h3>")
-            metric_before = metric
         physics = {str(name): text for name, text in meant.physics.items()}.get(statistic, "")
-        parts.append(f"<h4>{_WORDS[statistic]} ({escape(unit)})</h4><p class='soft'>{escape(physics)}</p>")
-        head = ["Case", escape(reference.truth), escape(reference.rival)]
+        head = ["Case", reference.truth, reference.rival]
         for clock in found.clocks:
-            head += [f"here, {clock}", "than " + escape(reference.rival)]
-        parts.append(table(head, [_cells(found, row) for row in rows], 1))
-    return parts
+            head += [f"here, {clock}", f"than {reference.rival}"]
+        title = f"{metric.capitalize()}: {_WORDS[statistic].lower()} ({unit})"
+        tables.append(Table(head, [_cells(found, row) for row in rows], 1, title, physics, 4))
+    return tables
 
 
-def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> str:
+def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> Table:
     """Closer, as close and farther by metric (rows) and statistic (columns)."""
     groups = _groups(found, shown)
     statistics = [name for name in _WORDS if any(statistic == name for _, statistic, _ in groups)]
-    rows: list[list[str]] = []
+    rows: list[list[Cell]] = []
     for clock in found.clocks:
         for metric in found.reference.metrics:
-            cells: list[str] = []
+            cells: list[Cell] = []
             for name in statistics:
                 here = [row for group in groups if group[:2] == (metric, name) for row in group[2]]
                 counts = found.counts(clock, here)
-                cells.append(f"{counts['closer']} / {counts['as close']} / {counts['farther']}")
-            rows.append([escape(f"{metric}, {clock} clock"), *cells])
+                cells.append(Cell(f"{counts['closer']} / {counts['as close']} / {counts['farther']}"))
+            rows.append([Cell(f"{metric}, {clock} clock"), *cells])
     head = ["Closer / as close / farther", *(_WORDS[name] for name in statistics)]
-    return table(head, rows, 1)
+    return Table(head, rows, 1)
 
 
-def _cells(found: ReferenceTable, row: ComparedFigure) -> list[str]:
+def _cells(found: ReferenceTable, row: ComparedFigure) -> list[Cell]:
     figure = row.figure
-    cells = [escape(", ".join(figure.levels.values())), escape(figure.truth.text), escape(figure.rival.text)]
+    cells = [Cell(", ".join(figure.levels.values())), Cell(figure.truth.text), Cell(figure.rival.text)]
     for clock in found.clocks:
         measured = row.measured.get(clock)
         closeness = row.closeness[clock]
-        cells.append("" if measured is None else escape(_number(measured.estimate / figure.scale)))
-        cells.append(f"<span class='verdict {_STYLES[closeness]}'>{_MARKS[closeness]}</span>")
+        cells.append(Cell("" if measured is None else _number(measured.estimate / figure.scale)))
+        cells.append(Cell(_MARKS[closeness], kind=f"verdict {_STYLES[closeness]}"))
     return cells
 
 
@@ -197,6 +190,7 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
                 (),
                 "case",
                 tuple(cases),
+                points=True,
             )
         )
     return figures

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
     common_scale,
+    counted,
     value_with_interval,
     worded_levels,
     worded_p,
@@ -19,16 +23,19 @@ from twinnet.report.wording import (
 )
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.answer_text import parse_answer
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Comparison
-from twinnet.study.run_quantities import unit_of
-from twinnet.study.verdict import ComparisonResult, StatementResult
+from twinnet.study.congestion_control import told_controls
+from twinnet.study.verdict import ComparisonResult, StatementResult, evaluate_side
 
 __all__ = [
     "answer",
+    "answer_in_words",
     "compared_record",
     "compared_rows",
     "fidelity_sentences",
+    "merged_reasons",
     "print_summary",
     "statement_numbers",
     "summary_record",
@@ -36,6 +43,7 @@ __all__ = [
 
 CLOCKS = {"wall": "wall (emulation, real hosts)", "virtual": "virtual (simulation, model hosts)"}
 """The clocks in a few words."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -46,22 +54,43 @@ def answer(analysis: Analysis) -> str:
         return "There is no finished run yet."
     if not analysis.used:
         return "No run kept its schedule, so nothing can be said."
+    if analysis.makes_no_claims:
+        return "This size shows that the study works and claims nothing; for an answer take another preset, or none."
     if not results:
         return "The study makes no statements; the numbers speak below."
+    if all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
+        return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    return f"Of {len(results)} statements: {', '.join(parts)}."
+    return f"Of {counted(len(results), 'statement')}: {', '.join(parts)}."
+
+
+def answer_in_words(analysis: Analysis) -> str:
+    """The study's answer with what was measured in it; empty where the study has none or nothing was measured."""
+    if analysis.makes_no_claims or not analysis.used:
+        return ""
+    words: list[str] = []
+    for part in parse_answer(analysis.specification.answer, analysis.study.names()):
+        if part.side is None:
+            words.append(part.text)
+            continue
+        try:
+            interval, _ = evaluate_side(part.side, analysis.used, analysis.specification.confidence)
+        except LookupError:
+            return ""
+        words.append(worded_value(interval.estimate, part.unit))
+    return "".join(words).strip()
 
 
 def fidelity_sentences(analysis: Analysis) -> list[str]:
-    """How far the numbers can be trusted."""
+    """How far the numbers can be trusted: one sentence that says it, and what it rests on."""
     counts = analysis.verdict_counts
     total = sum(counts.values())
     if not total:
         return ["No run is finished."]
     worded = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     clock = CLOCKS[analysis.specification.clock]
-    sentences = [f"Clock: {clock}.", f"Fidelity of {total} {'run' if total == 1 else 'runs'}: {worded}."]
+    sentences = [f"Clock: {clock}. Fidelity of {counted(total, 'run')}: {worded}."]
     if analysis.left_out:
         sentences.append(
             f"{analysis.left_out} invalid {'run is' if analysis.left_out == 1 else 'runs are'} left out of all "
@@ -69,26 +98,45 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
         )
     elif counts["invalid"]:
         sentences.append("Invalid runs are in the numbers, as asked for: do not rely on them.")
-    reasons = sorted({reason for run in analysis.stored.values() for reason in run.record["fidelity"]["reasons"]})
-    sentences += [f"  {reason}" for reason in reasons[:5]]
+    reasons = merged_reasons(
+        [reason for run in analysis.stored.values() for reason in run.record["fidelity"]["reasons"]]
+    )
+    sentences += [f"{reason}." for reason in reasons[:5]]
     if len(reasons) > 5:
-        sentences.append(f"  and {len(reasons) - 5} more reasons in the table of runs")
+        sentences.append(f"{counted(len(reasons) - 5, 'more reason')} in the table of runs.")
+    control = told_controls(analysis.specification)
+    sentences += [control] if control is not None else []
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
     known = [value for value in lateness if value is not None]
     if known:
-        sentences.append(
-            f"99 % of frames were handed over within {max(known) / 1000:.3g} µs of their time in the worst run."
-        )
+        worst = worded_value(max(known) / 1e9, "s")
+        sentences.append(f"99 % of frames were handed over within {worst} of their time in the worst run.")
     records = [FidelityRecord.from_spec(run.record["fidelity"]["record"]) for run in analysis.stored.values()]
     agents = [(record.agent, record.agent_processor) for record in records if record.agent and record.agent.timers]
     if agents:
-        worst_us = max(agent.lateness_ns.p99 for agent, _ in agents) / 1000
+        worst = worded_value(max(agent.lateness_ns.p99 for agent, _ in agents) / 1e9, "s")
         shared = sum(processor == "shared" for _, processor in agents)
         sentences.append(
-            f"99 % of the built-in apps' timers were served within {worst_us:.3g} µs of their time in the worst run; "
-            f"their thread shared its processor with others in {shared} of {len(agents)} runs."
+            f"99 % of the built-in apps' timers were served within {worst} of their time in the worst run; "
+            f"their thread shared its processor with others in {shared} of {counted(len(agents), 'run')}."
         )
     return sentences
+
+
+def merged_reasons(reasons: Sequence[str]) -> list[str]:
+    """Each kind of reason once: those that differ in their numbers alone are one, with the least and the greatest."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(_NUMBER.sub("#", reason), []).append(reason)
+    merged: list[str] = []
+    for same in kinds.values():
+        ordered = sorted(set(same), key=lambda reason: float(found.group()) if (found := _NUMBER.search(reason)) else 0)
+        said = ordered[0][:1].upper() + ordered[0][1:]
+        if len(ordered) > 1:
+            least, most = (_NUMBER.findall(one)[0] for one in (ordered[0], ordered[-1]))
+            said = said.replace(least, f"{least} to {most}", 1)
+        merged.append(said + (f" ({counted(len(same), 'run')})" if len(same) > 1 else ""))
+    return merged
 
 
 def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:
@@ -120,7 +168,7 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
 def _unit(analysis: Analysis, one: ComparisonResult) -> str:
     for term in (*one.comparison.left, *one.comparison.right):
         if term.aggregate is not None:
-            return unit_of(analysis.specification.measurements[term.aggregate.measurement])
+            return analysis.specification.measurements[term.aggregate.measurement].unit
     return "1"
 
 
@@ -130,7 +178,10 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     console.print(Text(analysis.specification.title, style="bold"))
     console.print(Text(analysis.specification.question, style="italic"))
     console.print()
-    console.print(Text(answer(analysis), style="bold"))
+    words = answer_in_words(analysis)
+    if words:
+        console.print(Text(words, style="bold"))
+    console.print(Text(answer(analysis), style="" if words else "bold"))
     if analysis.statements and analysis.used:
         console.print()
         console.print(_statements(analysis))
@@ -173,14 +224,16 @@ def _means(analysis: Analysis, name: str) -> Group | None:
     measurement = analysis.specification.measurements[name]
     layer = f", {measurement.layer} layer" if measurement.is_series else ""
     percent = f"{analysis.specification.confidence * 100:g} %"
-    caption = Text.assemble((name, "bold"), f"{layer}: mean [{percent} interval]. {measurement.text}")
+    title = measurement_title(name, measurement)
+    caption = Text.assemble((title, "bold"), f"{layer}: mean [{percent} interval]. {measurement.text}")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("levels")
     table.add_column("time")
     labels = list(dict.fromkeys(one.label for one in means))
     scale = common_scale((one.interval.estimate for one in means), means[0].unit)
+    names = label_names(analysis.specification, measurement)
     for label in labels:
-        table.add_column(f"{label} ({scale[1]})", justify="right")
+        table.add_column(f"{names.get(label, label)} ({scale[1]})", justify="right")
     rows: dict[tuple[str, str], dict[str, PhaseMean]] = {}
     for one in means:
         rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
@@ -204,6 +257,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
         "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
         "answer": answer(analysis),
+        "in_words": answer_in_words(analysis),
         "reference": reference_record(compare_with_reference(analysis)),
         "statements": [
             {
@@ -233,7 +287,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
 
 
 def compared_rows(found: Comparison) -> list[list[str]]:
-    """One row of text for each compared mean: quantity, levels, time, first, second, difference, p, effect."""
+    """One row of text for each compared mean: quantity, levels, time, first, second, difference, n, p, effect."""
     rows: list[list[str]] = []
     for one in found.compared:
         unit = one.first.unit
@@ -246,11 +300,17 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 value_with_interval(one.first.interval, unit, scale),
                 value_with_interval(one.second.interval, unit, scale),
                 value_with_interval(one.difference, unit, scale),
+                f"{len(one.first.samples)}, {len(one.second.samples)}",
                 "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
-                "" if one.effect is None else f"{one.effect.value:.2f} {one.effect.magnitude}",
+                # The size of an effect that may be none says nothing.
+                f"{one.effect.value:.2f} {one.effect.magnitude}" if one.effect and _is_told(one.adjusted_p) else "",
             ]
         )
     return rows
+
+
+def _is_told(p_value: float | None) -> bool:
+    return p_value is not None and p_value < 0.05
 
 
 def compared_record(found: Comparison) -> dict[str, object]:

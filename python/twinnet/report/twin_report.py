@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from twinnet.report.drawn import draw_figure
-from twinnet.report.html import figure_sections, footer, table, whole_page
+from twinnet.report.network_pictures import network_pictures
+from twinnet.report.pages import figure_views, render_page
+from twinnet.report.panels import Figure
 from twinnet.report.reference_section import (
     closeness_sentences,
     reference_figures,
     reference_frame,
     reference_record,
-    reference_section,
+    reference_view,
 )
 from twinnet.report.twin_figures import twin_figures
+from twinnet.report.view import Cell
+from twinnet.report.view import Table as PageTable
 from twinnet.report.wording import (
     common_scale,
     value_with_interval,
@@ -31,7 +35,8 @@ from twinnet.report.wording import (
     worded_value,
 )
 from twinnet.study.analysis import Analysis
-from twinnet.study.closeness import compare_with_reference
+from twinnet.study.closeness import ReferenceTable, compare_with_reference
+from twinnet.study.congestion_control import told_controls
 from twinnet.study.store import StoreError
 from twinnet.study.twin import Twin, TwinResult
 from twinnet.study.twin_table import twin_frame
@@ -56,6 +61,8 @@ def twin_answer(twin: Twin) -> str:
 def _sentences(twin: Twin) -> list[str]:
     """How the comparison is to be read."""
     found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
+    control = told_controls(twin.study.specification)
+    found += [control] if control is not None else []
     defaults = [one for one in twin.results if not one.tolerance.stated]
     if defaults:
         found.append(
@@ -178,17 +185,10 @@ def write_twin_report(twin: Twin, folder: Path) -> Path:
             written.append(folder / "published.csv")
         frame.write_csv(folder / "twin.csv")
         written.append(folder / "twin.csv")
-        panels: dict[str, Any] = {}
-        body = [
-            _header(twin),
-            _table(twin),
-            reference_section(reference),
-            *figure_sections([*reference_figures(reference), *figures], panels),
-            footer([path.name for path in written]),
-        ]
         page = folder / "twin.html"
         partial = folder / ".twin.html.partial"
-        partial.write_text(whole_page(f"{twin.study.specification.title}: both clocks", body, panels), encoding="utf-8")
+        text = _page(twin, figures, reference, [path.name for path in written])
+        partial.write_text(text, encoding="utf-8")
         partial.replace(page)
     except OSError as error:
         raise StoreError(
@@ -197,34 +197,45 @@ def write_twin_report(twin: Twin, folder: Path) -> Path:
     return page
 
 
-def _header(twin: Twin) -> str:
-    trust = "".join(f"<p>{escape(sentence)}</p>" for sentence in _sentences(twin))
-    return (
-        f"<header><h1>{escape(twin.study.specification.title)}: both clocks</h1>"
-        f"<p class='question'>{escape(twin.study.specification.question)}</p></header>"
-        f"<section class='answer'><p class='lead'>{escape(twin_answer(twin))}</p>{trust}</section>"
-    )
-
-
-def _table(twin: Twin) -> str:
+def _comparison(twin: Twin) -> tuple[PageTable, list[tuple[str, str]]]:
+    """The table of all comparisons, and of those that need it why, and where they part."""
     words = {"agrees": "supported", "differs": "not-supported", "cannot tell": "undecided"}
-    rows: list[list[str]] = []
-    reasons: list[str] = []
+    rows: list[list[Cell]] = []
+    reasons: list[tuple[str, str]] = []
     for one in twin.results:
-        verdict = f"<span class='verdict {words[one.verdict]}'>{_MARKS[one.verdict][0]} {one.verdict}</span>"
+        verdict = Cell(f"{_MARKS[one.verdict][0]} {one.verdict}", kind=f"verdict {words[one.verdict]}")
         stated = one.tolerance.text if one.tolerance.stated else f"{one.tolerance.text} (default)"
         cells = _cells(one)
-        rows.append([verdict, *map(escape, cells), escape(stated)])
+        rows.append([verdict, *map(Cell, cells), Cell(stated)])
         why = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
         if why:
-            what = ", ".join(part for part in cells[:3] if part)
-            reasons.append(f"<li><b>{escape(what)}</b>: {escape(why)}.</li>")
+            reasons.append((", ".join(part for part in cells[:3] if part), why))
     titles = (title.capitalize() if title.islower() else title for title in _HEAD[1:])
-    head = ["Verdict", *titles, "Tolerance"]
-    told = f"<h3>Why, and where they part</h3><ul class='soft'>{''.join(reasons)}</ul>" if reasons else ""
-    note = (
-        "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval "
-        "(Welch). They agree when the whole interval lies within what is allowed, and differ when it lies wholly "
-        "beyond. An emulation that did not keep its schedule is never held against the model: then nothing can be told."
+    return PageTable(["Verdict", *titles, "Tolerance"], rows), reasons
+
+
+_NOTE = (
+    "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval (Welch). "
+    "They agree when the whole interval lies within what is allowed, and differ when it lies wholly beyond. An "
+    "emulation that did not keep its schedule is never held against the model: then nothing can be told."
+)
+
+
+def _page(twin: Twin, figures: Sequence[Figure], reference: ReferenceTable | None, files: Sequence[str]) -> str:
+    comparison, reasons = _comparison(twin)
+    views = figure_views([*reference_figures(reference), *figures])
+    return render_page(
+        "twin.html.jinja",
+        views,
+        title=f"{twin.study.specification.title}: both clocks",
+        question=twin.study.specification.question,
+        answer=twin_answer(twin),
+        trust=_sentences(twin),
+        networks=network_pictures(twin.study),
+        note=_NOTE,
+        comparison=comparison,
+        reasons=reasons,
+        reference=reference_view(reference),
+        figures=views,
+        files=files,
     )
-    return f"<section><h2>Comparison</h2><p class='soft'>{note}</p>{table(head, rows)}{told}</section>"

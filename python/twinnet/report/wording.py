@@ -9,6 +9,7 @@ from twinnet.stats import Interval
 
 __all__ = [
     "common_scale",
+    "counted",
     "value_with_interval",
     "worded_levels",
     "worded_p",
@@ -95,6 +96,17 @@ def worded_span(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "run"), counted(6, "run"), counted(2, "switch", "switches")
+    ('1 run', '6 runs', '2 switches')
+    """
+    return f"{count} {thing if count == 1 else things or thing + 's'}"
 
 
 def worded_p(p_value: float) -> str:

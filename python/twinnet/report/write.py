@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from twinnet.report.distribution_section import value_figures
 from twinnet.report.drawn import draw_figure
-from twinnet.report.page import html_page
-from twinnet.report.panels import figures_of
-from twinnet.report.reference_section import reference_figures
+from twinnet.report.page import html_page, report_figures
 from twinnet.report.tables import write_tables
 from twinnet.study.analysis import Analysis
-from twinnet.study.closeness import compare_with_reference
 from twinnet.study.store import StoreError
 
 __all__ = ["write_report"]
@@ -31,9 +27,7 @@ def write_report(analysis: Analysis, folder: Path) -> Path:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        figures = [*figures_of(analysis), *value_figures(analysis)]
-        figures += reference_figures(compare_with_reference(analysis))
-        written = [path for figure in figures for path in draw_figure(figure, folder)]
+        written = [path for figure in report_figures(analysis) for path in draw_figure(figure, folder)]
         written += write_tables(analysis, folder)
         page = folder / "report.html"
         partial = folder / ".report.html.partial"

@@ -15,7 +15,7 @@ from twinnet.study.judgement import judged_again
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
-from twinnet.study.run_quantities import RunTables, unit_of
+from twinnet.study.run_quantities import RunTables
 from twinnet.study.specification import Measurement, Published, StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge
@@ -121,6 +121,11 @@ class Analysis:
         """The study's specification."""
         return self.study.specification
 
+    @property
+    def makes_no_claims(self) -> bool:
+        """Whether this is a size that shows that the study works, and no more."""
+        return self.specification.claims == "none"
+
     @cached_property
     def used(self) -> list[RunTables]:
         """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
@@ -218,7 +223,7 @@ class Analysis:
         """Every measurement's mean under every combination of levels; throughputs by phase."""
         found: list[PhaseMean] = []
         for name, measurement in self.specification.measurements.items():
-            unit = unit_of(measurement)
+            unit = measurement.unit
             phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(measurement):
@@ -262,7 +267,9 @@ class Analysis:
 
     @cached_property
     def statements(self) -> list[StatementResult]:
-        """Every statement with its verdict."""
+        """Every statement with its verdict; none where the study makes no claims at this size."""
+        if self.makes_no_claims:
+            return []
         checks = self.study.checks()
         confidence = self.specification.confidence
         return [judge(one, checks[one.id], self.used, confidence) for one in self.specification.statements]
@@ -271,11 +278,13 @@ class Analysis:
     def published(self) -> list[PublishedResult]:
         """Every published figure beside what was measured."""
         found: list[PublishedResult] = []
+        if self.makes_no_claims:
+            return found
         sides = self.study.published_sides()
         for one, (measured, value) in zip(self.specification.published, sides, strict=True):
             wanted = sum(term.factor for term in value)
             names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
-            unit = unit_of(self.specification.measurements[names[0]]) if names else "1"
+            unit = self.specification.measurements[names[0]].unit if names else "1"
             try:
                 interval, _ = evaluate_side(measured, self.used, self.specification.confidence)
                 found.append(PublishedResult(one, wanted, interval, unit, ""))

@@ -55,7 +55,7 @@ class ReferenceTable:
 def compare_with_reference(analysis: Analysis) -> ReferenceTable | None:
     """The reference of the study beside the runs on both clocks that its store holds; `None` without a reference."""
     reference = analysis.specification.reference
-    if reference is None:
+    if reference is None or analysis.makes_no_claims:
         return None
     on_clocks = {analysis.specification.clock: analysis}
     for clock in _CLOCKS:

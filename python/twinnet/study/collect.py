@@ -19,7 +19,6 @@ __all__ = ["PlannedFlow", "Tables", "collect"]
 
 _PS_PER_SECOND = 1e12
 _PS_PER_MS = 1e9
-_PROTOCOLS = {"udp": "udp", "tcp": "tcp", "http": "http", "ping": "icmp", "rtp": "rtp", "voice": "udp"}
 _RECEIVING_ROLES = ("sink", "client")
 
 
@@ -56,7 +55,7 @@ class PlannedFlow:
     @property
     def protocol(self) -> str:
         """The protocol, as tables name it."""
-        return _PROTOCOLS[self.entry.app]
+        return self.entry.protocol
 
 
 @dataclass(frozen=True)

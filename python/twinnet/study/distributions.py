@@ -11,7 +11,7 @@ from twinnet.stats import Interval, anderson_darling, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.predicate import Aggregate, Function
 from twinnet.study.reference_settings import STATISTICS
-from twinnet.study.run_quantities import RunTables, unit_of
+from twinnet.study.run_quantities import RunTables
 
 __all__ = ["Described", "described", "statistic_samples"]
 
@@ -60,7 +60,7 @@ def described(analysis: Analysis) -> list[Described]:
                         statistics[statistic] = t_interval(samples, analysis.specification.confidence)
                 if statistics:
                     count, said = _normality(runs, name, filters)
-                    unit = unit_of(measurement)
+                    unit = measurement.unit
                     found.append(Described(name, levels, label, unit, len(runs), count, statistics, said))
     return found
 

@@ -15,6 +15,7 @@ from twinnet.study.quantity import (
     parse_size_bytes,
     parse_transfer_bytes,
 )
+from twinnet.yaml_source import NAME_PATTERN, PARAMETER_PATTERN
 
 __all__ = [
     "NAME_PATTERN",
@@ -33,8 +34,6 @@ __all__ = [
     "TransferBytes",
 ]
 
-NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
-
 
 def _text_schema(example: str) -> dict[str, Any]:
     return {"type": "string", "description": f"a quantity with its unit, such as '{example}', or '${{parameter}}'"}
@@ -50,7 +49,7 @@ SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), WithJsonSchema(_te
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+ParameterName = Annotated[str, Field(pattern=PARAMETER_PATTERN)]
 Scalar = str | int | float
 STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 """Models refuse unknown keys and are never changed."""

@@ -27,7 +27,7 @@ SYSCTLS = (
     "net.ipv4.tcp_limit_output_bytes",
     "kernel.sched_rt_runtime_us",
 )
-PACKAGES = ("twinnet", "polars", "numpy", "scipy", "pydantic", "plotly", "matplotlib")
+PACKAGES = ("twinnet", "polars", "numpy", "scipy", "pydantic", "matplotlib")
 
 
 def _read(path: str) -> str | None:

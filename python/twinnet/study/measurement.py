@@ -10,6 +10,20 @@ from twinnet.study.field_types import STRICT, IntervalPs
 
 __all__ = ["Measurement"]
 
+_UNITS = {
+    "throughput": "bit/s",
+    "port_throughput": "bit/s",
+    "rtp_bandwidth": "bit/s",
+    "loss": "1",
+    "frame_loss": "1",
+    "reordering": "1",
+    "duplicates": "1",
+    "packet_rate": "1/s",
+    "loss_burst": "packets",
+    "psnr": "dB",
+    "ssim": "SSIM",
+}
+"""Of measurements that are no times."""
 _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
 """Quantities that every packet has."""
 
@@ -33,6 +47,8 @@ class Measurement(_Strict):
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
         row, in packets. `psnr`, `ssim`: of a video that a program received.
+    title
+        What figures and tables call it; its name in words when left out.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
@@ -67,6 +83,7 @@ class Measurement(_Strict):
         "psnr",
         "ssim",
     ]
+    title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
     layer: Literal["payload", "network", "link", "wire"] = "payload"
@@ -76,6 +93,11 @@ class Measurement(_Strict):
     only: Annotated[list[str], Field(min_length=1)] | None = None
     minimum_after: Annotated[int, Field(ge=1, le=100_000, strict=True)] | None = None
     describe: Annotated[bool, Field(strict=True)] = False
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
+        return _UNITS.get(self.of, "s")
 
     @property
     def is_series(self) -> bool:

@@ -18,9 +18,11 @@ __all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
 
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
-    {"title", "question", "text", "sources", "parameters", "presets", "repetitions", "seed", "seeds", "order"}
+    {"title", "question", "answer", "text", "sources", "parameters", "presets", "repetitions", "seed", "seeds", "order"}
     | {"statements"}
-    | {"published", "confidence", "factors", "fidelity", "twin", "reference"}
+    | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
+    # Every entry of traffic carries the one that it uses.
+    | {"congestion_control"}
 )
 _WITHOUT_EFFECT_WHEN_ABSENT = (
     "shaping_ps",
@@ -112,6 +114,8 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     content: dict[str, Any] = specification.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN))
     for entry in [*content["traffic"], *content["measurements"].values()]:
         entry.pop("text", None)
+    for measurement in content["measurements"].values():
+        measurement.pop("title")
     for measurement in content["measurements"].values():
         for key in ("minimum_after", "describe", "bounds"):
             measurement.pop(key)

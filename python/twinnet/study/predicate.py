@@ -8,7 +8,8 @@
     option   := "during" "=" "[" side "," side "]" | factor "=" level
 
 Functions are `mean`, `min`, `max` and `std` (standard deviation) over the time within one run; what is compared is the
-mean over repetitions.
+mean over repetitions. Only like is added and compared: a time with a time, a rate with a rate. A bare number fits where
+the measurement has no unit in a file (a share, a count, dB); zero fits everywhere.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from twinnet.errors import did_you_mean
+from twinnet.study.dimensions import ANY, PLAIN, combined, described, example, unit_of_kind
 from twinnet.study.quantity import Quantity, parse_quantity
 
-__all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side"]
+__all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side", "unit_of_side"]
 
 Function = Literal["mean", "min", "max", "std"]
 Operator = Literal["<", ">", "<=", ">="]
@@ -80,10 +82,10 @@ Check = tuple[Comparison, ...]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that a check may use."""
+    """The names that a check may use: parameters, measurements with the unit of their values, factors with levels."""
 
     parameters: Mapping[str, Quantity]
-    measurements: Collection[str]
+    measurements: Mapping[str, str]
     factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
 
@@ -101,12 +103,29 @@ def parse_check(text: str, names: Names) -> Check:
     return check
 
 
-def parse_side(text: str, names: Names) -> Side:
-    """Read `text` as one side of a comparison; raises as :func:`parse_check`."""
+def parse_side(text: str, names: Names, unit: str | None = None) -> Side:
+    """Read `text` as one side of a comparison, which measures what `unit` does; raises as :func:`parse_check`."""
     parser = _Parser(text, names)
-    side = parser.side()
+    side = parser.measured_side()
     parser.end()
-    return side
+    if unit is not None:
+        parser.need_like(side, _Measured((), unit, 0, "what is wanted here"))
+    return side.terms
+
+
+def unit_of_side(text: str, names: Names) -> str:
+    """The unit of what `text`, one side of a comparison, measures; raises as :func:`parse_check`."""
+    return _Parser(text, names).measured_side().unit
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A part of a check with the unit of its value, the place where it begins and its text."""
+
+    terms: Side
+    unit: str
+    start: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,61 +170,99 @@ class _Parser:
 
     def _chain(self) -> list[Comparison]:
         begin = self._position()
-        left = self.side()
+        left = self.measured_side()
         chain: list[Comparison] = []
         while (operator := self._peek()) in ("<", ">", "<=", ">="):
             self.place += 1
             middle = self._position()
-            right = self.side()
+            right = self.measured_side()
+            self.need_like(right, left)
             shown = self.text[begin : self._end_of_last()].strip()
-            chain.append(Comparison(left, operator, right, shown))
+            chain.append(Comparison(left.terms, operator, right.terms, shown))
             left, begin = right, middle
         if not chain:
             raise self._expected("a comparison: <, >, <= or >=")
         return chain
 
-    def side(self) -> Side:
-        terms = [self._term()]
+    def measured_side(self) -> _Measured:
+        """A sum of terms that all measure the same."""
+        start = self._position()
+        first = self._term()
+        terms, unit = first.terms, first.unit
         while (sign := self._peek()) in ("+", "-"):
             self.place += 1
-            term = self._term()
-            terms.append(term if sign == "+" else Term(-term.factor, term.aggregate))
-        return tuple(terms)
+            before = self._from(start, terms, unit)
+            more = self._term()
+            unit = self.need_like(more, before)
+            terms += more.terms if sign == "+" else tuple(Term(-one.factor, one.aggregate) for one in more.terms)
+        return self._from(start, terms, unit)
 
-    def _term(self) -> Term:
-        term = self._factor()
+    def _from(self, start: int, terms: Side, unit: str) -> _Measured:
+        return _Measured(terms, unit, start, self.text[start : self._end_of_last()].strip())
+
+    def need_like(self, given: _Measured, other: _Measured) -> str:
+        """The unit of `given` and `other` together; raises where they do not measure the same."""
+        unit = combined(other.unit, given.unit)
+        if unit is not None:
+            return unit
+        bare, partner = (given, other) if given.unit == PLAIN else (other, given)
+        if bare.unit == PLAIN:
+            said = f"{bare.text} has no unit, and {partner.text} is {described(partner.unit)}"
+            said += f"; write for example '{example(partner.unit)}'"
+            raise ValueError(f"column {bare.start + 1} of {self.text!r}: {said}")
+        said = f"{given.text} is {described(given.unit)}, and {other.text} is {described(other.unit)}"
+        said += "; only like can be added or compared"
+        raise ValueError(f"column {given.start + 1} of {self.text!r}: {said}")
+
+    def _term(self) -> _Measured:
+        start = self._position()
+        product = self._factor()
         while self._take("*"):
-            column = self._position() + 1
             other = self._factor()
-            if term.aggregate is not None and other.aggregate is not None:
-                raise ValueError(f"column {column} of {self.text!r}: two measured quantities cannot be multiplied")
-            term = Term(term.factor * other.factor, term.aggregate or other.aggregate)
-        return term
+            (first,), (second,) = product.terms, other.terms
+            if first.aggregate is not None and second.aggregate is not None:
+                said = "two measured quantities cannot be multiplied"
+                raise ValueError(f"column {other.start + 1} of {self.text!r}: {said}")
+            units = [one for one in (product.unit, other.unit) if one not in (PLAIN, ANY)]
+            if len(units) > 1:
+                said = f"{product.text} is {described(product.unit)} and {other.text} {described(other.unit)}"
+                said += "; one factor of a product has a unit, the other is a bare number"
+                raise ValueError(f"column {other.start + 1} of {self.text!r}: {said}")
+            term = Term(first.factor * second.factor, first.aggregate or second.aggregate)
+            product = self._from(start, (term,), units[0] if units else PLAIN)
+        return product
 
-    def _factor(self) -> Term:
+    def _factor(self) -> _Measured:
+        start = self._position()
         sign = 1.0
         while self._take("-"):
             sign = -sign
         token = self._next("a number, a parameter or a measured quantity")
         if token.kind == "number":
             try:
-                return Term(sign * parse_quantity(token.text).number)
+                return self._quantity(start, sign, parse_quantity(token.text))
             except ValueError as error:
                 raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
         if token.kind == "word" and self._peek() == "(":
             if self.in_window:
                 raise ValueError(f"column {token.start + 1} of {self.text!r}: a window's bounds are not measured")
-            return Term(sign, self._aggregate(token))
+            aggregate = self._aggregate(token)
+            return self._from(start, (Term(sign, aggregate),), self.names.measurements[aggregate.measurement])
         if token.kind == "word":
             value = self.names.parameters.get(token.text)
             if value is None:
                 raise self._unknown("parameter", token, self.names.parameters)
             try:
-                return Term(sign * value.number)
+                return self._quantity(start, sign, value)
             except ValueError as error:
                 raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
         self.place -= 1
         raise self._expected("a number, a parameter or a measured quantity")
+
+    def _quantity(self, start: int, sign: float, given: Quantity) -> _Measured:
+        number = sign * given.number
+        zero = given.kind == "number" and number == 0
+        return self._from(start, (Term(number),), ANY if zero else unit_of_kind(given.kind))
 
     def _aggregate(self, function: _Token) -> Aggregate:
         if function.text not in FUNCTIONS:
@@ -247,19 +304,21 @@ class _Parser:
     def _window(self) -> tuple[float, float]:
         self._need("[")
         column = self._position() + 1
-        begin = self._constant()
+        begin = self._moment()
         self._need(",")
-        end = self._constant()
+        end = self._moment()
         self._need("]")
         if not 0 <= begin < end:
             raise ValueError(f"column {column} of {self.text!r}: from {begin:g} s to {end:g} s is no window of time")
         return begin, end
 
-    def _constant(self) -> float:
+    def _moment(self) -> float:
+        """Seconds from the start of traffic."""
         self.in_window = True
-        side = self.side()
+        side = self.measured_side()
         self.in_window = False
-        return sum(term.factor for term in side)
+        self.need_like(side, _Measured((), "s", 0, "a window's bound"))
+        return sum(term.factor for term in side.terms)
 
     def end(self) -> None:
         if self.place < len(self.tokens):

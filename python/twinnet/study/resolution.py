@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
+from twinnet.study.further_mistakes import further_mistakes
 from twinnet.study.network_of import check_networks
-from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side
+from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
-from twinnet.study.specification import Parameter, StudySpecification
+from twinnet.study.specification import Parameter, Published, StudySpecification
 from twinnet.study.tolerance import Tolerances
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
@@ -75,10 +77,18 @@ class Study:
             parameters.update({name: parse_quantity(value) for name, value in chosen.set.items()})
         return parameters
 
+    @property
+    def named_controls(self) -> tuple[str, ...]:
+        """The congestion controls that the study's traffic names itself."""
+        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters, [])
+        entries = cast(list[dict[str, Any]], written)
+        return tuple(str(one["congestion_control"]) for one in entries if one.get("congestion_control") is not None)
+
     def names(self) -> Names:
         """The names that a check of this study may use."""
         factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
-        return Names(self.parameters, tuple(self.specification.measurements), factors)
+        units = {name: one.unit for name, one in self.specification.measurements.items()}
+        return Names(self.parameters, units, factors)
 
     def checks(self) -> dict[str, Check]:
         """The check of each statement, by the statement's id."""
@@ -158,6 +168,8 @@ def read_study(
     given: Any = document.data
     if not isinstance(given, dict):
         raise document.error((), "a study file is a mapping of keys such as 'study', 'network' and 'traffic'")
+    if "study" not in given and {"hosts", "switches", "template", "links"} & given.keys():
+        raise document.error((), f"this is a network, not a study; start it with: twinnet lab {document.file}")
     data: dict[str, Any] = copy.deepcopy(cast(dict[str, Any], given))
     document = dataclasses.replace(document, data=data)
     declared = _declared(document)
@@ -178,11 +190,18 @@ def read_study(
     beside = Beside(read_beside)
     specification = _resolve(document, values, beside)
     study = Study(document, values, specification, changes, text, beside)
-    _check_levels(study, declared)
-    _check_statements(study)
-    _check_twin(study)
-    _check_reference(study)
-    check_networks(study.document, specification, study.at)
+    problems = [*_wrong_levels(study, declared), *_wrong_statements(study)]
+    checks: list[Callable[[], None]] = [lambda: _check_twin(study), lambda: _check_reference(study)]
+    # Under levels that are wrong themselves there is no network to speak of.
+    if not any(problem.path[:1] == ("factors",) for problem in problems):
+        checks.append(lambda: check_networks(study.document, specification, study.at))
+    for check in checks:
+        try:
+            check()
+        except SourceError as error:
+            problems += error.problems
+    if problems:
+        raise SourceError(document.file, sorted(problems, key=lambda one: (one.line, one.column)))
     return study
 
 
@@ -202,24 +221,34 @@ def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]
     if not isinstance(section, dict):
         raise document.error(("parameters",), "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'")
     declared: dict[str, tuple[Quantity, list[str] | None]] = {}
+    problems: list[Problem] = []
     for name, given in cast(dict[str, Any], section).items():
-        value, one_of = given, None
-        path: Location = ("parameters", name)
-        if isinstance(given, dict):
-            entry = cast(dict[str, Any], given)
-            value, one_of = entry.get("default"), entry.get("one_of")
-            if value is None:
-                raise document.error(path, "needs 'default', such as 'default: 1 Gbit'", key=True)
-            path = (*path, "default")
         try:
-            quantity = parse_quantity(value)
-        except ValueError as error:
-            raise document.error(path, str(error)) from None
-        allowed = cast(list[str], one_of) if isinstance(one_of, list) else None
-        if allowed is not None and quantity.text not in allowed:
-            raise document.error(path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}")
-        declared[name] = (quantity, allowed)
+            declared[name] = _declaration(document, name, given)
+        except SourceError as error:
+            problems += error.problems
+    if problems:
+        raise SourceError(document.file, problems)
     return declared
+
+
+def _declaration(document: Document, name: str, given: object) -> tuple[Quantity, list[str] | None]:
+    value, one_of = given, None
+    path: Location = ("parameters", name)
+    if isinstance(given, dict):
+        entry = cast(dict[str, Any], given)
+        value, one_of = entry.get("default"), entry.get("one_of")
+        if value is None:
+            raise document.error(path, "needs 'default', such as 'default: 1 Gbit'", key=True)
+        path = (*path, "default")
+    try:
+        quantity = parse_quantity(value)
+    except ValueError as error:
+        raise document.error(path, str(error)) from None
+    allowed = cast(list[str], one_of) if isinstance(one_of, list) else None
+    if allowed is not None and quantity.text not in allowed:
+        raise document.error(path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}")
+    return quantity, allowed
 
 
 def _typed(declared: Mapping[str, tuple[Quantity, list[str] | None]], name: str, value: object) -> Quantity:
@@ -294,16 +323,20 @@ def _scalar(value: object) -> object:
 
 
 def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside) -> StudySpecification:
+    unknown: list[Problem] = []
     data = {
-        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values)
+        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unknown)
         for key, value in document.data.items()
     }
+    if unknown:
+        raise SourceError(document.file, unknown)
     _put_files_in(document, data, beside)
     try:
         return validate(dataclasses.replace(document, data=data), StudySpecification)
     except SourceError as error:
-        told = dict.fromkeys(_at_the_parameter(document, problem) for problem in error.problems)
-        raise SourceError(error.file, list(told)) from None
+        problems = [*error.problems, *further_mistakes(document, data, values)]
+        told = dict.fromkeys(_at_the_parameter(document, problem) for problem in problems)
+        raise SourceError(error.file, sorted(told, key=lambda one: (one.line, one.column))) from None
 
 
 def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -> None:
@@ -333,27 +366,36 @@ def _at_the_parameter(document: Document, problem: Problem) -> Problem:
     return document.problem(document.existing(("parameters", reference.group(1), "default")), problem.message)
 
 
-def _substitute(document: Document, path: Location, value: Any, values: Mapping[str, Quantity]) -> Any:
-    """`value` with every reference replaced; the shape stays, so that positions in the file stay true."""
+def _substitute(
+    document: Document, path: Location, value: Any, values: Mapping[str, Quantity], unknown: list[Problem]
+) -> Any:
+    """`value` with every reference replaced; the shape stays, so that positions in the file stay true. References to
+    nothing are added to `unknown`."""
     if isinstance(value, dict):
         entries = cast(dict[str, Any], value)
-        return {key: _substitute(document, (*path, key), inner, values) for key, inner in entries.items()}
+        return {key: _substitute(document, (*path, key), inner, values, unknown) for key, inner in entries.items()}
     if isinstance(value, list):
         items = cast(list[Any], value)
-        return [_substitute(document, (*path, index), inner, values) for index, inner in enumerate(items)]
+        return [_substitute(document, (*path, index), inner, values, unknown) for index, inner in enumerate(items)]
     if not isinstance(value, str) or "$" not in value:
         return value
 
     def one(found: re.Match[str]) -> str:
         name = found.group(1)
         if name is None:
-            raise document.error(path, f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}")
-        if name not in values:
-            raise document.error(path, f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}")
-        return values[name].text
+            said = f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}"
+        elif name not in values:
+            said = f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}"
+        else:
+            return values[name].text
+        unknown.append(document.problem(path, said))
+        return ""
 
     whole = _REFERENCE.fullmatch(value)
+    before = len(unknown)
     text = _REFERENCE.sub(one, value)
+    if len(unknown) > before:
+        return text
     if len(text) > LONGEST_TEXT:
         raise document.error(path, f"is longer than {LONGEST_TEXT} characters with its parameters put in")
     if whole is not None and values[whole.group(1)].kind == "number":
@@ -361,22 +403,27 @@ def _substitute(document: Document, path: Location, value: Any, values: Mapping[
     return text
 
 
-def _check_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]) -> None:
-    """Every level sets parameters that exist, to values of their kind; and every combination is a right study."""
+def _wrong_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]) -> list[Problem]:
+    """Levels and presets that set parameters which do not exist, or to values of another kind."""
     document, specification = study.document, study.specification
+    problems: list[Problem] = []
     set_by: dict[str, str] = {}
     for factor_name, factor in specification.factors.items():
         for level_name, level in factor.levels.items():
             for name, value in level.set.items():
                 path = ("factors", factor_name, "levels", level_name, "set", name)
                 if name not in declared:
-                    raise document.error(path, f"unknown parameter; {did_you_mean(name, declared)}", key=True)
+                    problems.append(
+                        document.problem(path, f"unknown parameter; {did_you_mean(name, declared)}", key=True)
+                    )
+                    continue
                 if set_by.setdefault(name, factor_name) != factor_name:
-                    raise document.error(path, f"the factor {set_by[name]} sets this parameter too", key=True)
+                    said = f"the factor {set_by[name]} sets this parameter too"
+                    problems.append(document.problem(path, said, key=True))
                 try:
                     _typed(declared, name, value)
                 except ValueError as error:
-                    raise document.error(path, str(error)) from None
+                    problems.append(document.problem(path, str(error)))
     for name in study.changes:
         if name in set_by:
             raise BadValue(
@@ -389,23 +436,43 @@ def _check_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str]
                 try:
                     _typed(declared, name, value)
                 except ValueError as error:
-                    raise document.error(("presets", preset_name, "set", name), str(error)) from None
+                    problems.append(document.problem(("presets", preset_name, "set", name), str(error)))
+    return problems
 
 
-def _check_statements(study: Study) -> None:
+def _wrong_statements(study: Study) -> list[Problem]:
+    """The answer, statements and published figures that cannot be read, or that compare what cannot be compared."""
     names = study.names()
-    for index, statement in enumerate(study.specification.statements):
+    problems: list[Problem] = []
+
+    def attempt(path: Location, check: Callable[[], None]) -> None:
         try:
-            for comparison in parse_check(statement.check, names):
-                _check_windows(study, (*comparison.left, *comparison.right))
+            check()
         except ValueError as error:
-            raise study.document.error(("statements", index, "check"), str(error)) from None
+            problems.append(study.document.problem(path, str(error)))
+
+    def check_answer() -> None:
+        for part in parse_answer(study.specification.answer, names):
+            _check_windows(study, part.side or ())
+
+    def check_statement(text: str) -> None:
+        for comparison in parse_check(text, names):
+            _check_windows(study, (*comparison.left, *comparison.right))
+
+    def check_published(published: Published, key: str) -> None:
+        unit = unit_of_side(published.measured, names) if key == "value" else None
+        _check_windows(study, parse_side(published.value if key == "value" else published.measured, names, unit))
+
+    attempt(("answer",), check_answer)
+    for index, statement in enumerate(study.specification.statements):
+        attempt(("statements", index, "check"), lambda text=statement.check: check_statement(text))
     for index, published in enumerate(study.specification.published):
-        for key, text in (("measured", published.measured), ("value", published.value)):
-            try:
-                _check_windows(study, parse_side(text, names))
-            except ValueError as error:
-                raise study.document.error(("published", index, key), str(error)) from None
+        before = len(problems)
+        for key in ("measured", "value"):
+            if len(problems) == before:
+                path = ("published", index, key)
+                attempt(path, lambda published=published, key=key: check_published(published, key))
+    return problems
 
 
 def _check_twin(study: Study) -> None:

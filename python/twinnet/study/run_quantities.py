@@ -15,7 +15,7 @@ from twinnet.study.predicate import Aggregate
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
-__all__ = ["RunTables", "unit_of"]
+__all__ = ["RunTables"]
 
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
@@ -29,25 +29,11 @@ _DISTRIBUTIONS = {
     "delay_variation": ("delay_variation", "ms", 1e-3),
 }
 """By measurement: columns of the tables `flows` and `packets`, their unit, and its size in that of the measurement."""
-_UNITS = {
-    "loss": "1",
-    "frame_loss": "1",
-    "reordering": "1",
-    "duplicates": "1",
-    "packet_rate": "1/s",
-    "loss_burst": "packets",
-    "psnr": "dB",
-    "ssim": "SSIM",
-}
-"""Of measurements that are neither rates in bit/s nor times."""
+_QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_WITHOUT_QUANTILES = ("jitter_rfc3550", "rtp_bandwidth", "delay_variation")
+"""Of these, flows tell no median."""
+_SHARES = np.linspace(0.0, 1.0, 101)
 _NOTHING = {"rtt": "no round trip was measured"}
-
-
-def unit_of(measurement: Measurement) -> str:
-    """The unit in which a measurement's values are: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
-    if measurement.is_series or measurement.of == "rtp_bandwidth":
-        return "bit/s"
-    return _UNITS.get(measurement.of, "s")
 
 
 class RunTables:
@@ -145,6 +131,36 @@ class RunTables:
         if rows.is_empty():
             raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
         return rows["arrived_s"].to_numpy(), rows[f"{column}_{unit}"].to_numpy() * size
+
+    def quantiles(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
+        """Shares from 0 to 1 and the value of the measurement `name` that so many of its values do not exceed.
+
+        Of every packet where packets were kept. Elsewhere of what each flow tells (its least, median, 90 %, 99 % and
+        greatest), averaged over flows by how many values they have.
+
+        Raises
+        ------
+        LookupError
+            The measurement has one value in a run, or none was taken.
+        """
+        measurement = self.measurements[name]
+        if measurement.is_of_packets:
+            try:
+                _, values = self.values(name, filters)
+                return _SHARES, np.quantile(values, _SHARES)
+            except LookupError:
+                pass
+        if measurement.of not in _DISTRIBUTIONS or measurement.of in _WITHOUT_QUANTILES:
+            raise LookupError(f"a run has no quantiles of {measurement.of}")
+        column, unit, size = _DISTRIBUTIONS[measurement.of]
+        rows = self._selected(self.flows, Aggregate("mean", name, filters, None, ()))
+        seen = rows.filter(pl.col(f"{column}_count") > 0)
+        if seen.is_empty():
+            raise LookupError(_NOTHING.get(column, f"no {column} was measured"))
+        weights = seen[f"{column}_count"].to_numpy()
+        told = [seen[f"{column}_{point}_{unit}"].to_numpy() for point in _QUANTILES_OF_FLOWS]
+        averaged = np.array([float((values * weights).sum() / weights.sum()) for values in told])
+        return np.array(list(_QUANTILES_OF_FLOWS.values())), averaged * size
 
     def _late_minimum(self, aggregate: Aggregate, measurement: Measurement) -> float:
         """The least value of packets after the first ones of their flow."""

@@ -33,6 +33,7 @@ from twinnet.study.reference_settings import Reference
 from twinnet.traffic.distributions import Distribution, OnOff
 
 __all__ = [
+    "USUAL_CONGESTION_CONTROL",
     "Factor",
     "FidelityThresholds",
     "Level",
@@ -48,6 +49,9 @@ __all__ = [
     "study_json_schema",
 ]
 
+USUAL_CONGESTION_CONTROL = "cubic"
+"""Of TCP that names none, on both clocks: kernels have defaults of their own, and two clocks are compared alike."""
+CONTROL_SYSCTL = "net.ipv4.tcp_congestion_control"
 _LEAST_TCP_BYTES = 12
 _MOST_ENTRIES = 100_000
 REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
@@ -167,6 +171,11 @@ class Traffic(_Strict):
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+
+    @property
+    def protocol(self) -> str:
+        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp` or `rtp`."""
+        return {"ping": "icmp", "voice": "udp"}.get(self.app, self.app)
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
@@ -401,11 +410,24 @@ class TwinSettings(_Strict):
 
 
 class StudySpecification(_Strict):
-    """A study: network x factors x traffic x measurements x repetitions."""
+    """A study: network x factors x traffic x measurements x repetitions.
+
+    Attributes
+    ----------
+    answer
+        One or two sentences that the report begins with; quantities in braces are measured, as in a check:
+        `UDP takes {mean(throughput[protocol=udp])} of ${link_rate}.`
+    congestion_control
+        Of TCP and HTTP traffic that names none and whose sender pins none by its sysctls; CUBIC when left out. It is
+        the same on both clocks, and every entry of `traffic` carries the one that it uses.
+    claims
+        `none` for a size that shows that the study works: statements are not judged, published figures not counted.
+    """
 
     study: Name
     title: str
     question: str
+    answer: Annotated[str, Field(max_length=2000)] = ""
     text: str = ""
     sources: list[str] = []
     parameters: dict[ParameterName, Scalar | Parameter] = {}
@@ -424,11 +446,36 @@ class StudySpecification(_Strict):
     drain_ps: MomentPs = Field(default=1_000_000_000_000, alias="drain")
     time_limit_ps: MomentPs = Field(default=3_600_000_000_000_000, alias="time_limit")
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
+    congestion_control: Annotated[str, Field(min_length=1, max_length=15)] | None = None
+    claims: Literal["all", "none"] = "all"
     fidelity: FidelityThresholds = FidelityThresholds()
     twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
     published: list[Published] = []
     reference: Reference | None = None
+
+    @model_validator(mode="after")
+    def _names_its_congestion_control(self) -> StudySpecification:
+        for index, entry in enumerate(self.traffic):
+            if entry.app in ("tcp", "http") and entry.congestion_control is None:
+                usual = self._pinned_control(entry) or self.congestion_control or USUAL_CONGESTION_CONTROL
+                self.traffic[index] = entry.model_copy(update={"congestion_control": usual})
+        return self
+
+    def _pinned_control(self, entry: Traffic) -> str | None:
+        """What the sysctls of the hosts say that send the bulk of `entry`: the server, of HTTP."""
+        senders = [entry.to] if entry.app == "http" else entry.sources
+        networks = [*self.networks.values(), *([self.network] if self.network is not None else [])]
+        hosts = [network.hosts[name] for network in networks for name in senders if name in network.hosts]
+        said = {
+            str(host.sysctls[CONTROL_SYSCTL]) for host in hosts if host is not None and CONTROL_SYSCTL in host.sysctls
+        }
+        if len(said) > 1:
+            raise ValueError(
+                f"the hosts of the traffic {entry.name} pin {CONTROL_SYSCTL} to {' and '.join(sorted(said))}; give the "
+                "traffic its 'congestion_control'"
+            )
+        return said.pop() if said else None
 
     @model_validator(mode="after")
     def _belongs_together(self) -> StudySpecification:

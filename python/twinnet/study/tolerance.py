@@ -8,33 +8,11 @@ from dataclasses import dataclass
 
 from twinnet.errors import did_you_mean
 from twinnet.study.predicate import Names, parse_side
-from twinnet.study.quantity import Kind, parse_quantity
 from twinnet.study.specification import Measurement, StudySpecification
 
 __all__ = ["Tolerance", "Tolerances", "metric_name", "parse_tolerance"]
 
 _SHARE = re.compile(r"\s*(\d{1,4}(?:\.\d{1,6})?)\s*%\s*")
-_KINDS: dict[str, Kind] = {
-    "throughput": "rate",
-    "port_throughput": "rate",
-    "loss": "number",
-    "rtt": "duration",
-    "transfer_time": "duration",
-    "delay": "duration",
-    "gap": "duration",
-    "jitter_rfc4689": "duration",
-    "jitter_rfc3550": "duration",
-    "rtp_bandwidth": "rate",
-    "frame_loss": "number",
-    "packet_rate": "number",
-    "reordering": "number",
-    "duplicates": "number",
-    "delay_variation": "duration",
-    "loss_burst": "number",
-    "psnr": "number",
-    "ssim": "number",
-}
-_EXAMPLES = {"rate": "100 kbit", "number": "0.01", "duration": "5 ms"}
 _PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
 
 
@@ -69,15 +47,15 @@ def metric_name(measurement: str, label: str) -> str:
     return f"{measurement}_{label}"
 
 
-def parse_tolerance(text: str, names: Names, kind: Kind | None, stated: bool = True) -> Tolerance:
+def parse_tolerance(text: str, names: Names, unit: str | None, stated: bool = True) -> Tolerance:
     """Read a tolerance: ``2 %``, ``0.01 * link_rate``, ``5 ms``, or both with ``or``: ``5 % or 1 Mbit``.
 
     Parameters
     ----------
     text, names
         The text, and the parameters that it may name.
-    kind
-        What an amount measures; `None` where only a share is allowed.
+    unit
+        The unit of the metric; `None` where only a share is allowed.
     stated
         Whether the study states it for one metric.
 
@@ -92,26 +70,15 @@ def parse_tolerance(text: str, names: Names, kind: Kind | None, stated: bool = T
         if found is not None:
             share = max(share, float(found.group(1)) / 100)
             continue
-        if kind is None:
+        if unit is None:
             raise ValueError(f"{part!r} is not a share; the default is one, such as '5 %', for metrics of any unit")
-        _check_kind(part, kind)
-        side = parse_side(part, names)
+        side = parse_side(part, names, unit)
         if any(term.aggregate is not None for term in side):
             raise ValueError(f"{part!r} holds a measured quantity; a tolerance is made of numbers and parameters")
         amount = max(amount, sum(term.factor for term in side))
     if share <= 0 and amount <= 0:
         raise ValueError(f"{text!r} allows no difference at all; write for example '2 %' or '5 % or 100 kbit'")
     return Tolerance(text, share, amount, stated)
-
-
-def _check_kind(part: str, kind: Kind) -> None:
-    """Refuse a plain quantity of another kind; what is computed from parameters is taken as it is."""
-    try:
-        given = parse_quantity(part)
-    except ValueError:
-        return
-    if given.kind not in (kind, "word"):
-        raise ValueError(f"{part!r} is a {given.kind}; this metric is a {kind}, such as {_EXAMPLES[kind]}")
 
 
 class Tolerances:
@@ -134,9 +101,9 @@ class Tolerances:
             self.stated[metric] = self._read(f"tolerance.{metric}", str(text), names, known[metric], True)
 
     @staticmethod
-    def _read(key: str, text: str, names: Names, kind: Kind | None, stated: bool) -> Tolerance:
+    def _read(key: str, text: str, names: Names, unit: str | None, stated: bool) -> Tolerance:
         try:
-            return parse_tolerance(text, names, kind, stated)
+            return parse_tolerance(text, names, unit, stated)
         except ValueError as error:
             raise ValueError(key, str(error)) from None
 
@@ -146,11 +113,11 @@ class Tolerances:
         return own or self.stated.get(measurement) or self.default
 
 
-def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -> dict[str, Kind]:
-    """Every metric that a tolerance can be stated for, with what it measures."""
-    known: dict[str, Kind] = {}
+def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -> dict[str, str]:
+    """Every metric that a tolerance can be stated for, with its unit."""
+    known: dict[str, str] = {}
     for name, measurement in measurements.items():
         labels = measurement.ports or (traffic if measurement.per == "flow" else _PROTOCOLS)
-        kind = _KINDS[measurement.of]
-        known |= {name: kind, **{metric_name(name, label): kind for label in labels}}
+        unit = measurement.unit
+        known |= {name: unit, **{metric_name(name, label): unit for label in labels}}
     return known

@@ -17,7 +17,7 @@ from twinnet.study.analysis import Analysis
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
-from twinnet.study.run_quantities import RunTables, unit_of
+from twinnet.study.run_quantities import RunTables
 from twinnet.study.store import ResultStore
 from twinnet.study.tolerance import Tolerance, Tolerances
 
@@ -158,7 +158,7 @@ class Twin:
             return None
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
-        unit = unit_of(self.study.specification.measurements[name])
+        unit = self.study.specification.measurements[name].unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
         difference = (
             welch_interval(wall, virtual, level)

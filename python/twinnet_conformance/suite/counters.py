@@ -258,6 +258,12 @@ def _(bench: Bench) -> None:
     check(_group_stats(bench, 1)[1] == 1, f"{_group_stats(bench, 1)[1]} frames")
 
 
+@case("7.3.5.9", GROUPS, "a group that is not there has no counters: the answer is empty")
+def _(bench: Bench) -> None:
+    body = bench.multipart(of.MP_GROUP, (7).to_bytes(4) + bytes(4))
+    check(body == b"", f"{len(body)} bytes")
+
+
 @case("7.3.5.9", GROUPS, "OFPG_ALL is every group")
 def _(bench: Bench) -> None:
     for number in (1, 2, 3):

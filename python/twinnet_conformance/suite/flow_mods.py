@@ -45,6 +45,13 @@ def _split(instructions: bytes) -> list[bytes]:
     return found
 
 
+@case("6.4", ADD, "instructions are told bit for bit: their order, and max_len of an output to a port")
+def _(bench: Bench) -> None:
+    sent = of.goto_table(9) + of.apply_actions(of.output(bench.p2, 17), of.output(bench.p3))
+    bench.obeyed(of.flow_mod(UDP, sent))
+    check(bench.one_flow().instructions == sent, f"told {bench.one_flow().instructions.hex()}, sent {sent.hex()}")
+
+
 @case("6.4", ADD, "a flow with the same match and priority takes the place of the old one")
 def _(bench: Bench) -> None:
     bench.forward(IP, out=bench.p3, cookie=1)

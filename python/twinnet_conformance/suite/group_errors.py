@@ -57,6 +57,12 @@ _refused(
     _one,
     of.group_mod(1, of.GROUP_ALL, of.bucket(of.group(1)), command=MODIFY),
 )
+for _kind, _name in ((of.GROUP_ALL, "all"), (of.GROUP_INDIRECT, "indirect"), (of.GROUP_FAST_FAILOVER, "fast failover")):
+    _refused(
+        f"a weight in a group that is {_name}: OFPGMFC_INVALID_GROUP",
+        1,
+        of.group_mod(1, _kind, of.bucket(weight=1, watch_port=2)),
+    )
 _refused(
     "a loop of three groups: OFPGMFC_LOOP",
     7,

@@ -157,3 +157,16 @@ def _(bench: Bench) -> None:
     other = bench.controller()
     other.obeyed(of.flow_mod({}, cookie=9))
     check(bench.one_flow().cookie == 9, "another flow")
+
+
+for _written, _name in (
+    (of.flow_mod({}, command=9), "a flow-mod with a command that does not exist"),
+    (of.group_mod(of.MAX_GROUP + 1), "a group-mod with a number that cannot be"),
+    (of.Message(of.METER_MOD, bytes(4)), "a meter-mod that is too short"),
+    (of.multipart(of.MP_TABLE_FEATURES, bytes(64)), "table features that cannot be"),
+):
+
+    @case("6.3.4", ROLES, f"the role comes before the content: {_name} of a slave is OFPBRC_IS_SLAVE")
+    def _(bench: Bench, message: of.Message = _written) -> None:
+        _role(bench, SLAVE, 1)
+        bench.refused(message, of.BAD_REQUEST, 10)

@@ -137,6 +137,13 @@ def _(bench: Bench) -> None:
     bench.passes(frame, _frame(0x8847, mpls(0, 0, 1, 64, frame[14:])))
 
 
+@case("5.12", MPLS, "push-MPLS before ARP: there is no TTL to copy, and it is 0")
+def _(bench: Bench) -> None:
+    bench.forward({"eth_type": 0x0806}, of.push_mpls(0x8847))
+    frame = build(arp_op=1)
+    bench.passes(frame, _frame(0x8847, mpls(0, 0, 1, 0, frame[14:])))
+
+
 @case("5.12", MPLS, "push-MPLS, label, class and TTL in one list")
 def _(bench: Bench) -> None:
     bench.forward(

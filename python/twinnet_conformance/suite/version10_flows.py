@@ -13,7 +13,7 @@ MATCH = "1.0: match fields"
 FLOWS = "1.0: flow-mods"
 REMOVAL = "1.0: flow removal"
 
-IP, UDP = {"dl_type": 0x0800}, {"dl_type": 0x0800, "nw_proto": 17}
+IP, UDP, SIX = {"dl_type": 0x0800}, {"dl_type": 0x0800, "nw_proto": 17}, {"dl_type": 0x86DD}
 
 
 def _forward(bench: Bench, match: bytes, *actions: bytes, out: int | None = None, **rest: int) -> None:
@@ -48,6 +48,29 @@ for _name, _needs, _value, _frame, _other in (
     ("tp_dst", {**IP, "nw_proto": 6}, 9, build(ip_proto=6, tcp_dst=9), build(ip_proto=6, tcp_dst=8)),
     ("tp_src", {**IP, "nw_proto": 1}, 8, build(ip_proto=1, icmpv4_type=8), build(ip_proto=1, icmpv4_type=0)),
     ("tp_dst", {**IP, "nw_proto": 1}, 3, build(ip_proto=1, icmpv4_code=3), build(ip_proto=1, icmpv4_code=1)),
+    ("nw_tos", SIX, 40, build(eth_type=0x86DD, ip_dscp=10), build(eth_type=0x86DD, ip_dscp=11)),
+    ("nw_proto", SIX, 200, build(eth_type=0x86DD, ip_proto=200), build(eth_type=0x86DD, ip_proto=201)),
+    (
+        "tp_src",
+        {**SIX, "nw_proto": 6},
+        9,
+        build(eth_type=0x86DD, ip_proto=6, tcp_src=9),
+        build(eth_type=0x86DD, ip_proto=6, tcp_src=8),
+    ),
+    (
+        "tp_dst",
+        {**SIX, "nw_proto": 17},
+        9,
+        build(eth_type=0x86DD, ip_proto=17, udp_dst=9),
+        build(eth_type=0x86DD, ip_proto=17, udp_dst=8),
+    ),
+    (
+        "tp_src",
+        {**SIX, "nw_proto": 58},
+        128,
+        build(eth_type=0x86DD, ip_proto=58, icmpv6_type=128),
+        build(eth_type=0x86DD, ip_proto=58, icmpv6_type=129),
+    ),
     ("nw_proto", {"dl_type": 0x0806}, 2, build(arp_op=2), build(arp_op=1)),
     ("nw_src", {"dl_type": 0x0806}, 9, build(arp_spa=9), build(arp_spa=8)),
     ("nw_dst", {"dl_type": 0x0806}, 9, build(arp_tpa=9), build(arp_tpa=8)),
@@ -206,6 +229,28 @@ def _(bench: Bench) -> None:
     check(ten.canonical(flow.match) == ten.canonical(match), f"match {flow.match.hex()}, sent {match.hex()}")
     check(flow.actions == actions, f"actions {flow.actions.hex()}")
     check((flow.priority, flow.cookie, flow.idle, flow.hard) == (321, 99, 100, 200), f"{flow}")
+
+
+@case("5.3.5", FLOWS, "the match is told bit for bit: what the wildcards cover, too", "1.0")
+def _(bench: Bench) -> None:
+    wide = int.from_bytes(ten.flow_match()[:4]) | 63 << 8
+    match = wide.to_bytes(4) + ten.flow_match(**UDP, in_port=3, tp_dst=53, nw_src=0x0A000001)[4:]
+    bench.obeyed(ten.flow_mod(match, ten.output(bench.p2, 99)))
+    flow = _flows(bench)[0]
+    check(flow.match == match, f"match {flow.match.hex()}, sent {match.hex()}")
+    check(flow.actions == ten.output(bench.p2, 99), f"actions {flow.actions.hex()}")
+
+
+@case(
+    "3.4",
+    FLOWS,
+    "a flow without wildcards comes before all others, and is told with the priority it was sent with",
+    "1.0",
+)
+def _(bench: Bench) -> None:
+    match = bytes(4) + ten.flow_match(in_port=bench.p1, **UDP)[4:]
+    bench.obeyed(ten.flow_mod(match, ten.output(bench.p2), priority=5))
+    check(_flows(bench)[0].priority == 5, f"priority {_flows(bench)[0].priority}")
 
 
 @case("4.6", FLOWS, "a command that does not exist: OFPFMFC_BAD_COMMAND", "1.0")

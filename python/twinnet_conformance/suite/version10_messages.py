@@ -83,6 +83,16 @@ def _(bench: Bench) -> None:
     check([port for port, _ in bench.frame(build(), settled=False)] == [bench.p2], "it met the state before")
 
 
+@case(
+    "5.4.1", FRAMES, "a flow of priority 0 that matches everything is no table-miss: its reason is OFPR_ACTION", "1.0"
+)
+def _(bench: Bench) -> None:
+    bench.obeyed(ten.flow_mod(ten.flow_match(), ten.output(ten.CONTROLLER), priority=0))
+    bench.frame(build())
+    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check(told.reason == 1, f"reason {told.reason}")
+
+
 @case("5.4.1", FRAMES, "what no flow matches comes to the controller, with reason OFPR_NO_MATCH", "1.0")
 def _(bench: Bench) -> None:
     bench.drops(build())

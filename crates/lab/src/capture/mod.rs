@@ -4,9 +4,11 @@
 //! capture never disturbs the run: what cannot be written is counted.
 
 mod recorder;
+mod running;
 mod settings;
 mod writer;
 
 pub use recorder::{Batch, Recorder};
+pub use running::RunningCaptures;
 pub use settings::{CaptureSettings, Ring};
 pub use writer::{CaptureFile, CaptureStore, CaptureWriter, NoFiles};

@@ -1,10 +1,11 @@
 //! What a capture is asked to keep.
 
-use serde_json::Value;
+use serde::Deserialize;
 use twinnet_fabric::Way;
 use twinnet_units::Duration;
 
 use crate::error::LabError;
+use crate::protocol::{CaptureStart, CaptureWay};
 
 /// The least that a file may be bounded to: its headers and a few frames.
 const LEAST_FILE_BYTES: u64 = 4096;
@@ -18,13 +19,15 @@ const LEAST_FILE_DURATION: Duration = Duration::from_ms(1);
 const RING_FILES: std::ops::RangeInclusive<u64> = 2..=10_000;
 
 /// Files that follow each other, of which the oldest goes when a new one is begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ring {
     /// Files that are kept.
     pub files: u64,
     /// A file is full with so many bytes.
     pub bytes: Option<u64>,
     /// A file is full so long after its first frame.
+    #[serde(rename = "duration_ps")]
     pub duration: Option<Duration>,
 }
 
@@ -42,49 +45,45 @@ pub struct CaptureSettings {
 }
 
 impl CaptureSettings {
-    /// Reads the fields of a `capture.start` request.
+    /// The settings of a `capture.start` request.
     ///
     /// # Errors
     /// `InvalidOption` that names what is allowed.
-    pub fn from_request(body: &Value) -> Result<Self, LabError> {
-        let limit_bytes = within(body, "limit_bytes", LEAST_FILE_BYTES, u64::MAX)?;
-        let snap = within(body, "snap", LEAST_SNAP, LONGEST_FRAME)?;
-        let way = match body.get("direction").and_then(Value::as_str) {
-            None | Some("both") => None,
-            Some("in") => Some(Way::In),
-            Some("out") => Some(Way::Out),
-            Some(other) => {
-                return Err(invalid(format!("direction is {other:?}; it can be \"both\", \"in\" or \"out\"")));
+    pub fn of(asked: &CaptureStart) -> Result<Self, LabError> {
+        within("limit_bytes", asked.limit_bytes, LEAST_FILE_BYTES, u64::MAX)?;
+        within("snap", asked.snap.map(u64::from), LEAST_SNAP, LONGEST_FRAME)?;
+        let way = match asked.direction.unwrap_or_default() {
+            CaptureWay::Both => None,
+            CaptureWay::In => Some(Way::In),
+            CaptureWay::Out => Some(Way::Out),
+        };
+        if let Some(ring) = asked.ring {
+            ring.check()?;
+            if asked.limit_bytes.is_some() {
+                return Err(invalid("a capture has a ring or limit_bytes, one of both".to_owned()));
             }
-        };
-        let ring = match body.get("ring") {
-            None | Some(Value::Null) => None,
-            Some(ring) => Some(Ring::read(ring)?),
-        };
-        if ring.is_some() && limit_bytes.is_some() {
-            return Err(invalid("a capture has a ring or limit_bytes, one of both".to_owned()));
         }
-        Ok(Self { limit_bytes, snap: snap.map(|snap| u32::try_from(snap).unwrap_or(u32::MAX)), way, ring })
+        Ok(Self { limit_bytes: asked.limit_bytes, snap: asked.snap, way, ring: asked.ring })
     }
 }
 
 impl Ring {
-    fn read(value: &Value) -> Result<Self, LabError> {
-        let files = within(value, "files", *RING_FILES.start(), *RING_FILES.end())?;
-        let bytes = within(value, "bytes", LEAST_FILE_BYTES, u64::MAX)?;
-        let duration = within(value, "duration_ps", LEAST_FILE_DURATION.as_ps(), u64::MAX)?.map(Duration::from_ps);
-        let files = files.ok_or_else(|| invalid("a ring needs \"files\", how many are kept".to_owned()))?;
-        if bytes.is_none() && duration.is_none() {
+    fn check(&self) -> Result<(), LabError> {
+        within("files", Some(self.files), *RING_FILES.start(), *RING_FILES.end())?;
+        within("bytes", self.bytes, LEAST_FILE_BYTES, u64::MAX)?;
+        within("duration_ps", self.duration.map(Duration::as_ps), LEAST_FILE_DURATION.as_ps(), u64::MAX)?;
+        if self.bytes.is_none() && self.duration.is_none() {
             return Err(invalid("a ring needs \"bytes\" or \"duration_ps\", when a file is full".to_owned()));
         }
-        Ok(Self { files, bytes, duration })
+        Ok(())
     }
 }
 
-fn within(body: &Value, key: &str, least: u64, most: u64) -> Result<Option<u64>, LabError> {
-    let Some(value) = body.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
-    let found = value.as_u64().filter(|number| (least..=most).contains(number));
-    found.map(Some).ok_or_else(|| invalid(format!("{key} is {value}; it can be {least} to {most}")))
+fn within(key: &str, given: Option<u64>, least: u64, most: u64) -> Result<(), LabError> {
+    match given.filter(|number| !(least..=most).contains(number)) {
+        None => Ok(()),
+        Some(number) => Err(invalid(format!("{key} is {number}; it can be {least} to {most}"))),
+    }
 }
 
 fn invalid(message: String) -> LabError {
@@ -94,15 +93,25 @@ fn invalid(message: String) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::protocol::Request;
+    use serde_json::{json, Value};
+
+    fn settings(mut body: Value) -> Result<CaptureSettings, LabError> {
+        body["do"] = "capture.start".into();
+        body["port"] = "s1-eth1".into();
+        match Request::read(body)? {
+            Request::CaptureStart(asked) => CaptureSettings::of(&asked),
+            _ => panic!("a capture was asked for"),
+        }
+    }
 
     #[test]
     fn what_is_asked_for_is_read() {
         let body = json!({"snap": 96, "direction": "in", "ring": {"files": 3, "bytes": 10_000, "duration_ps": null}});
-        let read = CaptureSettings::from_request(&body).unwrap();
+        let read = settings(body).unwrap();
         assert_eq!((read.snap, read.way, read.limit_bytes), (Some(96), Some(Way::In), None));
         assert_eq!(read.ring, Some(Ring { files: 3, bytes: Some(10_000), duration: None }));
-        let nothing = CaptureSettings::from_request(&json!({"limit_bytes": null, "snap": null})).unwrap();
+        let nothing = settings(json!({"limit_bytes": null, "snap": null})).unwrap();
         assert_eq!(nothing, CaptureSettings::default());
     }
 
@@ -121,7 +130,7 @@ mod tests {
             json!({"ring": {"files": 3, "duration_ps": 1}}),
             json!({"limit_bytes": 10_000, "ring": {"files": 3, "bytes": 10_000}}),
         ] {
-            assert_eq!(CaptureSettings::from_request(&body).unwrap_err().name, "InvalidOption", "{body}");
+            assert_eq!(settings(body.clone()).unwrap_err().name, "InvalidOption", "{body}");
         }
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use serde_json::{json, Value};
-
 use super::recorder::Batch;
 use super::settings::Ring;
+use crate::protocol::Captured;
 
 /// A file of a capture.
 pub trait CaptureFile: Write + Send {
@@ -141,11 +140,14 @@ impl CaptureWriter {
     /// Ends the capture. `left_out` are frames that no batch had. Tells how many frames are in files (also in those that a ring has removed
     /// since), how many are in none, and the files that are there, the oldest first.
     #[must_use]
-    pub fn finish(self, left_out: u64) -> Value {
-        json!({
-            "frames": self.frames, "dropped": self.dropped + left_out, "write_failed": self.failure.is_some(),
-            "failure": self.failure, "files": self.files,
-        })
+    pub fn finish(self, left_out: u64) -> Captured {
+        Captured {
+            frames: self.frames,
+            dropped: self.dropped + left_out,
+            write_failed: self.failure.is_some(),
+            failure: self.failure,
+            files: self.files.into(),
+        }
     }
 }
 
@@ -232,7 +234,7 @@ mod tests {
         let name = |number| format!("a/out-{number:08}.pcapng");
         assert_eq!(kept, [(name(10), 109), (name(11), 110), (name(12), 111)]);
         let told = writer.finish(0);
-        assert_eq!((told["frames"].as_u64(), told["files"][0].as_str()), (Some(120), Some(name(10).as_str())));
+        assert_eq!((told.frames, &told.files[0]), (120, &name(10)));
     }
 
     #[test]
@@ -245,8 +247,8 @@ mod tests {
         files.lock().unwrap().insert("a/out.pcapng".to_owned(), Vec::new());
         writer.write(&batch(false, 100));
         let told = writer.finish(5);
-        assert_eq!((told["frames"].as_u64(), told["dropped"].as_u64()), (Some(30), Some(25)));
-        assert_eq!(told["write_failed"].as_bool(), Some(true));
+        assert_eq!((told.frames, told.dropped), (30, 25));
+        assert!(told.write_failed);
     }
 
     #[test]
@@ -255,7 +257,7 @@ mod tests {
         writer.write(&batch(true, 100));
         writer.write(&batch(false, 20));
         assert!(files.lock().unwrap()["a/out.pcapng"].is_empty());
-        assert_eq!(writer.finish(0)["dropped"].as_u64(), Some(20));
+        assert_eq!(writer.finish(0).dropped, 20);
     }
 
     #[test]

@@ -102,7 +102,9 @@ impl NetworkSpec {
                 )));
             }
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
-                for (what, probability) in [("duplicate", direction.duplicate), ("corrupt", direction.corrupt)] {
+                for (what, probability) in
+                    [("duplicate", direction.impair.duplicate), ("corrupt", direction.impair.corrupt)]
+                {
                     if !(0.0..=1.0).contains(&probability) {
                         return Err(refuse(format!(
                             "{name}.{what} is {probability}; a probability lies between 0 and 1"

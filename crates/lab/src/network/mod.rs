@@ -1,18 +1,22 @@
 //! The description of a network as a lab receives it (docs/reference/lab-protocol.md).
 
 mod check;
+mod direction;
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use twinnet_fabric::{wire_bytes, TunnelConfig};
+use twinnet_fabric::{wire_bytes, DirectionConfig, TunnelConfig};
 use twinnet_host::{HostConfig, InterfaceConfig, ProcessingConfig, RouteConfig};
 use twinnet_packet::{Framing, MacAddress, Prefix};
+use twinnet_queue::QueueConfig;
+use twinnet_switch::FailMode;
 use twinnet_units::{Duration, Rate};
 
 use crate::error::LabError;
 use crate::outside::{Datapath, InterfaceSpec};
+use crate::protocol::Schedule;
 use crate::tunnel_end::TunnelEndSpec;
 
 pub(super) use check::{check_interface_name, invalid};
@@ -32,9 +36,9 @@ pub struct NetworkSpec {
     /// Links; their order gives each its index.
     #[serde(default)]
     pub links: Vec<LinkSpec>,
-    /// Changes at given times; read by the fabric.
-    #[serde(default)]
-    pub schedule: Vec<Value>,
+    /// Changes at given times.
+    #[serde(default, skip_serializing)]
+    pub schedule: Vec<Schedule>,
     /// Whether model hosts know each other's hardware addresses beforehand, and need not ask.
     #[serde(default)]
     pub static_neighbours: bool,
@@ -109,9 +113,9 @@ pub struct HostPortSpec {
     /// Addresses with their prefix lengths.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Queue configuration; read by the fabric. `None`: the interface's own, back-pressured queue.
+    /// Queue configuration. `None`: the interface's own, back-pressured queue.
     #[serde(default)]
-    pub queue: Option<Value>,
+    pub queue: Option<QueueConfig>,
 }
 
 /// A switch.
@@ -196,17 +200,6 @@ impl Protocol {
     }
 }
 
-/// What a switch does without a controller, in the words of Open vSwitch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailMode {
-    /// It learns addresses and forwards by them.
-    #[default]
-    Standalone,
-    /// It does what its flows say and drops the rest.
-    Secure,
-}
-
 /// A port of a switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -215,9 +208,9 @@ pub struct SwitchPortSpec {
     pub name: String,
     /// Its OpenFlow number.
     pub number: u32,
-    /// Queue configuration; read by the fabric. `None`: FIFO of 1000 frames.
+    /// Queue configuration. `None`: FIFO of 1000 frames.
     #[serde(default)]
-    pub queue: Option<Value>,
+    pub queue: Option<QueueConfig>,
 }
 
 /// A link between two ports.
@@ -238,11 +231,11 @@ pub struct LinkSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<TunnelConfig>,
     /// From `a` to `b`.
-    #[serde(default)]
-    pub ab: DirectionSpec,
+    #[serde(default, deserialize_with = "direction::direction")]
+    pub ab: DirectionConfig,
     /// From `b` to `a`.
-    #[serde(default)]
-    pub ba: DirectionSpec,
+    #[serde(default, deserialize_with = "direction::direction")]
+    pub ba: DirectionConfig,
 }
 
 /// An end of a link: a node and the index of a port in its `ports`.
@@ -253,36 +246,6 @@ pub struct EndSpec {
     pub node: String,
     /// Index of the port.
     pub port: usize,
-}
-
-/// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DirectionSpec {
-    /// Line rate; `None`: no serialisation time at all.
-    #[serde(default, rename = "rate_bps")]
-    pub rate: Option<Rate>,
-    /// What a frame costs on the wire beyond its bytes.
-    #[serde(default)]
-    pub framing: Framing,
-    /// Propagation delay.
-    #[serde(default, rename = "delay_ps")]
-    pub delay: Duration,
-    /// Distribution of the delay's variation; read by the fabric.
-    #[serde(default)]
-    pub jitter: Option<Value>,
-    /// Whether jitter may change the order of frames.
-    #[serde(default)]
-    pub reorder: bool,
-    /// Loss model; read by the fabric.
-    #[serde(default)]
-    pub loss: Option<Value>,
-    /// Probability that a frame is carried twice.
-    #[serde(default)]
-    pub duplicate: f64,
-    /// Probability that a bit of a frame is turned.
-    #[serde(default)]
-    pub corrupt: f64,
 }
 
 /// What a port needs to know of the link that it sends into.
@@ -427,7 +390,7 @@ impl NetworkSpec {
         for link in &self.links {
             for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
                 let (mtu, tunnel) = (link.host_mtu(), link.tunnel);
-                let attachment = Attachment { mtu, rate: way.rate, framing: way.framing, tunnel };
+                let attachment = Attachment { mtu, rate: way.rate_bps, framing: way.framing, tunnel };
                 attachments.insert((end.node.as_str(), end.port), attachment);
             }
         }

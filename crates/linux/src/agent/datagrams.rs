@@ -86,9 +86,13 @@ impl SendQueue {
     }
 
     /// Takes a datagram; `false` when the queue is full.
-    pub fn push(&mut self, to: SocketAddr, chunk: Chunk<'_>) -> bool {
+    ///
+    /// # Errors
+    /// The length of one that no datagram can have: padding is read from [`ZEROS`] by the kernel, which must have so many.
+    pub fn push(&mut self, to: SocketAddr, chunk: Chunk<'_>) -> Result<bool, usize> {
+        fits(chunk)?;
         if self.queued.len() >= MOST_QUEUED {
-            return false;
+            return Ok(false);
         }
         let (bytes, padding) = match chunk {
             Chunk::Bytes(bytes) => (bytes, 0),
@@ -98,7 +102,7 @@ impl SendQueue {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.queued.push(Queued { to, start, end: self.bytes.len(), padding });
-        true
+        Ok(true)
     }
 
     /// Whether nothing waits.
@@ -463,9 +467,18 @@ mod tests {
         let mut queue = SendQueue::default();
         for &(port, length) in datagrams {
             let to = SocketAddr::from(([10, 0, 0, 2], port));
-            assert!(queue.push(to, Chunk::Padded(&[1, 2], length - 2)));
+            assert_eq!(queue.push(to, Chunk::Padded(&[1, 2], length - 2)), Ok(true));
         }
         queue
+    }
+
+    #[test]
+    fn what_no_datagram_can_hold_is_not_taken_whoever_asks() {
+        let mut queue = SendQueue::default();
+        let to = SocketAddr::from(([10, 0, 0, 2], 1));
+        assert_eq!(queue.push(to, Chunk::Filler(1 << 16)), Err(1 << 16));
+        assert_eq!(queue.push(to, Chunk::Padded(&[1, 2], u32::MAX)), Err(u32::MAX as usize + 2));
+        assert!(queue.is_empty());
     }
 
     #[test]

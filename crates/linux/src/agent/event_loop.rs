@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use serde_json::{json, Value};
+use serde_json::Value;
 use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
+use twinnet_lab::protocol::{Answer, AppRow, Reply};
 use twinnet_units::{Duration, Time};
 
 use super::datagrams::{ArrivalClock, LOOKED_AT};
@@ -25,7 +26,7 @@ use super::sockets::{ready, Kind, Sockets};
 use super::system;
 use super::usage::PublishedUsage;
 use super::waiting::{Next, Waiting};
-use crate::service::{LabError, Reply};
+use crate::service::{LabError, Responder};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::Histogram;
 
@@ -57,7 +58,7 @@ struct Entry {
 struct Waiter {
     apps: Vec<u32>,
     until: Option<Time>,
-    reply: Reply,
+    responder: Responder,
 }
 
 /// All that the thread holds.
@@ -440,21 +441,25 @@ impl EventLoop {
     fn obey(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Start { host, config, at, seed, reply } => self.start(host, &config, at, seed, reply),
-                Command::Stop { app, reply } => self.stop(app, reply),
-                Command::Report { apps, reply } => reply.send(self.report(apps)),
-                Command::Wait { apps, until, reply } => match self.check_known(&apps) {
-                    Ok(()) => self.waiters.push(Waiter { apps, until, reply }),
-                    Err(error) => reply.send(Err(error)),
+                Command::Start { host, config, at, seed, responder } => self.start(host, &config, at, seed, responder),
+                Command::Stop { app, responder } => self.stop(app, responder),
+                Command::Report { apps, responder } => responder.send(self.report(apps)),
+                Command::Wait { apps, until, responder } => match self.check_known(&apps) {
+                    Ok(()) => self.waiters.push(Waiter { apps, until, responder }),
+                    Err(error) => responder.send(Err(error)),
                 },
                 Command::End => self.ended = true,
             }
         }
     }
 
-    fn start(&mut self, host: usize, config: &AppConfig, at: Option<Time>, seed: Option<u64>, reply: Reply) {
+    fn start(&mut self, host: usize, config: &AppConfig, at: Option<Time>, seed: Option<u64>, responder: Responder) {
         let Ok(app) = u32::try_from(self.apps.len() + 1) else {
-            return reply.send(Err(LabError::new("TooManyApps", "this lab has run 2^32 apps", "start another lab")));
+            return responder.send(Err(LabError::new(
+                "TooManyApps",
+                "this lab has run 2^32 apps",
+                "start another lab",
+            )));
         };
         let now = self.clock.now();
         let start = at.map_or(now, |at| at.max(now));
@@ -471,12 +476,12 @@ impl EventLoop {
             self.waiting.probe(now);
         }
         self.serve_timers();
-        reply.send(Ok(json!({"app": app})));
+        responder.send(Ok(Reply::App { app }));
     }
 
-    fn stop(&mut self, app: u32, reply: Reply) {
+    fn stop(&mut self, app: u32, responder: Responder) {
         if let Err(error) = self.check_known(&[app]) {
-            return reply.send(Err(error));
+            return responder.send(Err(error));
         }
         let now = self.clock.now();
         let entry = &mut self.apps[app as usize - 1];
@@ -489,7 +494,7 @@ impl EventLoop {
         }
         self.tell(app, now, Event::Stop);
         self.settle();
-        reply.send(Ok(json!({})));
+        responder.send(Ok(Reply::Done {}));
     }
 
     fn check_known(&self, apps: &[u32]) -> Result<(), LabError> {
@@ -505,7 +510,7 @@ impl EventLoop {
         }
     }
 
-    fn report(&mut self, apps: Option<Vec<u32>>) -> Result<Value, LabError> {
+    fn report(&mut self, apps: Option<Vec<u32>>) -> Answer {
         let apps = match apps {
             Some(apps) => apps,
             None => (1..=u32::try_from(self.apps.len()).unwrap_or(u32::MAX)).collect(),
@@ -522,9 +527,9 @@ impl EventLoop {
                 State::Planned(running) | State::Running(running) => (false, running.report(now)),
                 State::Finished(report) => (true, report.clone()),
             };
-            json!({"app": app, "host": self.hosts[entry.host], "kind": entry.kind, "finished": finished, "report": report})
+            AppRow { app, host: self.hosts[entry.host].clone(), kind: entry.kind, finished, report: Some(report) }
         });
-        Ok(reports.collect())
+        Ok(Reply::Apps(reports.collect()))
     }
 
     fn answer_waiters(&mut self, now: Time) {
@@ -533,7 +538,7 @@ impl EventLoop {
             let finished =
                 waiter.apps.iter().all(|&app| matches!(self.apps[app as usize - 1].state, State::Finished(_)));
             if finished || waiter.until.is_some_and(|until| now >= until) {
-                self.waiters.swap_remove(place).reply.send(Ok(json!({"finished": finished})));
+                self.waiters.swap_remove(place).responder.send(Ok(Reply::Finished { finished }));
             }
         }
     }
@@ -562,6 +567,7 @@ mod tests {
     use super::super::namespaces::Namespaces;
     use super::super::poller::Poller;
     use super::*;
+    use serde_json::json;
 
     const OPEN_SOCKETS: u32 = 8;
 
@@ -576,7 +582,7 @@ mod tests {
 
     fn start(event_loop: &mut EventLoop, app: Value) {
         let config: AppConfig = serde_json::from_value(app).unwrap();
-        event_loop.start(0, &config, None, None, Reply::new(|answer| drop(answer.unwrap())));
+        event_loop.start(0, &config, None, None, Responder::new(|answer| drop(answer.unwrap())));
     }
 
     /// A port that nobody has.
@@ -598,7 +604,7 @@ mod tests {
             event_loop.sockets.schedule(socket, ready::READ);
         }
         event_loop.turn();
-        let told = event_loop.report(None).unwrap();
+        let told = event_loop.report(None).unwrap().into_json();
         for app in told.as_array().unwrap() {
             let rows = app["report"]["flows"].as_array().unwrap();
             let errors: Vec<_> = rows.iter().flat_map(|row| row["errors"].as_array().unwrap()).collect();

@@ -31,7 +31,7 @@ use waiting::Waiting;
 
 pub use usage::AgentUsage;
 
-use crate::service::{LabError, Request, Service};
+use crate::service::{Call, LabError, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
@@ -118,9 +118,9 @@ impl Drop for Agent {
 }
 
 impl Service for Agent {
-    fn submit(&self, request: Request) {
-        match requests::read(&request.body, request.reply, &self.hosts) {
-            Err((reply, error)) => reply.send(Err(error)),
+    fn submit(&self, call: Call) {
+        match requests::command(call, &self.hosts) {
+            Err((responder, error)) => responder.send(Err(error)),
             Ok(command) => match self.commands.send(command) {
                 Ok(()) => self.waker.wake(),
                 Err(refused) => refuse(refused.0),
@@ -149,14 +149,14 @@ impl Service for Agent {
 
 /// Answers a request that came after the thread's end.
 fn refuse(command: Command) {
-    let (Command::Start { reply, .. }
-    | Command::Stop { reply, .. }
-    | Command::Report { reply, .. }
-    | Command::Wait { reply, .. }) = command
+    let (Command::Start { responder, .. }
+    | Command::Stop { responder, .. }
+    | Command::Report { responder, .. }
+    | Command::Wait { responder, .. }) = command
     else {
         return;
     };
-    reply.send(Err(LabError::new(
+    responder.send(Err(LabError::new(
         "AgentEnded",
         "the agent that runs apps has ended",
         "stop the lab and start it anew",
@@ -166,5 +166,5 @@ fn refuse(command: Command) {
 /// Timers of this thread fire when they are due, not up to 50 us later.
 fn precise_timers() {
     // SAFETY: takes numbers only; a refusal leaves the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }

@@ -1,11 +1,11 @@
-//! Requests about apps, read from JSON into what the agent's thread is to do.
+//! Requests about apps, as what the agent's thread is to do.
 
-use serde_json::Value;
 use twinnet_apps::AppConfig;
-use twinnet_lab::{app_number, app_numbers, optional_number, reported_apps, unknown_host, AppStart};
+use twinnet_lab::protocol::{AppStart, Request};
+use twinnet_lab::unknown_host;
 use twinnet_units::Time;
 
-use crate::service::{LabError, Reply};
+use crate::service::{Call, LabError, Responder};
 
 /// What the thread is told.
 pub enum Command {
@@ -20,21 +20,21 @@ pub enum Command {
         /// The seed of its random numbers; `None`: its own number.
         seed: Option<u64>,
         /// Where its number goes.
-        reply: Reply,
+        responder: Responder,
     },
     /// Ask an app to end.
     Stop {
         /// Its number.
         app: u32,
         /// Where the answer goes.
-        reply: Reply,
+        responder: Responder,
     },
     /// Tell what apps counted.
     Report {
         /// Their numbers; `None`: all.
         apps: Option<Vec<u32>>,
         /// Where the reports go.
-        reply: Reply,
+        responder: Responder,
     },
     /// Answer when apps have finished.
     Wait {
@@ -43,51 +43,26 @@ pub enum Command {
         /// When to answer at the latest; `None`: never.
         until: Option<Time>,
         /// Where the answer goes.
-        reply: Reply,
+        responder: Responder,
     },
     /// End the thread.
     End,
 }
 
-/// Reads a request. When it is refused the reply comes back with the reason.
-pub fn read(body: &Value, reply: Reply, hosts: &[String]) -> Result<Command, (Reply, LabError)> {
-    let parsed = match body.get("do").and_then(Value::as_str) {
-        Some("app.start") => return start(body, reply, hosts),
-        Some("app.stop") => app_number(body).map(Parsed::Stop),
-        Some("app.report") => reported_apps(body).map(Parsed::Report),
-        Some("app.wait") => app_numbers(body)
-            .and_then(|apps| Ok(Parsed::Wait(apps, optional_number(body, "until_ps")?.map(Time::from_ps)))),
-        other => Err(LabError::new(
-            "UnknownRequest",
-            format!(
-                "{} is no request about apps",
-                other.map_or_else(|| "nothing".to_owned(), |name| format!("{name:?}"))
-            ),
-            "use app.start, app.stop, app.report or app.wait",
-        )),
-    };
-    match parsed {
-        Ok(Parsed::Stop(app)) => Ok(Command::Stop { app, reply }),
-        Ok(Parsed::Report(apps)) => Ok(Command::Report { apps, reply }),
-        Ok(Parsed::Wait(apps, until)) => Ok(Command::Wait { apps, until, reply }),
-        Err(error) => Err((reply, error)),
-    }
-}
-
-enum Parsed {
-    Stop(u32),
-    Report(Option<Vec<u32>>),
-    Wait(Vec<u32>, Option<Time>),
-}
-
-fn start(body: &Value, reply: Reply, hosts: &[String]) -> Result<Command, (Reply, LabError)> {
-    let parsed = AppStart::read(body).and_then(|start| {
-        let host = hosts.iter().position(|host| *host == start.host);
-        let host = host.ok_or_else(|| unknown_host(&start.host, hosts.iter().map(String::as_str)))?;
-        Ok((host, start))
-    });
-    match parsed {
-        Ok((host, AppStart { config, at, seed, .. })) => Ok(Command::Start { host, config, at, seed, reply }),
-        Err(error) => Err((reply, error)),
-    }
+/// What `call` wants of the thread. When it is refused its responder comes back with the reason.
+pub fn command(call: Call, hosts: &[String]) -> Result<Command, (Responder, LabError)> {
+    let Call { request, responder, .. } = call;
+    Ok(match request {
+        Request::AppStart(asked) => {
+            let Some(host) = hosts.iter().position(|host| *host == asked.host) else {
+                return Err((responder, unknown_host(&asked.host, hosts.iter().map(String::as_str))));
+            };
+            let AppStart { app, at, seed, .. } = *asked;
+            Command::Start { host, config: app, at, seed, responder }
+        }
+        Request::AppStop(asked) => Command::Stop { app: asked.app, responder },
+        Request::AppReports(asked) => Command::Report { apps: asked.wanted(), responder },
+        Request::AppWait(asked) => Command::Wait { apps: asked.apps, until: asked.until, responder },
+        other => return Err((responder, other.refused("use app.start, app.stop, app.report or app.wait"))),
+    })
 }

@@ -398,9 +398,8 @@ impl Host for HostView<'_> {
             return Err(error);
         }
         let Kind::Udp(queue) = &mut entry.kind else { return Err(HostError::NoSuchSocket) };
-        datagrams::fits(datagram).map_err(HostError::TooLong)?;
         let was_empty = queue.is_empty();
-        if !queue.push(to, datagram) {
+        if !queue.push(to, datagram).map_err(HostError::TooLong)? {
             return Err(HostError::Full);
         }
         if !entry.proven {

@@ -3,9 +3,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 
+/// Longest that a probe may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest answer of a probe, in bytes.
 const ANSWER_BYTES: u64 = 16 << 10;
 /// The answer that stands for a refusal begins with this.
@@ -18,8 +23,9 @@ const REFUSED: char = '!';
 /// What the machine did not permit, as text.
 pub fn in_child(namespaces: i32, probe: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| error.to_string())?;
-    // SAFETY: the child runs the probe and exits. The probe allocates: that is safe with glibc, whose fork leaves the
-    // allocator usable in a child of a process with threads.
+    // SAFETY: the child runs the probe and exits. The probe allocates, which glibc's and musl's `fork` permit in the child of a process with
+    // threads: they take the allocator's locks before and free them after. No other lock of the parent is used: probes print nothing and
+    // read no environment. Should a library hold one all the same, the child waits in vain, and is killed for it.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error().to_string()),
         0 => {
@@ -35,21 +41,41 @@ pub fn in_child(namespaces: i32, probe: impl FnOnce() -> Result<String, String>)
         }
         child => {
             drop(writer);
-            let answer = read_answer(reader);
-            // SAFETY: waits for the child created above.
-            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            let answer = read_answer(reader, PATIENCE);
+            // SAFETY: ends the child created above, which has answered or never will, and waits for it.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                libc::waitpid(child, std::ptr::null_mut(), 0);
+            }
             answer
         }
     }
 }
 
-fn read_answer(reader: OwnedFd) -> Result<String, String> {
-    let mut answer = String::new();
-    File::from(reader).take(ANSWER_BYTES).read_to_string(&mut answer).map_err(|error| error.to_string())?;
+fn read_answer(reader: OwnedFd, patience: Duration) -> Result<String, String> {
+    let until = Instant::now() + patience;
+    let mut answer = Vec::new();
+    let mut reader = File::from(reader).take(ANSWER_BYTES);
+    loop {
+        let left =
+            Timespec::try_from(until.saturating_duration_since(Instant::now())).map_err(|error| error.to_string())?;
+        let mut watched = [PollFd::new(reader.get_ref(), PollFlags::IN)];
+        match poll(&mut watched, Some(&left)) {
+            Ok(0) => return Err(format!("the probe did not answer within {} s", patience.as_secs())),
+            Err(Errno::INTR) => continue,
+            outcome => outcome.map_err(|error| error.to_string())?,
+        };
+        let mut part = [0; 1024];
+        match reader.read(&mut part).map_err(|error| error.to_string())? {
+            0 => break,
+            length => answer.extend_from_slice(&part[..length]),
+        }
+    }
+    let answer = String::from_utf8_lossy(&answer);
     match answer.strip_prefix(REFUSED) {
         Some(error) => Err(error.to_owned()),
         None if answer.is_empty() => Err("the probe ended without an answer".to_owned()),
-        None => Ok(answer),
+        None => Ok(answer.into_owned()),
     }
 }
 
@@ -79,5 +105,12 @@ mod tests {
         assert_eq!(in_child(0, || Ok("well".to_owned())), Ok("well".to_owned()));
         assert_eq!(in_child(0, || Err("no".to_owned())), Err("no".to_owned()));
         assert_eq!(in_child(0, || Ok(String::new())), Err("the probe ended without an answer".to_owned()));
+    }
+
+    #[test]
+    fn a_probe_that_hangs_is_given_up() {
+        let (reader, _writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let answer = read_answer(reader, Duration::from_millis(20));
+        assert_eq!(answer, Err("the probe did not answer within 0 s".to_owned()));
     }
 }

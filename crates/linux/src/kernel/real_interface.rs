@@ -7,15 +7,15 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
-use twinnet_lab::requests::{missing, number, text};
+use twinnet_lab::protocol::{InterfaceOffer, InterfaceRow, InterfaceState as State};
+use twinnet_lab::requests::missing;
 
 use crate::kernel::interface::{
     bind_packet_socket, check, interface_index, interface_request, open_packet_socket, set_option, HostInterface,
     InterfaceKind, VNET_HEADER_BYTES,
 };
-use crate::service::{LabError, Request};
+use crate::service::LabError;
 
 /// Bytes of `struct nlmsghdr`, and of `struct ifinfomsg`, which follows it.
 const MESSAGE_HEADER_BYTES: usize = 16;
@@ -122,15 +122,12 @@ impl Offer {
     ///
     /// # Errors
     /// `BadRequest` when a field or a descriptor lacks.
-    pub fn read(request: &mut Request) -> Result<Self, LabError> {
-        let body = &request.body;
-        let node = text(body, "node")?.to_owned();
-        let whole = |key| number(body, key).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
-        let (index, mtu) = (whole("index")?, whole("mtu")?);
-        let mut descriptors = std::mem::take(&mut request.descriptors).into_iter();
+    pub fn of(asked: InterfaceOffer, descriptors: Vec<OwnedFd>) -> Result<Self, LabError> {
+        let mut descriptors = descriptors.into_iter();
         let (Some(packet), Some(watch), None) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
             return Err(missing("two descriptors", "a packet socket and a socket that hears of the interface"));
         };
+        let InterfaceOffer { node, index, mtu } = asked;
         Ok(Self { node, open: OpenInterface { packet, watch, index, mtu } })
     }
 }
@@ -194,30 +191,6 @@ fn begin(packet: &OwnedFd, index: u32) -> io::Result<()> {
     };
     set_option(packet, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, everything)?;
     bind_packet_socket(packet, index)
-}
-
-/// How an interface stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It can carry frames.
-    Up,
-    /// It is down, or has no carrier.
-    Down,
-    /// It is gone from its namespace, for ever.
-    Gone,
-}
-
-impl State {
-    /// As it is told to the user.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down or without carrier: its port is down",
-            Self::Gone => "gone: its port is down",
-        }
-    }
 }
 
 /// What tells the state of an interface.
@@ -314,9 +287,9 @@ pub(crate) struct RealInterface {
 
 impl RealInterface {
     /// As `interfaces` tells it.
-    pub(crate) fn to_json(&self, network: &NetworkSpec) -> Value {
-        let node = network.nodes.get(self.node).map(twinnet_lab::network::NodeSpec::name);
-        serde_json::json!({"node": node, "interface": self.watch.name, "state": self.state})
+    pub(crate) fn row(&self, network: &NetworkSpec) -> InterfaceRow {
+        let node = network.nodes.get(self.node).map(|node| node.name().to_owned());
+        InterfaceRow { node, interface: self.watch.name.clone(), state: self.state }
     }
 }
 

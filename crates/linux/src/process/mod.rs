@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
+use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Reply, Request, Start};
 
 use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::namespace;
@@ -21,13 +23,12 @@ use crate::kernel::open_vswitch;
 use crate::kernel::real_interface::{self, Offer};
 use crate::process::control::{Control, Incident, Next};
 use crate::process::programs::{zygote, Keeper};
-use crate::service::{LabError, Reply, Request, Service};
+use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::model_apps::{self, Share};
 pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
-use twinnet_lab::network::NetworkSpec;
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
 pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
@@ -53,7 +54,7 @@ struct Running {
     agent: Arc<dyn Service>,
     programs: Arc<Keeper>,
     clock: LabClock,
-    description: Arc<Value>,
+    description: Arc<Reply>,
     /// Names of the model hosts.
     models: Arc<HashSet<String>>,
 }
@@ -80,10 +81,45 @@ struct Lab {
     factories: Factories,
 }
 
+/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks, which one with threads must not.
+/// `descriptors` are sockets that it is to own.
+///
+/// # Errors
+/// Which of this is not so.
+pub fn check_fresh(descriptors: [i32; 2]) -> Result<(), LabError> {
+    let refuse = |what: String| {
+        let remedy = "a lab is started by Network.emulate or twinnet lab: nothing else calls this";
+        Err(LabError::new("NotALabProcess", what, remedy))
+    };
+    let pid = std::process::id();
+    if pid != 1 {
+        return refuse(format!("this process has the number {pid}, and a lab is the first of its PID namespace"));
+    }
+    let tasks = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    if tasks != 1 {
+        return refuse(format!("this process has {tasks} threads, and a lab begins with one"));
+    }
+    for descriptor in descriptors {
+        // SAFETY: all zeros is a valid `stat`; the kernel looks whether the descriptor is open.
+        let mode = unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            if libc::fstat(descriptor, &raw mut status) == 0 {
+                status.st_mode
+            } else {
+                0
+            }
+        };
+        if mode & libc::S_IFMT != libc::S_IFSOCK {
+            return refuse(format!("descriptor {descriptor} is no open socket"));
+        }
+    }
+    Ok(())
+}
+
 /// Runs a lab on the owner's socket `control` and the listening socket `listener`, and ends the process.
 ///
 /// # Safety
-/// The process must be the one that [`spawn_lab`] made, with one thread.
+/// The process must be the one that [`spawn_lab`] made, with one thread: [`check_fresh`] has passed.
 pub unsafe fn lab_main(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factories) -> ! {
     // SAFETY: the caller vouches for what `run` needs.
     let status = match unsafe { run(control, listener, name, factories) } {
@@ -133,13 +169,13 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
                 Next::Continue
             }
         }
-        Incident::Request(request) if request.body.get("do") == Some(&"stop".into()) => {
+        Incident::Call(Call { request: Request::Stop(_), responder, .. }) => {
             lab.put_away();
-            request.reply.send(Ok(json!({})));
+            responder.send(Ok(Reply::Done {}));
             Next::End
         }
-        Incident::Request(request) => {
-            lab.submit(request);
+        Incident::Call(call) => {
+            lab.submit(call);
             Next::Continue
         }
     });
@@ -151,63 +187,60 @@ impl Lab {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(self: &Arc<Self>, request: Request) {
-        let Some(what) = request.body.get("do").and_then(Value::as_str).map(str::to_owned) else {
-            return request.reply.send(Err(LabError::new(
-                "MalformedRequest",
-                "the request has no \"do\"",
-                "name what is to be done",
-            )));
+    fn submit(self: &Arc<Self>, call: Call) {
+        let Call { request, descriptors, responder } = call;
+        let request = match request {
+            Request::Start(asked) => return self.start(*asked, responder),
+            Request::InterfaceOffer(asked) => return responder.send(self.offer(*asked, descriptors)),
+            request => request,
         };
-        if what == "start" {
-            return self.start(request);
-        }
-        if what == "interface.offer" {
-            return self.offer(request);
-        }
         let mut stage = self.lock();
         let running = match &mut *stage {
             Stage::Running(running) => running,
-            Stage::Failed(error) => return request.reply.send(Err(error.clone())),
+            Stage::Failed(error) => return responder.send(Err(error.clone())),
             Stage::Waiting | Stage::Building => {
-                let message = format!("{what:?} needs a network, and none has been started");
-                return request.reply.send(Err(LabError::new(
+                let message = format!("{:?} needs a network, and none has been started", request.name());
+                return responder.send(Err(LabError::new(
                     "NotStarted",
                     message,
                     "send `start` with a network first, and await its reply",
                 )));
             }
         };
-        if what.starts_with("fidelity") {
-            let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
-            drop(stage);
-            return self.fidelity(&what, request, &*fabric, &*agent);
-        }
-        if let Some(name) = programs_host(&request.body).filter(|name| running.models.contains(*name)) {
-            let message = format!("{name:?} is a model host, which lives in the fabric: it runs apps, no programs");
-            return request.reply.send(Err(LabError::new("ModelHost", message, "use an app, or make it a real host")));
-        }
-        let service: Arc<dyn Service> = match what.as_str() {
-            "now" => return request.reply.send(Ok(json!({"now_ps": running.clock.now().as_ps()}))),
-            "describe" => return request.reply.send(Ok((*running.description).clone())),
-            "spawn" | "wait" | "signal" | "jobs" => Arc::clone(&running.programs) as Arc<dyn Service>,
-            what if what.starts_with("app.") => {
+        let service: Arc<dyn Service> = match &request {
+            Request::Now(_) => return responder.send(Ok(Reply::Now { now_ps: running.clock.now() })),
+            Request::Describe(_) => return responder.send(Ok((*running.description).clone())),
+            Request::Fidelity(_) | Request::FidelityReset(_) => {
+                let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
+                drop(stage);
+                return self.fidelity(request, responder, &*fabric, &*agent);
+            }
+            Request::Spawn(asked) if running.models.contains(&asked.host) => {
+                let host = &asked.host;
+                let message = format!("{host:?} is a model host, which lives in the fabric: it runs apps, no programs");
+                let remedy = "use an app, or make it a real host";
+                return responder.send(Err(LabError::new("ModelHost", message, remedy)));
+            }
+            Request::Spawn(_) | Request::Wait(_) | Request::Signal(_) | Request::Jobs(_) => {
+                Arc::clone(&running.programs) as Arc<dyn Service>
+            }
+            Request::AppStart(_) | Request::AppStop(_) | Request::AppReports(_) | Request::AppWait(_) => {
                 let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
                 let models = Arc::clone(&running.models);
                 drop(stage);
-                return ask_apps(request, &models, &*agent, &*fabric);
+                return ask_apps(request, responder, &models, &*agent, &*fabric);
             }
             _ => Arc::clone(&running.fabric),
         };
         drop(stage);
-        service.submit(request);
+        service.submit(Call { request, descriptors, responder });
     }
 
     /// Asks the fabric for its record and adds the agent's share to it.
-    fn fidelity(&self, what: &str, request: Request, fabric: &dyn Service, agent: &dyn Service) {
+    fn fidelity(&self, request: Request, responder: Responder, fabric: &dyn Service, agent: &dyn Service) {
         let (now, kept) = (agent.usage().unwrap_or_default(), agent.timeliness().unwrap_or_default());
         let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
-        if what == "fidelity.reset" {
+        if matches!(request, Request::FidelityReset(_)) {
             *before = (now, kept.clone());
         }
         let used = ThreadUsage {
@@ -217,30 +250,28 @@ impl Lab {
         };
         let kept = kept.since(&before.1);
         drop(before);
-        let Request { body, descriptors, reply } = request;
-        let answer = Reply::new(move |record: Result<Value, LabError>| {
-            reply.send(record.map(|record| with_agent(record, used, &kept)));
+        let answer = Responder::new(move |record: Answer| {
+            responder.send(record.map(|record| with_agent(record, used, &kept)));
         });
-        fabric.submit(Request { body, descriptors, reply: answer });
+        fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });
     }
 
     /// Keeps an interface of the machine for the network that is to come.
-    fn offer(&self, mut request: Request) {
-        let refusal = match &*self.lock() {
-            Stage::Waiting => None,
-            Stage::Failed(error) => Some(error.clone()),
+    fn offer(&self, asked: InterfaceOffer, descriptors: Vec<OwnedFd>) -> Answer {
+        match &*self.lock() {
+            Stage::Waiting => {}
+            Stage::Failed(error) => return Err(error.clone()),
             _ => {
-                Some(LabError::new("AlreadyStarted", "this lab has a network already", "offer interfaces before start"))
+                let message = "this lab has a network already";
+                return Err(LabError::new("AlreadyStarted", message, "offer interfaces before start"));
             }
-        };
-        let answer = refusal.map_or_else(|| Offer::read(&mut request), Err).map(|offer| {
-            self.offers.lock().unwrap_or_else(PoisonError::into_inner).push(offer);
-            json!({})
-        });
-        request.reply.send(answer);
+        }
+        let offer = Offer::of(asked, descriptors)?;
+        self.offers.lock().unwrap_or_else(PoisonError::into_inner).push(offer);
+        Ok(Reply::Done {})
     }
 
-    fn start(self: &Arc<Self>, request: Request) {
+    fn start(self: &Arc<Self>, asked: Start, responder: Responder) {
         let mut stage = self.lock();
         let refusal = match &*stage {
             Stage::Waiting => None,
@@ -248,49 +279,50 @@ impl Lab {
             _ => Some(LabError::new("AlreadyStarted", "this lab has a network already", "start another lab")),
         };
         if let Some(error) = refusal {
-            return request.reply.send(Err(error));
+            return responder.send(Err(error));
         }
         *stage = Stage::Building;
         drop(stage);
         let lab = Arc::clone(self);
-        let Request { body, reply, .. } = request;
         let builder = std::thread::Builder::new().name("builder".to_owned());
         // A reply that cannot be moved into a thread is dropped with it, which answers with an error.
-        let _ = builder.spawn(move || lab.build(&body, reply));
+        let _ = builder.spawn(move || lab.build(&asked, responder));
     }
 
     /// Builds the network; the lab's clock starts when all namespaces stand.
-    fn build(&self, body: &Value, reply: Reply) {
+    fn build(&self, asked: &Start, responder: Responder) {
         let began = Instant::now();
-        match self.assemble(body) {
+        match self.assemble(asked) {
             Ok((running, hosts, kind)) => {
                 let setup_ms = began.elapsed().as_secs_f64() * 1e3;
                 let fabric = Arc::clone(&running.fabric);
                 *self.lock() = Stage::Running(running);
-                let answer = Reply::new(move |fidelity: Result<Value, LabError>| {
-                    let realtime = fidelity.ok().and_then(|record| record.get("realtime")?.as_bool()).unwrap_or(false);
-                    let interface = if kind == InterfaceKind::Tap { "tap" } else { "veth" };
-                    let pid = std::process::id();
-                    reply.send(Ok(json!({"pid": pid, "hosts": hosts, "setup_ms": setup_ms, "interface": interface, "realtime": realtime})));
+                let answer = Responder::new(move |fidelity: Answer| {
+                    let realtime = match &fidelity {
+                        Ok(Reply::Fidelity(record)) => record.get("realtime").and_then(Value::as_bool),
+                        _ => None,
+                    };
+                    let (pid, interface, protocol) = (std::process::id(), interface_word(kind), protocol::VERSION);
+                    let realtime = realtime.unwrap_or(false);
+                    responder.send(Ok(Reply::Started { pid, hosts, setup_ms, interface, realtime, protocol }));
                 });
-                fabric.submit(Request { body: json!({"do": "fidelity"}), descriptors: Vec::new(), reply: answer });
+                let request = Request::Fidelity(Box::new(Fidelity {}));
+                fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });
             }
             Err(error) => {
                 *self.lock() = Stage::Failed(error.clone());
-                reply.send(Err(error));
+                responder.send(Err(error));
             }
         }
     }
 
-    fn assemble(&self, body: &Value) -> Result<(Running, usize, InterfaceKind), LabError> {
-        let spec =
-            body.get("network").ok_or_else(|| LabError::new("MalformedRequest", "`start` has no \"network\"", ""))?;
-        let network = NetworkSpec::from_json(spec)?;
-        check_options(body.get("options"))?;
-        let wanted = wanted_interface(body.get("options"))?;
-        let mut built = namespace::build(&network, wanted)?;
+    fn assemble(&self, asked: &Start) -> Result<(Running, usize, InterfaceKind), LabError> {
+        let network = asked.network.network().map_err(Clone::clone)?;
+        check_options(asked.options.as_ref())?;
+        let wanted = wanted_interface(asked.options.as_ref())?;
+        let mut built = namespace::build(network, wanted)?;
         let offers = std::mem::take(&mut *self.offers.lock().unwrap_or_else(PoisonError::into_inner));
-        built.interfaces.extend(real_interface::take(&network, offers)?);
+        built.interfaces.extend(real_interface::take(network, offers)?);
         let count = built.hosts.iter().filter(|host| host.name != open_vswitch::HOST).count();
         let lacking = |error: std::io::Error| {
             LabError::new("LabNotStarted", error.to_string(), "raise the limit of open files (ulimit -n)")
@@ -300,13 +332,12 @@ impl Lab {
             for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
         }
         let clock = LabClock::start();
-        let programs = Arc::new(Keeper::new(&network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
+        let programs = Arc::new(Keeper::new(network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
-        let fabric = Arc::from((self.factories.fabric)(&network, built.interfaces, clock, body.get("options"))?);
+        let fabric = Arc::from((self.factories.fabric)(network, built.interfaces, clock, asked.options.as_ref())?);
         let models = Arc::new(network.model_names().map(str::to_owned).collect());
-        let mut description =
-            serde_json::to_value(&network).map_err(|error| LabError::new("Internal", error.to_string(), ""))?;
-        description["interface"] = if built.kind == InterfaceKind::Tap { "tap".into() } else { "veth".into() };
+        let description =
+            Reply::Description { network: Box::new(network.clone()), interface: Some(interface_word(built.kind)) };
         Ok((Running { fabric, agent, programs, clock, description: Arc::new(description), models }, count, built.kind))
     }
 
@@ -332,37 +363,49 @@ impl Lab {
     }
 }
 
-/// The host in which `body` wants a program started.
-fn programs_host(body: &Value) -> Option<&str> {
-    body.get("host").filter(|_| body.get("do") == Some(&"spawn".into())).and_then(Value::as_str)
+/// The protocol's word for how hosts are joined to the fabric.
+const fn interface_word(kind: InterfaceKind) -> &'static str {
+    match kind {
+        InterfaceKind::Tap => "tap",
+        InterfaceKind::Packet => "veth",
+    }
 }
 
 /// Asks the agent, the fabric or both about apps. Without model hosts it is always the agent.
-fn ask_apps(request: Request, models: &HashSet<String>, agent: &dyn Service, fabric: &dyn Service) {
+fn ask_apps(
+    request: Request,
+    responder: Responder,
+    models: &HashSet<String>,
+    agent: &dyn Service,
+    fabric: &dyn Service,
+) {
+    let ask = |service: &dyn Service, request, responder| {
+        service.submit(Call { request, descriptors: Vec::new(), responder });
+    };
     if models.is_empty() {
-        return agent.submit(request);
+        return ask(agent, request, responder);
     }
-    match model_apps::share(&request.body, |host| models.contains(host)) {
-        Share::Agent => agent.submit(request),
-        Share::Fabric => fabric.submit(request),
+    match model_apps::share(request, |host| models.contains(host)) {
+        Share::Agent(request) => ask(agent, request, responder),
+        Share::Fabric(request) => ask(fabric, request, responder),
         Share::Both { agent: for_agent, fabric: for_fabric } => {
-            let reply = Arc::new(Mutex::new((Some(request.reply), None)));
+            let responder = Arc::new(Mutex::new((Some(responder), None)));
             let halves = [true, false].map(|is_agent| {
-                let both = Arc::clone(&reply);
-                Reply::new(move |answer| join_answers(&both, is_agent, answer))
+                let both = Arc::clone(&responder);
+                Responder::new(move |answer| join_answers(&both, is_agent, answer))
             });
             let [first, second] = halves;
-            agent.submit(Request { body: for_agent, descriptors: Vec::new(), reply: first });
-            fabric.submit(Request { body: for_fabric, descriptors: Vec::new(), reply: second });
+            ask(agent, for_agent, first);
+            ask(fabric, for_fabric, second);
         }
     }
 }
 
 /// An answer, and whether it is the agent's.
-type Half = (bool, Result<Value, LabError>);
+type Half = (bool, Answer);
 
 /// Sends the joint answer when the second half has come.
-fn join_answers(both: &Mutex<(Option<Reply>, Option<Half>)>, is_agent: bool, answer: Result<Value, LabError>) {
+fn join_answers(both: &Mutex<(Option<Responder>, Option<Half>)>, is_agent: bool, answer: Answer) {
     let mut both = both.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((first_is_agent, first)) = both.1.take() else {
         both.1 = Some((is_agent, answer));
@@ -375,7 +418,8 @@ fn join_answers(both: &Mutex<(Option<Reply>, Option<Half>)>, is_agent: bool, ans
 }
 
 /// Adds what the agent used to the fabric's record; the times in user and kernel mode are of both.
-fn with_agent(mut record: Value, agent: ThreadUsage, kept: &Timeliness) -> Value {
+fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
+    let Reply::Fidelity(mut record) = reply else { return reply };
     let mut add = |part: &str, key: &str, amount: f64| {
         if let Some(fields) = record.get_mut(part).and_then(Value::as_object_mut) {
             let sum = fields.get(key).and_then(Value::as_f64).unwrap_or(0.0) + amount;
@@ -395,7 +439,7 @@ fn with_agent(mut record: Value, agent: ThreadUsage, kept: &Timeliness) -> Value
         });
         fields.insert("agent".to_owned(), timers);
     }
-    record
+    Reply::Fidelity(record)
 }
 
 /// The options that a `start` request may have.

@@ -114,13 +114,31 @@ fn clone_into_namespaces(prepared: &Prepared<'_>) -> io::Result<(i32, OwnedFd)> 
     arguments.flags = (namespaces | libc::CLONE_PIDFD) as u64;
     arguments.pidfd = (&raw mut pidfd) as u64;
     arguments.exit_signal = libc::SIGCHLD as u64;
-    // SAFETY: without CLONE_VM this is a fork; the child runs only what is safe after one (see `child`).
+    // Until the new program has taken them over, no signal reaches the child: its copy of the owner's handlers would act on what both share,
+    // Python's on the pipe that wakes its main thread. The program begins with all blocked; `start_up::signal_descriptor` sets its own mask.
+    let before = block_signals();
+    // SAFETY: without CLONE_VM this is a fork; the child runs only what is safe after one (see `child`): it neither allocates nor locks, so that
+    // the fork handlers which the bare system call passes over have nothing to prepare.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        0 => child::run(prepared),
-        // SAFETY: the kernel has just opened this descriptor for us.
-        pid => Ok((pid as i32, unsafe { OwnedFd::from_raw_fd(pidfd) })),
+    if pid == 0 {
+        child::run(prepared);
+    }
+    let outcome = if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) };
+    // SAFETY: the mask is the one that this thread had.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    let pid = outcome?;
+    // SAFETY: the kernel has just opened this descriptor for us.
+    Ok((pid as i32, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+}
+
+/// Blocks all signals in this thread, and gives the mask that it had.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are initialised before they are read: by sigfillset, and by the call that gives the old one.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
     }
 }
 

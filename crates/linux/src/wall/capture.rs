@@ -9,9 +9,9 @@ use std::sync::mpsc::{sync_channel, SyncSender, TrySendError};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-use serde_json::{json, Value};
 use twinnet_fabric::Way;
 use twinnet_lab::capture::{Batch, CaptureFile, CaptureSettings, CaptureStore, CaptureWriter, Recorder};
+use twinnet_lab::protocol::Captured;
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
@@ -154,13 +154,18 @@ impl Capture {
 
     /// Ends the capture; the answer tells how many frames are in files and how many are not. Waits for the disk: call it
     /// from a thread that may.
-    pub fn finish(mut self) -> Value {
+    pub fn finish(mut self) -> Captured {
         self.flush();
         drop(self.sender.take());
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(writer)) => writer.finish(self.recorder.left_out()),
             // A writer that panicked has written what it could; how much is not known.
-            _ => json!({"frames": 0, "dropped": self.recorder.left_out(), "write_failed": true, "files": []}),
+            _ => Captured {
+                dropped: self.recorder.left_out(),
+                write_failed: true,
+                failure: Some("the thread that writes the file has failed".to_owned()),
+                ..Captured::default()
+            },
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Apps in the model hosts of a lab on the wall clock: the fabric's loop runs them, beside the agent that runs those of real hosts.
 
-use serde_json::{json, Value};
 use twinnet_fabric::World;
-use twinnet_lab::requests::Answer;
-use twinnet_lab::{app_numbers, optional_number, ModelApps, RunningNetwork};
-use twinnet_units::{Duration, Time};
+use twinnet_lab::protocol::{Answer, AppReports, AppStart, AppWait, Reply, Request};
+use twinnet_lab::{ModelApps, RunningNetwork};
+use twinnet_units::Time;
 
-use crate::service::{LabError, Reply};
+use crate::service::{LabError, Responder};
 
 /// The number of the first app in a model host: those in real hosts are counted from 1.
 pub const FIRST_MODEL_APP: u32 = 1 << 31;
@@ -16,7 +15,7 @@ struct Waiter {
     apps: Vec<u32>,
     /// At the latest; on the lab's clock.
     until: Option<Time>,
-    reply: Reply,
+    responder: Responder,
 }
 
 /// The apps, and who waits for them.
@@ -31,35 +30,28 @@ impl LoopApps {
         Self { apps: ModelApps::new(FIRST_MODEL_APP), waiters: Vec::new(), finished: 0 }
     }
 
-    /// Starts, stops and asks apps; `behind` is what the lab's clock is ahead of the fabric's.
-    pub(crate) fn answer(
-        &mut self,
-        at: &mut RunningNetwork,
-        body: &Value,
-        behind: Duration,
-        world: &mut dyn World,
-    ) -> Answer {
-        match body.get("do").and_then(Value::as_str).unwrap_or_default() {
-            "app.start" => {
-                let mut body = body.clone();
-                if let Some(begin) = optional_number(&body, "at_ps")? {
-                    body["at_ps"] = begin.saturating_sub(behind.as_ps()).into();
-                }
-                self.apps.start(at, &body, world)
-            }
-            "app.stop" => self.apps.stop(at, body, world),
-            _ => self.apps.report(at, body),
-        }
+    /// Starts an app.
+    pub(crate) fn start(&mut self, at: &mut RunningNetwork, asked: &AppStart, world: &mut dyn World) -> Answer {
+        self.apps.start(at, asked, world)
     }
 
-    /// Keeps `reply` until the apps have finished.
-    pub(crate) fn wait(&mut self, at: &RunningNetwork, body: &Value, now: Time, reply: Reply) {
-        let read = || Ok((app_numbers(body)?, optional_number(body, "until_ps")?.map(Time::from_ps)));
-        let known = read().and_then(|(apps, until)| self.apps.all_finished(at, &apps).map(|_| (apps, until)));
-        match known {
-            Ok((apps, until)) => self.waiters.push(Waiter { apps, until, reply }),
-            Err(error) => return reply.send(Err(error)),
+    /// Asks an app to end.
+    pub(crate) fn stop(&mut self, at: &mut RunningNetwork, app: u32, world: &mut dyn World) -> Answer {
+        self.apps.stop(at, app, world)
+    }
+
+    /// What apps have counted.
+    pub(crate) fn report(&self, at: &RunningNetwork, asked: &AppReports) -> Answer {
+        self.apps.report(at, asked)
+    }
+
+    /// Keeps `responder` until the apps have finished.
+    pub(crate) fn wait(&mut self, at: &RunningNetwork, asked: AppWait, now: Time, responder: Responder) {
+        let AppWait { apps, until } = asked;
+        if let Err(error) = self.apps.check_known(&apps) {
+            return responder.send(Err(error));
         }
+        self.waiters.push(Waiter { apps, until, responder });
         self.finished = u64::MAX;
         self.answer_waiters(at, now);
     }
@@ -78,7 +70,7 @@ impl LoopApps {
             // The numbers were known when the wait began.
             let finished = self.apps.all_finished(at, &self.waiters[place].apps).unwrap_or(true);
             if over || finished {
-                self.waiters.swap_remove(place).reply.send(Ok(json!({"finished": finished})));
+                self.waiters.swap_remove(place).responder.send(Ok(Reply::Finished { finished }));
             }
         }
     }
@@ -89,94 +81,111 @@ impl LoopApps {
     }
 }
 
-/// What becomes of a request about apps in a lab that has both real and model hosts.
+/// Who is asked about apps in a lab that has both real and model hosts.
+#[derive(Debug, PartialEq)]
 pub(crate) enum Share {
-    /// The agent's alone.
-    Agent,
-    /// The fabric's alone.
-    Fabric,
-    /// A part of each.
+    /// The agent alone.
+    Agent(Request),
+    /// The fabric alone.
+    Fabric(Request),
+    /// Both, each for its part.
     Both {
         /// What the agent is asked.
-        agent: Value,
+        agent: Request,
         /// What the fabric is asked.
-        fabric: Value,
+        fabric: Request,
     },
 }
 
-/// Divides `body` between agent and fabric; `is_model` tells whether a host is a model.
-pub(crate) fn share(body: &Value, is_model: impl Fn(&str) -> bool) -> Share {
-    if let Some(host) = body.get("host").and_then(Value::as_str) {
-        return if is_model(host) { Share::Fabric } else { Share::Agent };
-    }
-    let is_models_app = |app: &Value| app.as_u64().is_some_and(|app| app >= u64::from(FIRST_MODEL_APP));
-    if let Some(app) = body.get("app").filter(|app| !app.is_null()) {
-        return if is_models_app(app) { Share::Fabric } else { Share::Agent };
-    }
-    let Some(apps) = body.get("apps").and_then(Value::as_array) else {
-        return Share::Both { agent: body.clone(), fabric: body.clone() };
-    };
-    let (models, real): (Vec<Value>, Vec<Value>) = apps.iter().cloned().partition(is_models_app);
-    match (models.is_empty(), real.is_empty()) {
-        (true, _) => Share::Agent,
-        (false, true) => Share::Fabric,
-        (false, false) => {
-            let with = |apps: Vec<Value>| {
-                let mut body = body.clone();
-                body["apps"] = apps.into();
-                body
-            };
-            Share::Both { agent: with(real), fabric: with(models) }
+/// Divides a request about apps between agent and fabric; `is_model` tells whether a host is a model.
+pub(crate) fn share(request: Request, is_model: impl Fn(&str) -> bool) -> Share {
+    let is_models_app = |app: &u32| *app >= FIRST_MODEL_APP;
+    let one = |is_models: bool, request| if is_models { Share::Fabric(request) } else { Share::Agent(request) };
+    let parts = |apps: &[u32]| -> (Vec<u32>, Vec<u32>) { apps.iter().copied().partition(is_models_app) };
+    match request {
+        Request::AppStart(asked) => one(is_model(&asked.host), Request::AppStart(asked)),
+        Request::AppStop(asked) => one(is_models_app(&asked.app), Request::AppStop(asked)),
+        Request::AppWait(asked) => match parts(&asked.apps) {
+            (models, _) if models.is_empty() => Share::Agent(Request::AppWait(asked)),
+            (_, real) if real.is_empty() => Share::Fabric(Request::AppWait(asked)),
+            (models, real) => {
+                let of = |apps| Request::AppWait(Box::new(AppWait { apps, until: asked.until }));
+                Share::Both { agent: of(real), fabric: of(models) }
+            }
+        },
+        Request::AppReports(asked) => {
+            let of = |apps| Request::AppReports(Box::new(AppReports { app: None, apps }));
+            match asked.wanted().as_deref().map(parts) {
+                None => Share::Both { agent: of(None), fabric: of(None) },
+                Some((models, _)) if models.is_empty() => Share::Agent(Request::AppReports(asked)),
+                Some((_, real)) if real.is_empty() => Share::Fabric(Request::AppReports(asked)),
+                Some((models, real)) => Share::Both { agent: of(Some(real)), fabric: of(Some(models)) },
+            }
         }
+        other => Share::Fabric(other),
     }
 }
 
 /// Joins the answers of both: reports one after the other, waits to the later of both.
-pub(crate) fn join(agent: Result<Value, LabError>, fabric: Result<Value, LabError>) -> Result<Value, LabError> {
-    Ok(match (agent?, fabric?) {
-        (Value::Array(mut rows), Value::Array(more)) => {
+pub(crate) fn join(agent: Answer, fabric: Answer) -> Answer {
+    match (agent?, fabric?) {
+        (Reply::Apps(mut rows), Reply::Apps(more)) => {
             rows.extend(more);
-            Value::Array(rows)
+            Ok(Reply::Apps(rows))
         }
-        (one, other) => {
-            let finished = |answer: &Value| answer.get("finished").and_then(Value::as_bool).unwrap_or(false);
-            json!({"finished": finished(&one) && finished(&other)})
+        (Reply::Finished { finished: one }, Reply::Finished { finished: other }) => {
+            Ok(Reply::Finished { finished: one && other })
         }
-    })
+        _ => Err(LabError::new("Internal", "agent and fabric answered one request about apps differently", "")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{json, Value};
+    use twinnet_lab::protocol::AppRow;
 
-    fn shared(body: &Value) -> String {
-        match share(body, |host| host == "m1") {
-            Share::Agent => "agent".to_owned(),
-            Share::Fabric => "fabric".to_owned(),
-            Share::Both { agent, fabric } => format!("{} | {}", agent["apps"], fabric["apps"]),
-        }
+    const MODEL: u32 = FIRST_MODEL_APP + 2;
+
+    fn wait(apps: &[u32]) -> Request {
+        Request::AppWait(Box::new(AppWait { apps: apps.to_vec(), until: Some(Time::from_ns(7)) }))
+    }
+
+    fn shared(request: Request) -> Share {
+        share(request, |host| host == "m1")
     }
 
     #[test]
     fn a_request_goes_where_its_apps_are() {
-        let model = FIRST_MODEL_APP + 2;
-        assert_eq!(shared(&json!({"do": "app.start", "host": "m1"})), "fabric");
-        assert_eq!(shared(&json!({"do": "app.start", "host": "h1"})), "agent");
-        assert_eq!(shared(&json!({"do": "app.stop", "app": model})), "fabric");
-        assert_eq!(shared(&json!({"do": "app.wait", "apps": [1, 2]})), "agent");
-        assert_eq!(shared(&json!({"do": "app.wait", "apps": []})), "agent");
-        assert_eq!(shared(&json!({"do": "app.wait", "apps": [1, model]})), format!("[1] | [{model}]"));
-        assert_eq!(shared(&json!({"do": "app.report"})), "null | null");
+        let start = |host: &str| {
+            let app = json!({"kind": "udp_sink", "port": 5003, "interval_ps": 1_000_000_000_000_u64});
+            Request::read(json!({"do": "app.start", "host": host, "app": app})).unwrap()
+        };
+        assert_eq!(shared(start("m1")), Share::Fabric(start("m1")));
+        assert_eq!(shared(start("h1")), Share::Agent(start("h1")));
+        let stop = Request::read(json!({"do": "app.stop", "app": MODEL})).unwrap();
+        assert_eq!(shared(stop.clone()), Share::Fabric(stop));
+        assert_eq!(shared(wait(&[1, 2])), Share::Agent(wait(&[1, 2])));
+        assert_eq!(shared(wait(&[])), Share::Agent(wait(&[])));
+        assert_eq!(shared(wait(&[MODEL])), Share::Fabric(wait(&[MODEL])));
+        assert_eq!(shared(wait(&[1, MODEL])), Share::Both { agent: wait(&[1]), fabric: wait(&[MODEL]) });
+        let all = || Request::AppReports(Box::new(AppReports { app: None, apps: None }));
+        assert_eq!(shared(all()), Share::Both { agent: all(), fabric: all() });
     }
 
     #[test]
     fn answers_are_joined_and_a_refusal_stays_one() {
-        let rows = join(Ok(json!([{"app": 1}])), Ok(json!([{"app": 2}]))).unwrap();
-        assert_eq!(rows, json!([{"app": 1}, {"app": 2}]));
-        let waited = |one, other| join(Ok(json!({"finished": one})), Ok(json!({"finished": other}))).unwrap();
-        assert_eq!(waited(true, false), json!({"finished": false}));
-        assert_eq!(waited(true, true), json!({"finished": true}));
+        let row = |app| {
+            let (host, kind, report): (_, _, Option<Value>) = (String::new(), "ping", None);
+            AppRow { app, host, kind, finished: true, report }
+        };
+        let joined = join(Ok(Reply::Apps(vec![row(1)])), Ok(Reply::Apps(vec![row(2)])));
+        assert_eq!(joined, Ok(Reply::Apps(vec![row(1), row(2)])));
+        let waited = |one, other| join(Ok(Reply::Finished { finished: one }), Ok(Reply::Finished { finished: other }));
+        assert_eq!(waited(true, false), Ok(Reply::Finished { finished: false }));
+        assert_eq!(waited(true, true), Ok(Reply::Finished { finished: true }));
         let refusal = LabError::new("UnknownApp", "no", "");
-        assert_eq!(join(Err(refusal.clone()), Ok(json!({}))), Err(refusal));
+        assert_eq!(join(Err(refusal.clone()), Ok(Reply::Done {})), Err(refusal));
     }
 }

@@ -3,7 +3,7 @@
 //! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
 //! at the interfaces. What it is late for, each line bears for itself: see the fabric's `line/schedule.rs`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -19,8 +19,8 @@ use crate::kernel::back_pressure::{most_segments, TokenBucket};
 use crate::kernel::device::{Device, Pool};
 use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
-use crate::kernel::real_interface::{RealInterface, State};
-use crate::service::{LabError, Reply, Request, Service};
+use crate::kernel::real_interface::RealInterface;
+use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
@@ -35,7 +35,9 @@ use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
+use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
+use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, TunnelAttach};
 use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
@@ -74,7 +76,7 @@ pub(crate) struct Hosts {
     /// What the clock showed when the fabric asked for the frame that it hands over next.
     looked: Option<Time>,
     pub(crate) record: FidelityRecord,
-    pub(crate) captures: HashMap<u32, (PortId, Capture)>,
+    pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
 }
 
@@ -198,7 +200,7 @@ impl Default for RealtimeOptions {
 
 /// The fabric of a lab on the wall clock, in a thread of its own. It ends when this is dropped.
 pub struct RealtimeFabric {
-    sender: Mutex<Option<Sender<Request>>>,
+    sender: Mutex<Option<Sender<Call>>>,
     wake: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
@@ -235,7 +237,7 @@ impl RealtimeFabric {
 }
 
 impl Service for RealtimeFabric {
-    fn submit(&self, request: Request) {
+    fn submit(&self, request: Call) {
         let Ok(sender) = self.sender.lock() else { return };
         // Without a loop the request is dropped, and its reply says so.
         if let Some(sender) = sender.as_ref() {
@@ -266,7 +268,6 @@ pub(crate) struct FabricLoop {
     pub(crate) controllers: Controllers,
     pub(crate) real: BTreeMap<PortId, RealInterface>,
     pub(crate) clock: LabClock,
-    pub(crate) next_capture: u32,
     /// What the kernel had counted when the record of fidelity began.
     pub(crate) counted_before: Arc<Mutex<Counted>>,
     /// Does what would hold up the loop.
@@ -276,7 +277,7 @@ pub(crate) struct FabricLoop {
     options: RealtimeOptions,
     pacing: Pacing,
     wakefulness: Wakefulness,
-    receiver: Receiver<Request>,
+    receiver: Receiver<Call>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
     /// Ports that may have more to read than was read in one turn.
@@ -289,7 +290,7 @@ impl FabricLoop {
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: RealtimeOptions,
-        receiver: Receiver<Request>,
+        receiver: Receiver<Call>,
         wake: &OwnedFd,
     ) -> io::Result<Self> {
         network.fabric.set_catch_up(options.catch_up);
@@ -349,14 +350,13 @@ impl FabricLoop {
                 clock,
                 looked: None,
                 record: FidelityRecord::default(),
-                captures: HashMap::new(),
+                captures: RunningCaptures::default(),
                 tunnels: Tunnels::default(),
             },
             apps: LoopApps::new(),
             controllers: Controllers::default(),
             real,
             clock,
-            next_capture: 0,
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
             aside: Aside::start(move || looked_at.look_at_second())?,
             evidence,
@@ -376,7 +376,7 @@ impl FabricLoop {
             become_realtime();
         }
         // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
         self.hosts.record = FidelityRecord::begin(self.clock.now());
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
@@ -421,14 +421,14 @@ impl FabricLoop {
     }
 
     /// `tunnel.attach`: has the socket that came with the request watched from now on.
-    pub(crate) fn attach_tunnel(&mut self, body: &Value, request: &mut Request) -> Result<Value, LabError> {
-        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, body, request)?;
+    pub(crate) fn attach_tunnel(&mut self, asked: &TunnelAttach, socket: Option<OwnedFd>) -> Answer {
+        let (port, descriptor) = self.hosts.tunnels.attach(&self.network, asked, socket)?;
         if let Some(descriptor) = descriptor {
             watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
                 .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
         }
         self.mark_ready(port);
-        Ok(Value::Object(serde_json::Map::new()))
+        Ok(Reply::Done {})
     }
 
     fn mark_ready(&mut self, port: PortId) {
@@ -535,8 +535,8 @@ impl FabricLoop {
     }
 
     /// Ends a capture without holding up the loop: the disk is waited for elsewhere.
-    pub(crate) fn finish_capture(capture: Capture, reply: Reply) {
-        let finish = move || reply.send(Ok(capture.finish()));
+    pub(crate) fn finish_capture(capture: Capture, responder: Responder) {
+        let finish = move || responder.send(Ok(Reply::Captured(capture.finish())));
         // Without a thread the reply is dropped, which tells the client that there is no answer.
         let _ = std::thread::Builder::new().name("capture-end".into()).spawn(finish);
     }
@@ -545,7 +545,7 @@ impl FabricLoop {
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.
 fn fastest(spec: &NetworkSpec) -> Option<Duration> {
     let ways = spec.links.iter().flat_map(|link| [(&link.ab, link.mtu), (&link.ba, link.mtu)]);
-    ways.filter_map(|(way, mtu)| Some(way.rate?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
+    ways.filter_map(|(way, mtu)| Some(way.rate_bps?.serialise(way.framing.wire_bytes(u64::from(mtu) + 14)))).min()
 }
 
 /// An event descriptor to wake the loop with.

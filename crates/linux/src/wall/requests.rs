@@ -1,62 +1,63 @@
 //! The requests that the fabric's loop answers (docs/reference/lab-protocol.md).
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 
-use serde_json::{json, Value};
+use serde_json::json;
 use twinnet_lab::capture::CaptureSettings;
-use twinnet_lab::requests::{self, missing, number, port, text};
+use twinnet_lab::protocol::{Answer, CaptureStart, Reply, Request};
+use twinnet_lab::requests::{self, missing, port};
 
-use crate::service::{LabError, Reply, Request};
+use crate::service::{Call, LabError, Responder};
 use crate::wall::capture::Capture;
 use crate::wall::fidelity::{FidelityRecord, TakenRecord};
 use crate::wall::ingress::Counted;
 use crate::wall::realtime::FabricLoop;
 use crate::wall::scheduling::is_realtime;
-use twinnet_units::Duration;
-
-use twinnet_lab::requests::Answer;
 
 /// Answers one request, now or later.
-pub(crate) fn answer(at: &mut FabricLoop, mut request: Request) {
-    let body = std::mem::take(&mut request.body);
-    let action = body.get("do").and_then(Value::as_str).unwrap_or_default();
-    let result = match action {
-        "now" => Ok(json!({"now_ps": at.clock.now().as_ps()})),
-        "capture.start" => start_capture(at, &body, &mut request),
-        "capture.stop" => match stop_capture(at, &body) {
-            Ok(capture) => return FabricLoop::finish_capture(capture, request.reply),
+pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
+    let Call { request, mut descriptors, responder } = call;
+    let answer = match request {
+        Request::Now(_) => Ok(Reply::Now { now_ps: at.clock.now() }),
+        Request::CaptureStart(asked) => start_capture(at, &asked, descriptors.pop()),
+        Request::CaptureStop(asked) => match at.hosts.captures.remove(asked.capture, &mut at.network.fabric) {
+            Ok(capture) => return FabricLoop::finish_capture(capture, responder),
             Err(error) => Err(error),
         },
-        "app.start" | "app.stop" | "app.report" => {
-            at.apps.answer(&mut at.network, &body, Duration::ZERO, &mut at.hosts)
+        Request::AppStart(asked) => at.apps.start(&mut at.network, &asked, &mut at.hosts),
+        Request::AppStop(asked) => at.apps.stop(&mut at.network, asked.app, &mut at.hosts),
+        Request::AppReports(asked) => at.apps.report(&at.network, &asked),
+        Request::AppWait(asked) => return at.apps.wait(&at.network, *asked, at.clock.now(), responder),
+        Request::ControllerAttach(asked) => {
+            return at.controllers.attach(&mut at.network, *asked, descriptors.pop(), responder, &at.epoll)
         }
-        "app.wait" => return at.apps.wait(&at.network, &body, at.clock.now(), request.reply),
-        "controller.attach" => return at.controllers.attach(&mut at.network, &body, request, &at.epoll),
-        "interfaces" => Ok(at.real.values().map(|real| real.to_json(&at.network.spec)).collect()),
-        "tunnel.attach" => at.attach_tunnel(&body, &mut request),
-        "tunnels" => Ok(at.hosts.tunnels.state()),
-        "controllers" => Ok(at.controllers.state(&at.network)),
-        "controllers.wait" => return at.controllers.wait(&at.network, &body, request.reply),
-        "fidelity" => {
-            let record =
-                at.hosts.record.taken(&at.network.fabric, &at.network.names.port_names, at.clock.now(), is_realtime());
-            return with_counts(at, record, request.reply);
+        Request::Interfaces(_) => {
+            Ok(Reply::Interfaces(at.real.values().map(|real| real.row(&at.network.spec)).collect()))
         }
-        "fidelity.reset" => {
+        Request::TunnelAttach(asked) => at.attach_tunnel(&asked, descriptors.pop()),
+        Request::Tunnels(_) => Ok(Reply::Tunnels(at.hosts.tunnels.state())),
+        Request::Controllers(_) => Ok(Reply::Controllers(at.controllers.state(&at.network))),
+        Request::ControllersWait(asked) => return at.controllers.wait(&at.network, &asked, responder),
+        Request::Fidelity(_) => {
+            let names = &at.network.names.port_names;
+            let record = at.hosts.record.taken(&at.network.fabric, names, at.clock.now(), is_realtime());
+            return with_counts(at, record, responder);
+        }
+        Request::FidelityReset(_) => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
             at.network.fabric.forget_line_records();
-            return forget_counts(at, request.reply);
+            return forget_counts(at, responder);
         }
-        other => requests::answer(&mut at.network, &body, Duration::ZERO, &mut at.hosts).unwrap_or_else(|| {
-            Err(LabError::new("UnknownRequest", format!("there is no request {other:?}"), "see the protocol"))
-        }),
+        other => requests::answer(&mut at.network, other, &mut at.hosts)
+            .unwrap_or_else(|other| Err(other.refused("it is one for a lab on the virtual clock"))),
     };
-    request.reply.send(result);
+    responder.send(answer);
 }
 
 /// Answers with `record` and what the kernel has counted. It is asked by a thread of its own: telling the machine's stolen time
 /// alone takes some 200 us, which would hold up the loop.
-fn with_counts(at: &FabricLoop, record: TakenRecord, reply: Reply) {
+fn with_counts(at: &FabricLoop, record: TakenRecord, responder: Responder) {
     let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());
     at.aside.run(move || {
         let before = before.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -70,47 +71,33 @@ fn with_counts(at: &FabricLoop, record: TakenRecord, reply: Reply) {
             fields.insert("steal_s".to_owned(), (counted.steal_s - before.steal_s).into());
             fields.insert("machine".to_owned(), evidence.to_json());
         }
-        reply.send(Ok(record));
+        responder.send(Ok(Reply::Fidelity(Box::new(record))));
     });
 }
 
-fn forget_counts(at: &FabricLoop, reply: Reply) {
+fn forget_counts(at: &FabricLoop, responder: Responder) {
     let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());
     at.aside.run(move || {
         evidence.forget();
         *before.lock().unwrap_or_else(PoisonError::into_inner) = Counted::of(&watched);
-        reply.send(Ok(json!({})));
+        responder.send(Ok(Reply::Done {}));
     });
 }
 
-fn start_capture(at: &mut FabricLoop, body: &Value, request: &mut Request) -> Answer {
-    let name = text(body, "port")?;
+fn start_capture(at: &mut FabricLoop, asked: &CaptureStart, place: Option<OwnedFd>) -> Answer {
+    let name = &asked.port;
     let port = port(&at.network, name)?;
-    let settings = CaptureSettings::from_request(body)?;
-    let place =
-        request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the file to write, or a ring's folder"))?;
-    let file = if settings.ring.is_some() { text(body, "file")? } else { "" };
+    let settings = CaptureSettings::of(asked)?;
+    let place = place.ok_or_else(|| missing("a descriptor", "the file to write, or a ring's folder"))?;
+    let file = match settings.ring {
+        Some(_) => asked.file.as_deref().ok_or_else(|| missing("file", "the name of a ring's files"))?,
+        None => "",
+    };
     if file.contains('/') {
         return Err(missing("file", "the name of a ring's files in the folder of the descriptor"));
     }
     let capture = Capture::start(place, file, name, settings, at.clock).map_err(|error| {
         LabError::new("CaptureFailed", format!("{file}: {error}"), "name a place that can be written")
     })?;
-    let number = at.next_capture;
-    at.next_capture += 1;
-    at.hosts.captures.insert(number, (port, capture));
-    at.network.fabric.set_capture(port, true);
-    Ok(json!({"capture": number}))
-}
-
-fn stop_capture(at: &mut FabricLoop, body: &Value) -> Result<Capture, LabError> {
-    let wanted = number(body, "capture")?;
-    let found = u32::try_from(wanted).ok().and_then(|wanted| at.hosts.captures.remove(&wanted));
-    let Some((port, capture)) = found else {
-        return Err(LabError::new("UnknownCapture", format!("there is no capture {wanted}"), ""));
-    };
-    if !at.hosts.captures.values().any(|(captured, _)| *captured == port) {
-        at.network.fabric.set_capture(port, false);
-    }
-    Ok(capture)
+    Ok(Reply::Capture { capture: at.hosts.captures.add(port, capture, &mut at.network.fabric) })
 }

@@ -16,7 +16,7 @@ open_enum! {
 
 /// An action of Nicira. Ports have 16 bits in both versions: the upper ones of OpenFlow 1.3 are those of 1.0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Action {
     /// `NXAST_RESUBMIT`: looks the frame up again in the same table, as if from this port.
     Resubmit(u16),
@@ -47,7 +47,7 @@ pub enum Action {
     /// `NXAST_REG_LOAD2`: writes a constant into the bits of the mask.
     RegisterLoadMasked(FieldMatch),
     /// `NXAST_NOTE`: bytes without effect.
-    Note(#[cfg_attr(test, arbitrary(with = crate::round_trip::note))] Vec<u8>),
+    Note(#[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::note))] Vec<u8>),
     /// `NXAST_MULTIPATH`.
     Multipath(Multipath),
     /// `NXAST_BUNDLE` and `NXAST_BUNDLE_LOAD`.
@@ -121,7 +121,7 @@ pub enum Action {
 
 /// Bits of a field on the way to or from the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct StackItem {
     /// First bit.
     pub offset: u16,

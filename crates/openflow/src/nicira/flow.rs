@@ -1,14 +1,17 @@
 //! The flow messages of OpenFlow 1.0 with an extensible match.
 
+use std::sync::Arc;
+
 use crate::error::Refusal;
 use crate::oxm::Match;
 use crate::v10::{Action, FlowFlags, FlowModCommand, FlowRemovedReason};
 use crate::v13::PacketInReason;
+use crate::verbatim;
 use crate::wire::{pad, Reader, Wire};
 
 /// `NXT_FLOW_MOD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowMod {
     /// Cookie to set.
     pub cookie: u64,
@@ -70,24 +73,42 @@ impl Wire for FlowMod {
         self.buffer_id.write(out);
         self.out_port.write(out);
         self.flags.write(out);
-        write_match_with_length(&self.matching, out, 6, &[]);
+        write_match_with_length(|out| self.matching.write_padded(out), out, 6, &[]);
         self.actions.write(out);
     }
 }
 
-/// Writes the 16 bits of the match's length, `padding` zeros, `between`, and the match.
+impl FlowMod {
+    /// Match (without padding) and actions as they stand in a whole message of either version that was decoded.
+    #[must_use]
+    pub fn written(message: &[u8]) -> (Arc<[u8]>, Arc<[u8]>) {
+        const LENGTH: usize = 40;
+        const MATCH: usize = 48;
+        let length =
+            message.get(LENGTH..LENGTH + 2).map_or(0, |pair| usize::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let matching = message.get(MATCH..MATCH + length).unwrap_or_default();
+        (matching.into(), verbatim::from(message, MATCH + length.next_multiple_of(8)))
+    }
+}
+
+/// Writes the 16 bits of the match's length, `padding` zeros, `between`, and what `write_match` writes, which says the length.
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn write_match_with_length(matching: &Match, out: &mut Vec<u8>, padding: usize, between: &[u64]) {
+pub(super) fn write_match_with_length(
+    write_match: impl FnOnce(&mut Vec<u8>) -> usize,
+    out: &mut Vec<u8>,
+    padding: usize,
+    between: &[u64],
+) {
     let length_at = out.len();
     pad(out, 2 + padding);
     between.iter().for_each(|number| number.write(out));
-    let length = matching.write_padded(out) as u16;
+    let length = write_match(out) as u16;
     out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
 }
 
 /// `NXT_FLOW_REMOVED`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowRemoved {
     /// Cookie.
     pub cookie: u64,
@@ -141,13 +162,13 @@ impl Wire for FlowRemoved {
         self.duration_sec.write(out);
         self.duration_nsec.write(out);
         self.idle_timeout.write(out);
-        write_match_with_length(&self.matching, out, 0, &[self.packet_count, self.byte_count]);
+        write_match_with_length(|out| self.matching.write_padded(out), out, 0, &[self.packet_count, self.byte_count]);
     }
 }
 
 /// `NXT_PACKET_IN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct PacketIn {
     /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
     pub buffer_id: u32,
@@ -182,7 +203,7 @@ impl Wire for PacketIn {
         self.reason.write(out);
         self.table_id.write(out);
         self.cookie.write(out);
-        write_match_with_length(&self.matching, out, 6, &[]);
+        write_match_with_length(|out| self.matching.write_padded(out), out, 6, &[]);
         pad(out, 2);
         self.data.write(out);
     }

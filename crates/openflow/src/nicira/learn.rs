@@ -6,7 +6,7 @@ use crate::wire::{pad, Reader, Wire};
 
 /// A flow to add, or to modify when there is one with the same match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Learn {
     /// Idle timeout in seconds.
     pub idle_timeout: u16,
@@ -161,7 +161,7 @@ impl Wire for Learn {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "arbitrary"))]
 impl<'a> arbitrary::Arbitrary<'a> for LearnSpec {
     fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         let bits = source.int_in_range(1..=128)?;

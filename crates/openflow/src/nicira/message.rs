@@ -43,7 +43,7 @@ record! {
 
 /// A message of Nicira.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Message {
     /// `NXT_ROLE_REQUEST`.
     RoleRequest(Role),

@@ -44,7 +44,7 @@ impl Wire for Subfield {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "arbitrary"))]
 impl<'a> arbitrary::Arbitrary<'a> for Subfield {
     fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         Ok(Self { id: source.arbitrary()?, offset: source.int_in_range(0..=1023)?, bits: source.int_in_range(1..=64)? })

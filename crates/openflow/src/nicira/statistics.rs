@@ -7,10 +7,11 @@ use crate::oxm::Match;
 use crate::v10::Action;
 use crate::v13::multipart::AggregateStats;
 use crate::wire::{pad, set_length, Reader, Wire};
+use crate::Verbatim;
 
 /// Which flows are asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStatsRequest {
     /// Only flows that output here; [`crate::v10::port_number::NONE`]: all.
     pub out_port: u16,
@@ -32,14 +33,14 @@ impl Wire for FlowStatsRequest {
     fn write(&self, out: &mut Vec<u8>) {
         self.out_port.write(out);
         let length_at = out.len();
-        write_match_with_length(&self.matching, out, 4, &[]);
+        write_match_with_length(|out| self.matching.write_padded(out), out, 4, &[]);
         out[length_at + 2] = self.table_id;
     }
 }
 
 /// What is said of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStats {
     /// Table.
     pub table_id: u8,
@@ -64,9 +65,9 @@ pub struct FlowStats {
     /// Bytes.
     pub byte_count: u64,
     /// Which frames.
-    pub matching: Match,
+    pub matching: Verbatim<Match>,
     /// What is done with them.
-    pub actions: Vec<Action>,
+    pub actions: Verbatim<Vec<Action>>,
 }
 
 impl Wire for FlowStats {
@@ -79,7 +80,7 @@ impl Wire for FlowStats {
         let (idle_timeout, hard_timeout, length) = (inner.get()?, inner.get()?, inner.get()?);
         let (idle_age, hard_age) = (inner.get()?, inner.get()?);
         let (cookie, packet_count, byte_count) = (inner.get()?, inner.get()?, inner.get()?);
-        let matching = Match::read_padded(&mut inner, length)?;
+        let matching = Verbatim::Value(Match::read_padded(&mut inner, length)?);
         let actions = inner.get()?;
         Ok(Self {
             table_id,
@@ -108,7 +109,8 @@ impl Wire for FlowStats {
         self.idle_timeout.write(out);
         self.hard_timeout.write(out);
         let ages_at = out.len() + 2;
-        write_match_with_length(&self.matching, out, 4, &[self.cookie, self.packet_count, self.byte_count]);
+        let numbers = [self.cookie, self.packet_count, self.byte_count];
+        write_match_with_length(|out| self.matching.write_padded(out), out, 4, &numbers);
         out[ages_at..ages_at + 2].copy_from_slice(&self.idle_age.to_be_bytes());
         out[ages_at + 2..ages_at + 4].copy_from_slice(&self.hard_age.to_be_bytes());
         self.actions.write(out);
@@ -118,7 +120,7 @@ impl Wire for FlowStats {
 
 /// What [`crate::v10::statistics::VendorStats`] of Nicira ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsRequest {
     /// `NXST_FLOW`.
     Flow(FlowStatsRequest),
@@ -128,7 +130,7 @@ pub enum StatsRequest {
 
 /// What [`crate::v10::statistics::VendorStats`] of Nicira answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsReply {
     /// `NXST_FLOW`.
     Flow(Vec<FlowStats>),

@@ -5,6 +5,7 @@ use super::tlv::{refuse, FieldMatch, Flavour, Tlv, UnknownField};
 use crate::error::{Fault, Refusal};
 use crate::v13::{BadMatch, ErrorKind};
 use crate::wire::{pad_to_eight, set_length, Reader, Wire};
+use crate::Verbatim;
 
 /// The conditions of a match, all of which must hold; without any, every frame matches.
 ///
@@ -97,6 +98,21 @@ impl Match {
         let length = out.len() - start;
         pad_to_eight(out, start);
         length
+    }
+}
+
+impl Verbatim<Match> {
+    /// As [`Match::write_padded`]; bytes are the fields without padding.
+    pub(crate) fn write_padded(&self, out: &mut Vec<u8>) -> usize {
+        match self {
+            Self::Value(matching) => matching.write_padded(out),
+            Self::Bytes(bytes) => {
+                let start = out.len();
+                out.extend_from_slice(bytes);
+                pad_to_eight(out, start);
+                bytes.len()
+            }
+        }
     }
 }
 

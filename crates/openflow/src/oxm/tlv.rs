@@ -154,7 +154,7 @@ impl FieldValue {
 
 /// The header of a field: class, number, mask bit and length. It names a field in table features and in Nicira actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FieldId(pub u32);
 
 impl FieldId {

@@ -8,7 +8,7 @@ use crate::MacAddress;
 
 /// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Action {
     /// `OFPAT_OUTPUT`.
     Output {
@@ -51,7 +51,7 @@ pub enum Action {
         /// Who.
         vendor: u32,
         /// What; a multiple of eight bytes.
-        #[cfg_attr(test, arbitrary(with = crate::round_trip::eights))]
+        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::eights))]
         data: Vec<u8>,
     },
 }

@@ -3,7 +3,11 @@
 use super::action::Action;
 use super::error::{ErrorKind, FlowModFailed};
 use super::flow_match::Match;
+use std::sync::Arc;
+
 use crate::layout::{closed_enum, flags, open_enum, record};
+use crate::verbatim;
+use crate::Verbatim;
 
 closed_enum! {
     /// What to do with flows.
@@ -51,6 +55,16 @@ record! {
     }
 }
 
+impl FlowMod {
+    /// Match and actions as they stand in a whole message that was decoded.
+    #[must_use]
+    pub fn written(message: &[u8]) -> (Arc<[u8]>, Arc<[u8]>) {
+        const MATCH: usize = 8;
+        const ACTIONS: usize = 72;
+        (verbatim::padded(message.get(MATCH..).unwrap_or_default(), 40), verbatim::from(message, ACTIONS))
+    }
+}
+
 open_enum! {
     /// Why a flow ended.
     pub enum FlowRemovedReason: u8 {
@@ -62,7 +76,7 @@ record! {
     /// `OFPT_FLOW_REMOVED`.
     pub struct FlowRemoved {
         /// Which frames they were.
-        pub matching: Match;
+        pub matching: Verbatim<Match>;
         /// Cookie.
         pub cookie: u64;
         /// Priority.

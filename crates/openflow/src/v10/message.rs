@@ -21,7 +21,7 @@ record! {
 
 /// A message of OpenFlow 1.0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Message {
     /// `OFPT_HELLO`, whose contents nobody reads.
     Hello(Vec<u8>),

@@ -7,6 +7,7 @@ use crate::error::{Fault, Refusal};
 use crate::layout::record;
 use crate::v13::multipart::{AggregateStats, Body, Description};
 use crate::wire::{Reader, Text, Wire};
+use crate::Verbatim;
 
 record! {
     /// Which flows are asked about, each or all together.
@@ -27,7 +28,7 @@ record! {
         /// Table.
         pub table_id: u8 [1];
         /// Which frames.
-        pub matching: Match;
+        pub matching: Verbatim<Match>;
         /// Whole seconds that it has lived.
         pub duration_sec: u32;
         /// Nanoseconds beyond them.
@@ -45,7 +46,7 @@ record! {
         /// Bytes.
         pub byte_count: u64;
         /// What is done with them.
-        pub actions: Vec<Action>;
+        pub actions: Verbatim<Vec<Action>>;
     }
 }
 
@@ -147,7 +148,7 @@ record! {
 
 /// A part of a question or answer; the last part has `more` unset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Statistics<B> {
     /// Whether another part with the same transaction follows.
     pub more: bool,
@@ -157,7 +158,7 @@ pub struct Statistics<B> {
 
 /// `OFPT_STATS_REQUEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum RequestBody {
     /// `OFPST_DESC`.
     Description,
@@ -177,7 +178,7 @@ pub enum RequestBody {
 
 /// `OFPT_STATS_REPLY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum ReplyBody {
     /// `OFPST_DESC`.
     Description(Box<Description>),

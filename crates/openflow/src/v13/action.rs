@@ -12,7 +12,7 @@ pub const WHOLE_FRAME: u16 = 0xffff;
 
 /// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Action {
     /// `OFPAT_OUTPUT`.
     Output {
@@ -58,7 +58,7 @@ pub enum Action {
         /// Who.
         experimenter: u32,
         /// What; a multiple of eight bytes.
-        #[cfg_attr(test, arbitrary(with = crate::round_trip::eights))]
+        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::eights))]
         data: Vec<u8>,
     },
 }

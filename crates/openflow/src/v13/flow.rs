@@ -3,7 +3,11 @@
 use super::error::{ErrorKind, FlowModFailed};
 use super::instruction::Instruction;
 use crate::layout::{closed_enum, flags, open_enum, record};
+use std::sync::Arc;
+
 use crate::oxm::Match;
+use crate::verbatim;
+use crate::Verbatim;
 
 /// Table numbers that stand for something else than one table.
 pub mod table_number {
@@ -64,6 +68,17 @@ record! {
     }
 }
 
+impl FlowMod {
+    /// Match and instructions as they stand in a whole message that was decoded.
+    #[must_use]
+    pub fn written(message: &[u8]) -> (Arc<[u8]>, Arc<[u8]>) {
+        const MATCH: usize = 48;
+        let rest = message.get(MATCH..).unwrap_or_default();
+        let length = rest.get(2..4).map_or(0, |pair| usize::from(u16::from_be_bytes([pair[0], pair[1]])));
+        (verbatim::padded(rest, length), verbatim::from(rest, length.next_multiple_of(8)))
+    }
+}
+
 open_enum! {
     /// Why a flow ended.
     pub enum FlowRemovedReason: u8 {
@@ -96,6 +111,6 @@ record! {
         /// Bytes.
         pub byte_count: u64;
         /// Which frames they were.
-        pub matching: Match;
+        pub matching: Verbatim<Match>;
     }
 }

@@ -2,7 +2,10 @@
 
 use super::action::Action;
 use super::error::{ErrorKind, GroupModFailed};
+use std::sync::Arc;
+
 use crate::layout::{closed_enum, record};
+use crate::verbatim;
 
 /// Group numbers that stand for something else than one group.
 pub mod group_number {
@@ -54,5 +57,13 @@ record! {
         pub group_id: u32;
         /// Buckets.
         pub buckets: Vec<Bucket>;
+    }
+}
+
+impl GroupMod {
+    /// The buckets as they stand in a whole message that was decoded.
+    #[must_use]
+    pub fn written(message: &[u8]) -> Arc<[u8]> {
+        verbatim::from(message, 16)
     }
 }

@@ -5,7 +5,7 @@ use crate::wire::{pad_to_eight, set_length, Reader, Wire};
 
 /// `OFPT_HELLO`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Hello {
     /// Elements; without any, the header's version is the highest that is spoken.
     pub elements: Vec<HelloElement>,
@@ -13,14 +13,14 @@ pub struct Hello {
 
 /// A part of a hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum HelloElement {
     /// `OFPHET_VERSIONBITMAP`: bit `n` of word `n / 32` is set when version `n` is spoken.
     Versions(Vec<u32>),
     /// An element of another type.
     Other {
         /// The type.
-        #[cfg_attr(test, arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
+        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
         kind: u16,
         /// What it holds.
         data: Vec<u8>,

@@ -7,7 +7,7 @@ use crate::wire::{pad, pad_to_eight, set_length, Reader, Wire};
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Instruction {
     /// `OFPIT_GOTO_TABLE`: goes on in this table.
     GotoTable(u8),
@@ -31,7 +31,7 @@ pub enum Instruction {
         /// Who.
         experimenter: u32,
         /// What; a multiple of eight bytes.
-        #[cfg_attr(test, arbitrary(with = crate::round_trip::eights))]
+        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::eights))]
         data: Vec<u8>,
     },
 }

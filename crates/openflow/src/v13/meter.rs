@@ -2,7 +2,10 @@
 
 use super::error::{ErrorKind, MeterModFailed};
 use crate::error::{Fault, Refusal};
+use std::sync::Arc;
+
 use crate::layout::{closed_enum, flags, record};
+use crate::verbatim;
 use crate::wire::{pad, set_length, Reader, Wire};
 
 /// Meter numbers that stand for something else than one meter of a flow.
@@ -36,7 +39,7 @@ flags! {
 
 /// What happens to frames above a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct MeterBand {
     /// Rate above which the band applies: kbit/s, or frames a second.
     pub rate: u32,
@@ -48,7 +51,7 @@ pub struct MeterBand {
 
 /// What a band does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum MeterEffect {
     /// `OFPMBT_DROP`.
     Drop,
@@ -128,5 +131,13 @@ record! {
         pub meter_id: u32;
         /// Bands.
         pub bands: Vec<MeterBand>;
+    }
+}
+
+impl MeterMod {
+    /// The bands as they stand in a whole message that was decoded.
+    #[must_use]
+    pub fn written(message: &[u8]) -> Arc<[u8]> {
+        verbatim::from(message, 16)
     }
 }

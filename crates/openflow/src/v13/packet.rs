@@ -33,7 +33,7 @@ record! {
 
 /// `OFPT_PACKET_OUT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct PacketOut {
     /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
     pub buffer_id: u32,

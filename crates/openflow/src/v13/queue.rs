@@ -39,7 +39,7 @@ record! {
 
 /// A property of a queue. Rates are in tenths of a percent of the port's; above 1000 means none is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum QueueProperty {
     /// `OFPQT_MIN_RATE`: guaranteed.
     MinimumRate(u16),
@@ -55,7 +55,7 @@ pub enum QueueProperty {
     /// A property of another type.
     Other {
         /// The type.
-        #[cfg_attr(test, arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(3..=9)))]
+        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(3..=9)))]
         kind: u16,
         /// What it holds.
         data: Vec<u8>,

@@ -1,5 +1,7 @@
 //! What controllers change, in either version: flows, groups, meters, ports; and the frames that they send.
 
+use std::sync::Arc;
+
 use twinnet_openflow::v13::{
     self, BadAction, BadRequest, ErrorKind, FlowModFailed, GroupModFailed, MeterEffect, MeterModFailed, PortModFailed,
 };
@@ -71,7 +73,7 @@ impl Context<'_> {
             Command::Modify { .. } => {
                 let found = self.switch.pipeline.select(&selection);
                 if !found.is_empty() || !change.modify_adds {
-                    self.switch.pipeline.modify(&found, &change.flow.actions, change.reset_counts);
+                    self.switch.pipeline.modify(&found, &change.flow, change.reset_counts);
                     return self.release(change.buffer);
                 }
             }
@@ -119,7 +121,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    pub(super) fn change_group(&mut self, change: &v13::GroupMod) -> Result<(), ErrorKind> {
+    pub(super) fn change_group(&mut self, change: &v13::GroupMod, written: Arc<[u8]>) -> Result<(), ErrorKind> {
         let refuse = |code| Err(ErrorKind::GroupModFailed(code));
         let id = change.group_id;
         self.switch.cache.invalidate();
@@ -169,10 +171,10 @@ impl Context<'_> {
             buckets.push(Bucket { weight: bucket.weight, watch_port, watch_group, actions, frames: 0, bytes: 0 });
         }
         let modify = change.command == v13::GroupModCommand::Modify;
-        self.switch.pipeline.groups.put(id, kind, buckets, modify, self.now).map_err(group_error)
+        self.switch.pipeline.groups.put(id, kind, (buckets, written), modify, self.now).map_err(group_error)
     }
 
-    pub(super) fn change_meter(&mut self, change: &v13::MeterMod) -> Result<(), ErrorKind> {
+    pub(super) fn change_meter(&mut self, change: &v13::MeterMod, written: Arc<[u8]>) -> Result<(), ErrorKind> {
         let refuse = |code| Err(ErrorKind::MeterModFailed(code));
         let id = change.meter_id;
         self.switch.cache.invalidate();
@@ -224,7 +226,7 @@ impl Context<'_> {
             bands.push(Band::new(band.rate, band.burst_size, effect, flags));
         }
         let added = known.unwrap_or(self.now);
-        let meter = Meter { flags, bands, added, frames: 0, bytes: 0 };
+        let meter = Meter { flags, bands, written, added, frames: 0, bytes: 0 };
         self.switch.pipeline.meters.meters.insert(id, meter);
         Ok(())
     }

@@ -301,22 +301,24 @@ pub(super) fn read_match_v10(wire: &v10::Match) -> Match {
         return matching;
     }
     restrict(Field::ETH_TYPE, u128::from(wire.dl_type), Field::ETH_TYPE.maximum());
-    let (ip, arp) = (wire.dl_type == 0x0800, wire.dl_type == 0x0806);
-    if ip && matters(v10::Wildcards::NW_TOS) {
+    let (v4, v6, arp) = (wire.dl_type == 0x0800, wire.dl_type == 0x86dd, wire.dl_type == 0x0806);
+    if (v4 || v6) && matters(v10::Wildcards::NW_TOS) {
         restrict(Field::IP_DSCP, u128::from(wire.nw_tos >> 2), Field::IP_DSCP.maximum());
     }
-    if ip || arp {
+    if v4 || arp {
         restrict(Field::NW_SRC, u128::from(wire.nw_src), u128::from(wire.nw_src_mask()));
         restrict(Field::NW_DST, u128::from(wire.nw_dst), u128::from(wire.nw_dst_mask()));
-        if matters(v10::Wildcards::NW_PROTO) {
-            restrict(Field::NW_PROTO, u128::from(wire.nw_proto), Field::NW_PROTO.maximum());
-            if ip && matches!(wire.nw_proto, 1 | 6 | 17) {
-                if matters(v10::Wildcards::TP_SRC) {
-                    restrict(Field::TP_SRC, u128::from(wire.tp_src), Field::TP_SRC.maximum());
-                }
-                if matters(v10::Wildcards::TP_DST) {
-                    restrict(Field::TP_DST, u128::from(wire.tp_dst), Field::TP_DST.maximum());
-                }
+    }
+    if (v4 || v6 || arp) && matters(v10::Wildcards::NW_PROTO) {
+        restrict(Field::NW_PROTO, u128::from(wire.nw_proto), Field::NW_PROTO.maximum());
+        let icmp = v4 && wire.nw_proto == 1 || v6 && wire.nw_proto == 58;
+        // SCTP has the ports of the other transports, though the version does not name it.
+        if icmp || (v4 || v6) && matches!(wire.nw_proto, 6 | 17 | 132) {
+            if matters(v10::Wildcards::TP_SRC) {
+                restrict(Field::TP_SRC, u128::from(wire.tp_src), Field::TP_SRC.maximum());
+            }
+            if matters(v10::Wildcards::TP_DST) {
+                restrict(Field::TP_DST, u128::from(wire.tp_dst), Field::TP_DST.maximum());
             }
         }
     }
@@ -403,6 +405,8 @@ mod tests {
             "dl_vlan=0xffff",
             "dl_vlan=5,dl_vlan_pcp=3",
             "arp,arp_op=2",
+            "tcp6,nw_tos=32,tp_src=11111,tp_dst=2222",
+            "icmp6,icmp_type=128,icmp_code=0",
             "",
         ] {
             let matching = parse::selection(line).unwrap().matching;

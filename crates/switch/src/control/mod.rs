@@ -16,6 +16,9 @@ mod extension_tests;
 pub(super) mod extensions;
 pub(super) mod fields;
 pub(super) mod numbers;
+#[cfg(test)]
+mod read_back;
+mod roles;
 mod statistics;
 mod table_features;
 mod table_limits;
@@ -97,7 +100,7 @@ pub enum Peer {
 }
 
 /// How one connection stands.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionState {
     /// Its number.
     pub connection: u64,

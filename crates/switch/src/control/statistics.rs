@@ -1,23 +1,26 @@
 //! Answers to questions about the state of the switch, in OpenFlow 1.3; and what both versions share.
 
+use std::sync::Arc;
+
 use twinnet_openflow::v13::multipart::{
     AggregateStats, BucketCounter, Description, FlowStats, FlowStatsRequest, GroupCapabilities, GroupDescription,
     GroupFeatures, GroupStats, MeterBandCounter, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats,
     TableStats,
 };
 use twinnet_openflow::v13::{
-    self, BadRequest, ErrorKind, FlowFlags, GroupModFailed, GroupType, Message, MeterFlags, MeterModFailed, Multipart,
-    PortConfig, PortFeatures, PortState, QueueOpFailed, ReplyBody, RequestBody, Role,
+    self, BadRequest, ErrorKind, FlowFlags, GroupType, Message, MeterFlags, MeterModFailed, Multipart, PortConfig,
+    PortFeatures, PortState, QueueOpFailed, ReplyBody, RequestBody,
 };
-use twinnet_openflow::{v10, Text};
+use twinnet_openflow::{v10, Text, Verbatim};
 
 use super::super::event::{lived, seconds_and_nanoseconds};
 use super::super::group::{GroupKind, MOST_GROUPS};
-use super::super::meter::{Effect, MOST_BANDS, MOST_METERS};
+use super::super::meter::{MOST_BANDS, MOST_METERS};
 use super::super::parse::Selection;
 use super::super::pipeline::Entry;
 use super::super::port::{Port, NO_FLOOD};
-use super::actions::{write_instructions, write_list};
+use super::super::written::Form;
+use super::actions::write_instructions;
 use super::connection::Connection;
 use super::fields::{read_match, write_match};
 use super::{Context, PortFacts};
@@ -182,7 +185,7 @@ impl Context<'_> {
                 return Ok(());
             }
             RequestBody::Group(request) => {
-                let rows = self.group_stats(request.group_id)?;
+                let rows = self.group_stats(request.group_id);
                 send_list(connection, xid, &rows, ReplyBody::Group);
                 return Ok(());
             }
@@ -209,9 +212,6 @@ impl Context<'_> {
                 max_color: 0,
             }),
             RequestBody::TableFeatures(tables) => {
-                if !tables.is_empty() && connection.role == Role::Slave {
-                    return Err(ErrorKind::BadRequest(BadRequest::IsSlave));
-                }
                 if request.more {
                     connection.features_so_far.extend(tables);
                     if connection.features_so_far.len() > usize::from(u8::MAX) {
@@ -275,8 +275,8 @@ impl Context<'_> {
             cookie: flow.cookie,
             packet_count: entry.frames,
             byte_count: entry.bytes,
-            matching: write_match(&flow.matching),
-            instructions: write_instructions(&flow.actions, &flow.matching),
+            matching: flow.written.matching_in(Form::V13, || write_match(&flow.matching)),
+            instructions: flow.written.actions_in(Form::V13, || write_instructions(&flow.actions, &flow.matching)),
         }
     }
 
@@ -389,13 +389,11 @@ impl Context<'_> {
         Ok(rows)
     }
 
-    fn group_stats(&self, wanted: u32) -> Result<Vec<GroupStats>, ErrorKind> {
+    /// The counters of a group, or of all; of one that does not exist there are none.
+    fn group_stats(&self, wanted: u32) -> Vec<GroupStats> {
         let groups = &self.switch.pipeline.groups;
-        if wanted != v13::group_number::ALL && groups.get(wanted).is_none() {
-            return Err(ErrorKind::GroupModFailed(GroupModFailed::UnknownGroup));
-        }
         let meant = groups.iter().filter(|(id, _)| wanted == v13::group_number::ALL || *id == wanted);
-        Ok(meant
+        meant
             .map(|(group_id, group)| {
                 let (duration_sec, duration_nsec) = seconds_and_nanoseconds(lived(group.added, self.now));
                 let flows = Selection { out_group: Some(group_id), ..Selection::default() };
@@ -414,7 +412,7 @@ impl Context<'_> {
                     buckets: group.buckets.iter().map(counter).collect(),
                 }
             })
-            .collect())
+            .collect()
     }
 
     fn group_descriptions(&self) -> Vec<GroupDescription> {
@@ -428,16 +426,7 @@ impl Context<'_> {
                     GroupKind::FastFailover => GroupType::FastFailover,
                 },
                 group_id,
-                buckets: group
-                    .buckets
-                    .iter()
-                    .map(|bucket| v13::Bucket {
-                        weight: bucket.weight,
-                        watch_port: bucket.watch_port,
-                        watch_group: bucket.watch_group,
-                        actions: write_list(&bucket.actions, &super::super::matching::Match::default()),
-                    })
-                    .collect(),
+                buckets: Verbatim::Bytes(Arc::clone(&group.written)),
             })
             .collect()
     }
@@ -480,18 +469,7 @@ impl Context<'_> {
             .map(|(meter_id, meter)| MeterConfig {
                 flags: MeterFlags(meter.flags),
                 meter_id,
-                bands: meter
-                    .bands
-                    .iter()
-                    .map(|band| v13::MeterBand {
-                        rate: band.rate,
-                        burst_size: band.burst,
-                        effect: match band.effect {
-                            Effect::Drop => v13::MeterEffect::Drop,
-                            Effect::Remark(steps) => v13::MeterEffect::DscpRemark(steps),
-                        },
-                    })
-                    .collect(),
+                bands: Verbatim::Bytes(Arc::clone(&meter.written)),
             })
             .collect())
     }

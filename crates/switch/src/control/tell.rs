@@ -8,6 +8,7 @@ use super::super::event::{
     seconds_and_nanoseconds, FlowRemovedEvent, PacketInEvent, PacketInReason as Reason, RemovalReason, SwitchEvent,
 };
 use super::super::port::Port;
+use super::super::written::Form;
 use super::fields::{write_match, write_match_v10};
 use super::numbers::to_narrow;
 use super::statistics::{port_v10, port_v13};
@@ -98,14 +99,14 @@ impl Agent {
                     hard_timeout: flow.hard_timeout_s,
                     packet_count: removed.frames,
                     byte_count: removed.bytes,
-                    matching: write_match(&flow.matching),
+                    matching: flow.written.matching_in(Form::V13, || write_match(&flow.matching)),
                 };
                 connection.send_v13(0, &v13::Message::FlowRemoved(message));
             } else {
                 let message = v10::FlowRemoved {
-                    matching: write_match_v10(&flow.matching),
+                    matching: flow.written.matching_in(Form::V10, || write_match_v10(&flow.matching)),
                     cookie: flow.cookie,
-                    priority: flow.priority,
+                    priority: flow.written.priority.unwrap_or(flow.priority),
                     reason: v10::FlowRemovedReason::from_number(reason.number().min(2)),
                     duration_sec,
                     duration_nsec,

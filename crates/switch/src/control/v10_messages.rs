@@ -9,12 +9,14 @@ use twinnet_openflow::{nicira, Header};
 use super::super::action::Action;
 use super::super::flow::Flow;
 use super::super::matching::Match;
+use super::super::written::{Form, Written};
 use super::actions::ActionReader;
 use super::buffers::BUFFERS;
 use super::changes::{Command, FlowChange};
 use super::connection::Connection;
 use super::fields::{read_match, read_match_v10};
 use super::numbers::from_narrow;
+use super::roles::{self, xid_of};
 use super::statistics::port_v10;
 use super::{Context, TABLES};
 
@@ -44,10 +46,14 @@ struct NarrowFlowMod<'a> {
     out_port: u16,
     flags: FlowFlags,
     actions: &'a [v10::Action],
+    written: Written,
 }
 
 impl Context<'_> {
     pub(super) fn handle_v10(mut self, connection: &mut Connection, bytes: &[u8]) {
+        if connection.role == Role::Slave && roles::is_denied_to_slaves(v10::VERSION, bytes) {
+            return connection.refuse(xid_of(bytes), ErrorKind::BadRequest(BadRequest::Eperm), bytes);
+        }
         match Message::decode(bytes) {
             Err(error) => {
                 // These numbers are of 1.0 already.
@@ -56,18 +62,20 @@ impl Context<'_> {
                 connection.send_v10(error.xid, &Message::Error(refusal));
             }
             Ok((header, message)) => {
-                if let Err(kind) = self.obey_v10(connection, header, message) {
+                if let Err(kind) = self.obey_v10(connection, header, message, bytes) {
                     connection.refuse(header.xid, kind, bytes);
                 }
             }
         }
     }
 
-    fn obey_v10(&mut self, connection: &mut Connection, header: Header, message: Message) -> Result<(), ErrorKind> {
-        let changes = matches!(message, Message::PacketOut(_) | Message::FlowMod(_) | Message::PortMod(_));
-        if changes && connection.role == Role::Slave {
-            return Err(ErrorKind::BadRequest(BadRequest::Eperm));
-        }
+    fn obey_v10(
+        &mut self,
+        connection: &mut Connection,
+        header: Header,
+        message: Message,
+        bytes: &[u8],
+    ) -> Result<(), ErrorKind> {
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data),
             Message::FeaturesRequest => self.features_v10(),
@@ -96,6 +104,8 @@ impl Context<'_> {
                 let matching = read_match_v10(&change.matching);
                 // "An exact-match entry always has the highest priority": one without any wildcard (1.0, 3.4).
                 let exact = change.matching.wildcards.0 & v10::Wildcards::ALL.0 == 0;
+                let written = v10::FlowMod::written(bytes);
+                let written = Written::new((Form::V10, written.0), (Form::V10, written.1));
                 return self.flow_mod_v10(
                     connection,
                     NarrowFlowMod {
@@ -106,6 +116,7 @@ impl Context<'_> {
                         idle_timeout: change.idle_timeout,
                         hard_timeout: change.hard_timeout,
                         priority: if exact { u16::MAX } else { change.priority },
+                        written: Written { priority: Some(change.priority), ..written },
                         buffer: change.buffer_id,
                         out_port: change.out_port,
                         flags: change.flags,
@@ -133,7 +144,7 @@ impl Context<'_> {
             Message::Vendor(message) if message.vendor == nicira::NICIRA => {
                 let decoded = nicira::Message::decode(&message.data);
                 let decoded = decoded.map_err(|refusal| ErrorKind::from(refusal.fault))?;
-                if let Some(answer) = self.obey_nicira(connection, decoded)? {
+                if let Some(answer) = self.obey_nicira(connection, decoded, bytes)? {
                     connection.send_v10(header.xid, &Message::Vendor(answer.to_vendor()));
                 }
                 return Ok(());
@@ -194,6 +205,7 @@ impl Context<'_> {
                 flags: told,
                 matching: change.matching,
                 actions,
+                written: change.written,
             },
             cookie: (0, 0),
             out_port: (change.out_port != v10::port_number::NONE).then_some(from_narrow(change.out_port)),
@@ -209,10 +221,9 @@ impl Context<'_> {
         &mut self,
         connection: &Connection,
         change: &nicira::FlowMod,
+        bytes: &[u8],
     ) -> Result<(), ErrorKind> {
-        if connection.role == Role::Slave {
-            return Err(ErrorKind::BadRequest(BadRequest::IsSlave));
-        }
+        let written = nicira::FlowMod::written(bytes);
         self.flow_mod_v10(
             connection,
             NarrowFlowMod {
@@ -227,6 +238,7 @@ impl Context<'_> {
                 out_port: change.out_port,
                 flags: change.flags,
                 actions: &change.actions,
+                written: Written::new((Form::Nicira, written.0), (Form::V10, written.1)),
             },
         )
     }

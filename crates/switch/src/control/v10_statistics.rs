@@ -10,6 +10,7 @@ use twinnet_openflow::{nicira, Text};
 use super::super::event::{lived, seconds_and_nanoseconds};
 use super::super::parse::Selection;
 use super::super::pipeline::Entry;
+use super::super::written::Form;
 use super::actions::write_list_v10;
 use super::connection::Connection;
 use super::fields::{read_match, read_match_v10, write_match, write_match_v10};
@@ -102,16 +103,16 @@ impl Context<'_> {
         let flow = &entry.flow;
         FlowStats {
             table_id: flow.table,
-            matching: write_match_v10(&flow.matching),
+            matching: flow.written.matching_in(Form::V10, || write_match_v10(&flow.matching)),
             duration_sec,
             duration_nsec,
-            priority: flow.priority,
+            priority: flow.written.priority.unwrap_or(flow.priority),
             idle_timeout: flow.idle_timeout_s,
             hard_timeout: flow.hard_timeout_s,
             cookie: flow.cookie,
             packet_count: entry.frames,
             byte_count: entry.bytes,
-            actions: write_list_v10(&flow.actions, &flow.matching),
+            actions: flow.written.actions_in(Form::V10, || write_list_v10(&flow.actions, &flow.matching)),
         }
     }
 
@@ -181,7 +182,7 @@ impl Context<'_> {
             table_id: flow.table,
             duration_sec,
             duration_nsec,
-            priority: flow.priority,
+            priority: flow.written.priority.unwrap_or(flow.priority),
             idle_timeout: flow.idle_timeout_s,
             hard_timeout: flow.hard_timeout_s,
             idle_age: 0,
@@ -189,8 +190,8 @@ impl Context<'_> {
             cookie: flow.cookie,
             packet_count: entry.frames,
             byte_count: entry.bytes,
-            matching: write_match(&flow.matching),
-            actions: write_list_v10(&flow.actions, &flow.matching),
+            matching: flow.written.matching_in(Form::Nicira, || write_match(&flow.matching)),
+            actions: flow.written.actions_in(Form::V10, || write_list_v10(&flow.actions, &flow.matching)),
         }
     }
 }

@@ -7,11 +7,13 @@ use twinnet_openflow::v13::{
 use twinnet_openflow::{nicira, Header};
 
 use super::super::flow::Flow;
+use super::super::written::{Form, Written};
 use super::actions::ActionReader;
 use super::buffers::BUFFERS;
 use super::changes::{Command, FlowChange};
 use super::connection::Connection;
 use super::fields::read_match;
+use super::roles::{self, xid_of};
 use super::{Context, TABLES};
 
 /// Types of messages that switches send and controllers do not: whatever is in one, it is refused for its type.
@@ -22,32 +24,28 @@ const fn of_switches(kind: u8) -> bool {
 impl Context<'_> {
     pub(super) fn handle_v13(mut self, connection: &mut Connection, bytes: &[u8]) {
         if bytes.get(1).is_some_and(|kind| of_switches(*kind)) {
-            let xid = bytes.get(4..8).map_or(0, |xid| u32::from_be_bytes([xid[0], xid[1], xid[2], xid[3]]));
-            return connection.refuse(xid, ErrorKind::BadRequest(BadRequest::BadType), bytes);
+            return connection.refuse(xid_of(bytes), ErrorKind::BadRequest(BadRequest::BadType), bytes);
+        }
+        if connection.role == Role::Slave && roles::is_denied_to_slaves(v13::VERSION, bytes) {
+            return connection.refuse(xid_of(bytes), ErrorKind::BadRequest(BadRequest::IsSlave), bytes);
         }
         match Message::decode(bytes) {
             Err(error) => connection.refuse(error.xid, error.refusal.fault.into(), bytes),
             Ok((header, message)) => {
-                if let Err(kind) = self.obey_v13(connection, header, message) {
+                if let Err(kind) = self.obey_v13(connection, header, message, bytes) {
                     connection.refuse(header.xid, kind, bytes);
                 }
             }
         }
     }
 
-    fn obey_v13(&mut self, connection: &mut Connection, header: Header, message: Message) -> Result<(), ErrorKind> {
-        let changes = matches!(
-            message,
-            Message::PacketOut(_)
-                | Message::FlowMod(_)
-                | Message::GroupMod(_)
-                | Message::PortMod(_)
-                | Message::TableMod(_)
-                | Message::MeterMod(_)
-        );
-        if changes && connection.role == Role::Slave {
-            return Err(ErrorKind::BadRequest(BadRequest::IsSlave));
-        }
+    fn obey_v13(
+        &mut self,
+        connection: &mut Connection,
+        header: Header,
+        message: Message,
+        bytes: &[u8],
+    ) -> Result<(), ErrorKind> {
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data),
             Message::FeaturesRequest => self.features_v13(),
@@ -61,9 +59,9 @@ impl Context<'_> {
                 let v13::PacketOut { buffer_id, in_port, actions, data } = packet;
                 return self.send_out(buffer_id, in_port, data, |reader| reader.list(&actions));
             }
-            Message::FlowMod(change) => return self.flow_mod_v13(&change),
-            Message::GroupMod(change) => return self.change_group(&change),
-            Message::MeterMod(change) => return self.change_meter(&change),
+            Message::FlowMod(change) => return self.flow_mod_v13(&change, bytes),
+            Message::GroupMod(change) => return self.change_group(&change, v13::GroupMod::written(bytes)),
+            Message::MeterMod(change) => return self.change_meter(&change, v13::MeterMod::written(bytes)),
             Message::PortMod(change) => {
                 if change.advertise != PortFeatures::default() {
                     return Err(ErrorKind::PortModFailed(v13::PortModFailed::BadAdvertise));
@@ -94,7 +92,7 @@ impl Context<'_> {
             Message::Experimenter(message) if message.experimenter == nicira::NICIRA => {
                 let decoded = nicira::Message::decode_experimenter(&message);
                 let decoded = decoded.map_err(|refusal| ErrorKind::from(refusal.fault))?;
-                if let Some(answer) = self.obey_nicira(connection, decoded)? {
+                if let Some(answer) = self.obey_nicira(connection, decoded, bytes)? {
                     connection.send_v13(header.xid, &Message::Experimenter(answer.to_experimenter()));
                 }
                 return Ok(());
@@ -136,9 +134,6 @@ impl Context<'_> {
                 return Err(ErrorKind::SwitchConfigFailed(SwitchConfigFailed::BadFlags));
             }
         };
-        if connection.role == Role::Slave {
-            return Err(ErrorKind::BadRequest(BadRequest::IsSlave));
-        }
         if miss_send_len > 0 {
             connection.tell_all();
         }
@@ -148,7 +143,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn flow_mod_v13(&mut self, change: &v13::FlowMod) -> Result<(), ErrorKind> {
+    fn flow_mod_v13(&mut self, change: &v13::FlowMod, bytes: &[u8]) -> Result<(), ErrorKind> {
         let command = match change.command {
             FlowModCommand::Add => Command::Add,
             FlowModCommand::Modify => Command::Modify { strict: false },
@@ -166,6 +161,7 @@ impl Context<'_> {
             let mut reader = ActionReader { pipeline: &self.switch.pipeline, matching, packet_out: false };
             reader.instructions(&change.instructions, change.table_id)?
         };
+        let written = v13::FlowMod::written(bytes);
         let flow = Flow {
             table: change.table_id,
             priority: change.priority,
@@ -175,6 +171,7 @@ impl Context<'_> {
             flags: change.flags.0,
             matching,
             actions,
+            written: Written::new((Form::V13, written.0), (Form::V13, written.1)),
         };
         self.change_flows(FlowChange {
             command,
@@ -241,6 +238,7 @@ impl Context<'_> {
         &mut self,
         connection: &mut Connection,
         message: nicira::Message,
+        bytes: &[u8],
     ) -> Result<Option<nicira::Message>, ErrorKind> {
         match message {
             nicira::Message::RoleRequest(role) => {
@@ -261,7 +259,7 @@ impl Context<'_> {
                 let nicira::AsyncConfig { packet_in, port_status, flow_removed } = told;
                 connection.told = v13::AsyncConfig { packet_in, port_status, flow_removed };
             }
-            nicira::Message::FlowMod(change) => self.flow_mod_nicira(connection, &change)?,
+            nicira::Message::FlowMod(change) => self.flow_mod_nicira(connection, &change, bytes)?,
             nicira::Message::SetControllerId(number) => connection.controller = number,
             nicira::Message::FlowAge => {}
             _ => return Err(ErrorKind::BadRequest(BadRequest::BadExpType)),

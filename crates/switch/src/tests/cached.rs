@@ -1,6 +1,8 @@
 //! A switch with its cache does, frame by frame, what one does that decides every frame anew: with groups, meters, tags that go and
 //! timeouts among the flows.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::super::action::Action;
@@ -97,17 +99,17 @@ fn furnished(flows: &[String]) -> Switch {
     let groups = &mut switch.pipeline.groups;
     let select =
         vec![bucket(2, any, vec![Action::Output(2)]), bucket(1, any, vec![Action::DecrementTtl, Action::Output(3)])];
-    groups.put(1, GroupKind::Select, select, false, Time::ZERO).unwrap();
+    groups.put(1, GroupKind::Select, (select, Arc::default()), false, Time::ZERO).unwrap();
     let all =
         vec![bucket(0, any, vec![Action::PopMpls(0x0800), Action::Output(4)]), bucket(0, any, vec![Action::Group(1)])];
-    groups.put(2, GroupKind::All, all, false, Time::ZERO).unwrap();
+    groups.put(2, GroupKind::All, (all, Arc::default()), false, Time::ZERO).unwrap();
     let failover =
         vec![bucket(0, 2, vec![Action::Output(2)]), bucket(0, 3, vec![Action::PushVlan(0x8100), Action::Output(3)])];
-    groups.put(3, GroupKind::FastFailover, failover, false, Time::ZERO).unwrap();
+    groups.put(3, GroupKind::FastFailover, (failover, Arc::default()), false, Time::ZERO).unwrap();
     let flags = PACKETS | BURST;
     for (id, effect) in [(1, Effect::Drop), (2, Effect::Remark(1))] {
-        let meter =
-            Meter { flags, bands: vec![Band::new(1, 2, effect, flags)], added: Time::ZERO, frames: 0, bytes: 0 };
+        let (bands, written) = (vec![Band::new(1, 2, effect, flags)], Arc::default());
+        let meter = Meter { flags, bands, written, added: Time::ZERO, frames: 0, bytes: 0 };
         switch.pipeline.meters.meters.insert(id, meter);
     }
     switch

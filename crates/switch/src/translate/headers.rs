@@ -7,13 +7,14 @@ use crate::decision::Step;
 use crate::field::MatchField;
 
 impl Walk<'_> {
-    /// The new entry has the fields of the one that it covers, or label 0 and IP's time to live (5.11.1).
+    /// The new entry has the fields of the one that it covers, or label 0 and IP's time to live; fields that there is nothing to copy from are 0
+    /// (5.11.1).
     pub(super) fn push_mpls(&mut self, protocol: u16) {
         let covered = self.key.get(Field::MPLS_LSE) as u32;
         let entry = match self.key.eth_type() {
             0x8847 | 0x8848 => covered & !0x100,
             0x0800 | 0x86dd => 0x100 | self.key.get(Field::NW_TTL) as u32,
-            _ => 0x100 | 64,
+            _ => 0x100,
         };
         self.push(Step::Rewrite(Rewrite::PushMpls { eth_type: protocol, entry }));
         let mut key = FlowKey::ZERO;

@@ -157,8 +157,7 @@ impl Walk<'_> {
                 self.missed(table, depth);
                 return Ok(());
             };
-            // "The table-miss flow entry wildcards all match fields and has the lowest priority (0)" (5.4).
-            self.table_miss = flow.priority == 0 && flow.matching.mask.is_zero();
+            self.table_miss = flow.is_table_miss();
             let mut next = None;
             for action in &flow.actions {
                 match action {

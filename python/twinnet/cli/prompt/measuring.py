@@ -11,7 +11,7 @@ from twinnet.lab.lab import Lab
 from twinnet.traffic import apps
 from twinnet.units import format_duration, format_rate, rate_bps
 
-__all__ = ["fidelity", "iperf", "pingall"]
+__all__ = ["fidelity", "iperf", "iperfudp", "pingall", "pingpair"]
 
 _PINGALL_HOSTS = 100
 _PATIENCE_S = 5
@@ -44,10 +44,33 @@ def pingall(lab: Lab, arguments: Sequence[str]) -> Answer:
     return Answer({"pairs": pairs, "loss_percent": loss}, "\n".join(lines), received == len(pairs))
 
 
+def pingpair(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Ping between two hosts both ways: those that are named, or the first two."""
+    hosts = list(arguments) or lab.layout.names("host")[:2]
+    if len(hosts) != 2:
+        raise BadValue(f"pingpair needs two hosts, not {len(hosts)}", "write for example: pingpair h1 h2")
+    return pingall(lab, hosts)
+
+
+def iperfudp(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Send UDP between two hosts: ``iperfudp RATE A B``, as in Mininet; the first and the last when none is named."""
+    usage = "write for example: iperfudp 10Mbit h1 h2"
+    if not arguments:
+        raise BadValue("iperfudp needs a rate", usage)
+    rate, *hosts = arguments
+    names = lab.layout.names("host")
+    if len(hosts) not in (0, 2) or len(names) < 2:
+        raise BadValue(f"iperfudp needs two hosts, not {len(hosts)}", usage)
+    source, target = hosts or (names[0], names[-1])
+    return iperf(lab, [source, target, "udp", rate])
+
+
 def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Send TCP (or, with a rate, UDP) between two hosts for five seconds and print what both ends saw."""
     usage = "write: iperf h1 h4 [SECONDS s] [udp RATE], for example: iperf h1 h4 2s udp 100Mbit"
     words = list(arguments)
+    if not words and len(lab.layout.names("host")) > 1:
+        words = [lab.layout.names("host")[0], lab.layout.names("host")[-1]]
     rate = None
     if "udp" in words:
         at = words.index("udp")

@@ -8,10 +8,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import twinnet
-from twinnet.cli.prompt import changing, measuring, programs, showing, watching
+from twinnet.cli.prompt import changing, controllers, measuring, programs, showing, switches, terminals, watching
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab.lab import Lab
@@ -19,6 +20,7 @@ from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]
 
+_DEEPEST_SOURCE = 10
 Work = Callable[[Lab, Sequence[str]], Answer]
 
 
@@ -36,11 +38,16 @@ COMMANDS: dict[str, Command] = {
     "dump": Command("dump", "show every node with its addresses"),
     "links": Command("links", "show the links as they are now"),
     "ports": Command("ports [NAME]...", "show the counters of ports", ("node",)),
+    "controllers": Command("controllers", "show how switches stand with their controllers"),
     "flows": Command("flows [SWITCH]...", "show flows", ("switch",)),
     "flow": Command("flow SWITCH add FLOW | del [MATCH]", "add or delete flows", ("switch", "flow")),
+    "dpctl": Command("dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "ask or tell all switches", ("dpctl",)),
+    "switch": Command("switch SWITCH stop | start", "take all links of a switch down, or up", ("switch", "state")),
     "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
-    "iperf": Command("iperf A B [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
+    "pingpair": Command("pingpair [A B]", "ping between two hosts", ("host", "host")),
+    "iperf": Command("iperf [A B] [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
+    "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
     "capture": Command(
         "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]", "write frames to pcapng", ("interface",)
     ),
@@ -52,6 +59,8 @@ COMMANDS: dict[str, Command] = {
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "tell how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
+    "terminal": Command("terminal HOST", "open a shell of a host in a window of its own", ("host",)),
+    "source": Command("source FILE", "do the lines of a file"),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
     "sleep": Command("sleep DURATION", "wait"),
@@ -59,6 +68,9 @@ COMMANDS: dict[str, Command] = {
     "exit": Command("exit", "end the lab"),
 }
 """The commands by name; every other line begins with a host and is a program for it."""
+
+_OF_NO_SWITCH = ("help", "?", "py", "px", "sh", "!", "sleep", "source", "exit", "quit", "controllers", "nodes", "net")
+"""Commands whose answer does not depend on what switches do."""
 
 
 class Session:
@@ -76,6 +88,7 @@ class Session:
         self.lab = lab
         self.as_json = as_json
         self.over = False
+        self._depth = 0
         self.captures = changing.Captures()
         self.watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
@@ -90,6 +103,12 @@ class Session:
             "flows": showing.flows,
             "jobs": showing.jobs,
             "tunnels": showing.tunnels,
+            "controllers": controllers.controllers,
+            "dpctl": switches.dpctl,
+            "switch": switches.switch,
+            "pingpair": measuring.pingpair,
+            "iperfudp": measuring.iperfudp,
+            "terminal": terminals.terminal,
             "flow": changing.flow,
             "link": changing.link,
             "capture": self.captures.command,
@@ -121,10 +140,16 @@ class Session:
             else:
                 print(f"*** {error}", file=sys.stderr, flush=True)
             return False
+        # Such an answer may be that of a switch which stands alone: who reads it is to know.
+        lacking = [] if self.over or first_word(line) in _OF_NO_SWITCH else controllers.without_controller(self.lab)
         if self.as_json:
-            print(json.dumps({"command": line, "ok": answer.ok, "result": answer.data}, ensure_ascii=False), flush=True)
-        elif answer.text:
+            told = {"command": line, "ok": answer.ok, "result": answer.data}
+            print(json.dumps(told | ({"warnings": lacking} if lacking else {}), ensure_ascii=False), flush=True)
+            return answer.ok
+        if answer.text:
             print(answer.text, flush=True)
+        for one in lacking:
+            print(f"*** {one}", file=sys.stderr, flush=True)
         return answer.ok
 
     def answer(self, line: str) -> Answer:
@@ -140,15 +165,24 @@ class Session:
             return self._python(rest)
         if first in ("sh", "!"):
             return _outside(rest)
+        if first == "source":
+            return self._source(rest)
         if first == "sleep":
             self.lab.run_until(f"{self.lab.now() + duration_ps(rest, 'duration') / 1e12:.9f} s")
             return Answer({})
         if first in self._works:
-            return self._works[first](self.lab, _words(rest))
+            rest, bar, filtering = rest.partition("|")
+            answer = self._works[first](self.lab, _words(rest))
+            return _filtered(answer, filtering) if bar else answer
         if first in self.lab.layout.names("host"):
             if not rest:
                 raise BadValue(f"{first}: no program was given", f"write for example: {first} ping -c3 {first}")
             return programs.run_program(self.lab, first, rest, capture_output=self.as_json)
+        if first in self.lab.layout.nodes:
+            kind = self.lab.layout.node(first)["kind"]
+            hosts = self.lab.layout.names("host")
+            instead = f"write for example: {hosts[0]} {rest or 'ls'}" if hosts else "the lab has no host"
+            raise BadValue(f"{first} is a {kind}: programs run in hosts", f"{instead}; of switches see: help")
         # No command has a digit in it: who typed one meant a host.
         known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
         raise BadValue(f"{first!r} is neither a command nor a host", f"{did_you_mean(first, known)}; see: help")
@@ -159,6 +193,23 @@ class Session:
             for told in (self.captures.stop(), self.watches.stop()):
                 if told.text and not self.as_json:
                     print(told.text, flush=True)
+
+    def _source(self, path: str) -> Answer:
+        """Do the lines of a file; a file that names itself is refused by depth."""
+        if not path:
+            raise BadValue("source needs a file", "write for example: source commands.txt")
+        if self._depth >= _DEEPEST_SOURCE:
+            raise BadValue(f"{path}: files name each other more than {_DEEPEST_SOURCE} deep", "end the circle")
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadValue(f"{path} cannot be read: {error}", "give a text file of lines") from None
+        self._depth += 1
+        try:
+            done = [self.execute(line) for line in lines if not self.over]
+        finally:
+            self._depth -= 1
+        return Answer({"lines": len(done), "done": sum(done)}, ok=all(done))
 
     def _python(self, source: str) -> Answer:
         """Evaluate what the user typed: it is their own prompt, with their own rights."""
@@ -174,6 +225,11 @@ class Session:
         except Exception as error:
             raise BadValue(f"{type(error).__name__}: {error}") from None
         return Answer(repr(value), "" if value is None else str(value))
+
+
+def first_word(line: str) -> str:
+    """The first word of `line`; empty when it has none."""
+    return line.split(maxsplit=1)[0] if line.strip() else ""
 
 
 def _show(line: str) -> None:
@@ -192,6 +248,14 @@ def _help() -> Answer:
     lines = [f"  {command.usage.ljust(width)}  {command.help}" for command in COMMANDS.values()]
     lines += [f"  {'HOST PROGRAM...'.ljust(width)}  run a program in a host, in the background with & at the end"]
     return Answer({name: command.usage for name, command in COMMANDS.items()}, "\n".join(lines))
+
+
+def _filtered(answer: Answer, command: str) -> Answer:
+    """`answer` with its text as the shell command `command`, such as ``grep s1``, leaves it."""
+    if not command.strip():
+        raise BadValue("no command follows the |", "write for example: links | grep s1")
+    done = subprocess.run(command, shell=True, input=answer.text + "\n", text=True, stdout=subprocess.PIPE, check=False)
+    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok)
 
 
 def _outside(command: str) -> Answer:

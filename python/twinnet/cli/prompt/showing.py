@@ -9,6 +9,7 @@ from typing import Any
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
+from twinnet.lab.standing import standings
 from twinnet.network.link_settings import describe_direction
 from twinnet.report.text_table import table
 
@@ -37,14 +38,17 @@ def net(lab: Lab, arguments: Sequence[str]) -> Answer:
 
 
 def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
-    """Show every node with its interfaces and addresses."""
+    """Show every node with its interfaces and addresses, and how switches stand with their controllers."""
     del arguments
     lines: list[str] = []
+    controlled = {one.switch: one for one in standings(lab)}
     for name, node in lab.layout.nodes.items():
         if node["kind"] == "switch":
             ports = ", ".join(f"{port['number']}:{port['name']}" for port in node["ports"])
             kind = f"Open vSwitch ({node['datapath']})" if node.get("datapath", "own") != "own" else "switch"
             lines.append(f"{name}: {kind} dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
+            if name in controlled:
+                lines.append(f"  controller: {controlled[name].told}")
         elif node["kind"] == "interface":
             lines.append(f"{name}: interface {node['interface']} of the machine")
         elif node["kind"] == "tunnel":

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
+use twinnet_lab::protocol::Request;
 
-use crate::service::{LabError, Request};
+use crate::service::{Call, LabError};
 use client::Client;
 use door::Door;
 use message::Received;
@@ -32,7 +33,7 @@ pub enum Incident {
     /// A signal waits in the signal descriptor.
     Signal,
     /// A request came.
-    Request(Request),
+    Call(Call),
 }
 
 /// What the lab wants next.
@@ -166,14 +167,18 @@ impl Control {
                 Next::Continue
             }
             Received::Message(message) => match serde_json::from_slice::<Value>(&message.text) {
-                Ok(body) if body.is_object() => {
+                Ok(body) => {
                     let id = body.get("id").cloned().unwrap_or(Value::Null);
-                    let reply = self.outbox.reply(number, id);
-                    handle(Incident::Request(Request { body, descriptors: message.descriptors, reply }))
-                }
-                Ok(_) => {
-                    self.outbox.reply(number, Value::Null).send(Err(malformed("a request is a JSON object")));
-                    Next::Continue
+                    let responder = self.outbox.reply(number, id);
+                    match Request::read(body) {
+                        Ok(request) => {
+                            handle(Incident::Call(Call { request, descriptors: message.descriptors, responder }))
+                        }
+                        Err(error) => {
+                            responder.send(Err(error));
+                            Next::Continue
+                        }
+                    }
                 }
                 Err(error) => {
                     self.outbox
@@ -185,7 +190,7 @@ impl Control {
         }
     }
 
-    fn deliver(&mut self, answer: &outbox::Answer) {
+    fn deliver(&mut self, answer: &outbox::Answered) {
         let Some(client) = self.clients.iter_mut().find(|client| client.number == answer.client) else { return };
         if !client.answer(answer.text()) && answer.client != OWNER {
             self.clients.retain(|client| client.number != answer.client);

@@ -5,25 +5,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{json, Value};
+use twinnet_lab::protocol::Answer;
 
-use crate::service::{LabError, Reply};
+use crate::service::Responder;
 
-/// The answer to one request.
-pub struct Answer {
+/// What one request is answered.
+pub struct Answered {
     /// The client that asked.
     pub client: u64,
     /// The `id` of the request, as it came.
     pub id: Value,
     /// What is answered.
-    pub result: Result<Value, LabError>,
+    pub answer: Answer,
 }
 
-impl Answer {
+impl Answered {
     /// The text of the reply.
     #[must_use]
     pub fn text(&self) -> Vec<u8> {
-        let reply = match &self.result {
-            Ok(value) => json!({"id": self.id, "ok": value}),
+        let reply = match &self.answer {
+            Ok(reply) => json!({"id": self.id, "ok": reply}),
             Err(error) => json!({"id": self.id, "error": error}),
         };
         reply.to_string().into_bytes()
@@ -32,7 +33,7 @@ impl Answer {
 
 /// Where answers wait.
 pub struct Outbox {
-    answers: Mutex<Vec<Answer>>,
+    answers: Mutex<Vec<Answered>>,
     wake: OwnedFd,
 }
 
@@ -49,12 +50,12 @@ impl Outbox {
 
     /// A reply to the request `id` of `client` that ends up here.
     #[must_use]
-    pub fn reply(self: &Arc<Self>, client: u64, id: Value) -> Reply {
+    pub fn reply(self: &Arc<Self>, client: u64, id: Value) -> Responder {
         let outbox = Arc::clone(self);
-        Reply::new(move |result| outbox.put(Answer { client, id, result }))
+        Responder::new(move |answer| outbox.put(Answered { client, id, answer }))
     }
 
-    fn put(&self, answer: Answer) {
+    fn put(&self, answer: Answered) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         // A full counter has woken the reader already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -68,7 +69,7 @@ impl Outbox {
 
     /// All that waits, in the order it was put.
     #[must_use]
-    pub fn take(&self) -> Vec<Answer> {
+    pub fn take(&self) -> Vec<Answered> {
         let mut counter = [0; 8];
         // Nothing to read means that nobody has woken us since.
         let _ = rustix::io::read(&self.wake, &mut counter);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{json, Value};
+use twinnet_lab::protocol::{JobRow, Reply};
 
 use super::orders::Outcome;
-use crate::service::{LabError, Reply};
+use crate::service::{LabError, Responder};
 
 /// Ended jobs that are remembered; beyond, the oldest is forgotten.
 const REMEMBERED: usize = 10_000;
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 10_000;
 /// What became of a job.
 enum State {
     /// The order is on its way; the reply goes to who ordered.
-    Starting(Option<Reply>),
+    Starting(Option<Responder>),
     /// It runs.
     Running,
     /// It has ended.
@@ -27,7 +27,7 @@ struct Job {
     argv: Vec<String>,
     pid: Option<i32>,
     state: State,
-    waiting: Vec<Reply>,
+    waiting: Vec<Responder>,
 }
 
 /// All jobs, by number.
@@ -40,7 +40,7 @@ pub struct Jobs {
 
 impl Jobs {
     /// Adds a job whose order is on its way; `reply` is answered when it runs or is refused.
-    pub fn add(&mut self, host: &str, argv: Vec<String>, reply: Reply) -> u64 {
+    pub fn add(&mut self, host: &str, argv: Vec<String>, reply: Responder) -> u64 {
         self.last += 1;
         self.jobs.insert(
             self.last,
@@ -54,7 +54,7 @@ impl Jobs {
         if let Some(job) = self.jobs.get_mut(&number) {
             job.pid = Some(pid);
             if let State::Starting(Some(reply)) = std::mem::replace(&mut job.state, State::Running) {
-                reply.send(Ok(json!({"job": number, "pid": pid})));
+                reply.send(Ok(Reply::Job { job: number, pid }));
             }
         }
     }
@@ -71,7 +71,7 @@ impl Jobs {
         if let Some(job) = self.jobs.get_mut(&number) {
             job.state = State::Ended(outcome);
             for reply in job.waiting.drain(..) {
-                reply.send(Ok(outcome_json(&outcome)));
+                reply.send(Ok(how_it_ended(&outcome)));
             }
             self.ended += 1;
             self.forget_oldest();
@@ -95,10 +95,10 @@ impl Jobs {
     }
 
     /// Answers `reply` when the job has ended, at once when it has.
-    pub fn wait(&mut self, number: u64, reply: Reply) {
+    pub fn wait(&mut self, number: u64, reply: Responder) {
         match self.jobs.get_mut(&number) {
             None => reply.send(Err(unknown(number))),
-            Some(Job { state: State::Ended(outcome), .. }) => reply.send(Ok(outcome_json(outcome))),
+            Some(Job { state: State::Ended(outcome), .. }) => reply.send(Ok(how_it_ended(outcome))),
             Some(Job { state: State::Lost(error), .. }) => reply.send(Err(error.clone())),
             Some(job) => job.waiting.push(reply),
         }
@@ -115,7 +115,7 @@ impl Jobs {
 
     /// All jobs, as the protocol shows them.
     #[must_use]
-    pub fn list(&self) -> Value {
+    pub fn list(&self) -> Vec<JobRow> {
         let show = |(number, job): (&u64, &Job)| {
             let (state, status, signal) = match &job.state {
                 State::Starting(_) => ("starting", None, None),
@@ -123,9 +123,10 @@ impl Jobs {
                 State::Ended(outcome) => ("ended", outcome.status, outcome.signal),
                 State::Lost(_) => ("lost", None, None),
             };
-            json!({"job": number, "host": job.host, "argv": job.argv, "pid": job.pid, "state": state, "status": status, "signal": signal})
+            let (host, argv) = (job.host.clone(), job.argv.clone());
+            JobRow { job: *number, host, argv, pid: job.pid, state, status, signal }
         };
-        Value::Array(self.jobs.iter().map(show).collect())
+        self.jobs.iter().map(show).collect()
     }
 
     fn forget_oldest(&mut self) {
@@ -143,8 +144,9 @@ impl Jobs {
     }
 }
 
-fn outcome_json(outcome: &Outcome) -> Value {
-    json!({"status": outcome.status, "signal": outcome.signal, "limit": outcome.limit, "elapsed_ps": outcome.elapsed_ns.saturating_mul(1000)})
+fn how_it_ended(outcome: &Outcome) -> Reply {
+    let Outcome { status, signal, limit, elapsed_ns } = *outcome;
+    Reply::JobEnded { status, signal, limit, elapsed_ps: elapsed_ns.saturating_mul(1000) }
 }
 
 fn unknown(number: u64) -> LabError {
@@ -155,10 +157,11 @@ fn unknown(number: u64) -> LabError {
 mod tests {
     use super::*;
     use std::sync::mpsc::{channel, Receiver};
+    use twinnet_lab::protocol::Answer;
 
-    fn reply() -> (Reply, Receiver<Result<Value, LabError>>) {
+    fn reply() -> (Responder, Receiver<Answer>) {
         let (sender, receiver) = channel();
-        (Reply::new(move |result| sender.send(result).unwrap_or(())), receiver)
+        (Responder::new(move |result| sender.send(result).unwrap_or(())), receiver)
     }
 
     fn exited(status: i32) -> Outcome {
@@ -172,10 +175,10 @@ mod tests {
         let job = jobs.add("h1", vec!["true".to_owned()], started);
         jobs.wait(job, early);
         jobs.started(job, 5);
-        assert_eq!(on_start.recv().unwrap().unwrap(), json!({"job": 1, "pid": 5}));
+        assert_eq!(on_start.recv().unwrap().unwrap(), Reply::Job { job: 1, pid: 5 });
         jobs.ended(job, exited(3));
         jobs.wait(job, late);
-        let expected = json!({"status": 3, "signal": null, "limit": false, "elapsed_ps": 7000});
+        let expected = Reply::JobEnded { status: Some(3), signal: None, limit: false, elapsed_ps: 7000 };
         assert_eq!((on_early.recv().unwrap().unwrap(), on_late.recv().unwrap().unwrap()), (expected.clone(), expected));
     }
 

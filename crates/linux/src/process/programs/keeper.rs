@@ -8,47 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::epoll;
 use rustix::fs::MemfdFlags;
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
-use serde::Deserialize;
-use serde_json::{json, Value};
 use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::protocol::{Answer, Reply, Request, Signal, Spawn};
 
 use super::jobs::Jobs;
 use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
 use crate::kernel::namespace::HostNamespace;
 use crate::process::control::message::{self, Received};
-use crate::service::{LabError, Request, Service};
+use crate::service::{Call, LabError, Responder, Service};
 
 /// Hosts that are named when an unknown one is asked for.
 const NAMED_HOSTS: usize = 8;
 /// The highest signal number.
 const HIGHEST_SIGNAL: i32 = 64;
-
-/// The fields of `spawn`.
-#[derive(Deserialize)]
-struct SpawnRequest {
-    host: String,
-    argv: Vec<String>,
-    #[serde(default)]
-    env: Option<BTreeMap<String, String>>,
-    #[serde(default)]
-    cwd: Option<String>,
-    #[serde(default)]
-    terminal: bool,
-    #[serde(default)]
-    limit_ps: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct WaitRequest {
-    job: u64,
-}
-
-#[derive(Deserialize)]
-struct SignalRequest {
-    job: u64,
-    signal: i32,
-}
 
 /// A host whose first process runs (or is being made).
 struct RunningHost {
@@ -108,25 +81,20 @@ impl Keeper {
         self.shared.lock().jobs.lose(None, &error);
     }
 
-    fn spawn(&self, request: Request) {
-        let Request { body, descriptors, reply } = request;
-        let fields: SpawnRequest = match read(body) {
-            Ok(fields) => fields,
-            Err(error) => return reply.send(Err(error)),
-        };
+    fn spawn(&self, fields: Spawn, descriptors: &[OwnedFd], responder: Responder) {
         let mut state = self.shared.lock();
         let number = match self.running(&mut state, &fields.host) {
             Ok(number) => number,
-            Err(error) => return reply.send(Err(error)),
+            Err(error) => return responder.send(Err(error)),
         };
-        let job = state.jobs.add(&fields.host, fields.argv.clone(), reply);
+        let job = state.jobs.add(&fields.host, fields.argv.clone(), responder);
         let limit_ns = fields.limit_ps.map(|limit| limit / 1000);
         let order = ProgramOrder {
             job,
             argv: fields.argv,
             env: fields.env,
             cwd: fields.cwd,
-            terminal: fields.terminal,
+            terminal: fields.terminal.unwrap_or(false),
             limit_ns,
         };
         let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
@@ -171,7 +139,7 @@ impl Keeper {
         LabError::new("UnknownHost", format!("there is no host {shown:?}; the hosts are {}{more}", some.join(", ")), "")
     }
 
-    fn signal(&self, fields: &SignalRequest) -> Result<Value, LabError> {
+    fn signal(&self, fields: &Signal) -> Answer {
         if !(0..=HIGHEST_SIGNAL).contains(&fields.signal) {
             return Err(LabError::new(
                 "NoSuchSignal",
@@ -184,31 +152,19 @@ impl Keeper {
         if let Some(number) = number {
             state.order(*number, &Order::Signal { job: fields.job, signal: fields.signal }, &[])?;
         }
-        Ok(json!({}))
+        Ok(Reply::Done {})
     }
 }
 
 impl Service for Keeper {
-    fn submit(&self, request: Request) {
-        match request.body.get("do").and_then(Value::as_str) {
-            Some("spawn") => self.spawn(request),
-            Some("wait") => match read::<WaitRequest>(request.body) {
-                Ok(fields) => self.shared.lock().jobs.wait(fields.job, request.reply),
-                Err(error) => request.reply.send(Err(error)),
-            },
-            Some("signal") => {
-                let result = read(request.body).and_then(|fields| self.signal(&fields));
-                request.reply.send(result);
-            }
-            Some("jobs") => {
-                let jobs = self.shared.lock().jobs.list();
-                request.reply.send(Ok(jobs));
-            }
-            _ => request.reply.send(Err(LabError::new(
-                "UnknownRequest",
-                "the keeper of programs does not know this request",
-                "",
-            ))),
+    fn submit(&self, call: Call) {
+        let Call { request, descriptors, responder } = call;
+        match request {
+            Request::Spawn(fields) => self.spawn(*fields, &descriptors, responder),
+            Request::Wait(fields) => self.shared.lock().jobs.wait(fields.job, responder),
+            Request::Signal(fields) => responder.send(self.signal(&fields)),
+            Request::Jobs(_) => responder.send(Ok(Reply::Jobs(self.shared.lock().jobs.list()))),
+            other => responder.send(Err(other.refused("the keeper of programs answers spawn, wait, signal and jobs"))),
         }
     }
 }
@@ -280,10 +236,4 @@ impl State {
         });
         self.jobs.lose(Some(&host.name), &error);
     }
-}
-
-fn read<T: for<'de> Deserialize<'de>>(body: Value) -> Result<T, LabError> {
-    T::deserialize(body).map_err(|error| {
-        LabError::new("MalformedRequest", error.to_string(), "docs/reference/lab-protocol.md tells the fields")
-    })
 }

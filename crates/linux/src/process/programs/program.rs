@@ -50,6 +50,13 @@ pub fn start(order: &ProgramOrder, descriptors: Vec<OwnedFd>) -> Result<i32, Lab
                 }
             }
         }
+        // Last, when what a signal does is what it does to the program: nothing of this process runs for it.
+        // SAFETY: the set is initialised by sigemptyset; both calls are safe after a fork.
+        unsafe {
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        }
         Ok(())
     };
     // SAFETY: `prepare` makes system calls only, and this process has one thread.

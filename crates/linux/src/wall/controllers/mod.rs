@@ -11,14 +11,14 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use serde_json::{json, Value};
 use twinnet_fabric::{NodeId, World};
-use twinnet_lab::requests::{missing, text};
+use twinnet_lab::protocol::{ControllerAttach, ControllerRow, ControllersWait, PeerKind, Reply};
+use twinnet_lab::requests::missing;
 use twinnet_lab::RunningNetwork;
 use twinnet_switch::control::Peer;
 use twinnet_units::{Duration, Time};
 
-use crate::service::{LabError, Reply, Request};
+use crate::service::{LabError, Responder};
 use line::{Heard, Line, PIECE_BYTES};
 use share::Share;
 
@@ -27,15 +27,15 @@ struct Attached {
     node: NodeId,
     switch: String,
     target: String,
-    peer: Peer,
+    peer: PeerKind,
     /// Answered when the connection ends.
-    reply: Reply,
+    responder: Responder,
 }
 
 /// Who waits until switches have their controllers.
 struct Waiter {
     nodes: Vec<NodeId>,
-    reply: Reply,
+    responder: Responder,
 }
 
 /// The connections of a lab's switches.
@@ -60,12 +60,25 @@ const MOST_UNDER_WAY_BYTES: usize = 4 << 20;
 
 impl Controllers {
     /// `controller.attach`: serves the connection whose socket came with the request; the answer comes when it ends.
-    pub(crate) fn attach(&mut self, at: &mut RunningNetwork, body: &Value, mut request: Request, epoll: &OwnedFd) {
-        match self.try_attach(at, body, &mut request, epoll) {
-            Err(error) => request.reply.send(Err(error)),
-            Ok((number, node, switch, target, peer)) => {
-                at.fabric.controller_opened(node, number, peer);
-                self.attached.insert(number, Attached { node, switch, target, peer, reply: request.reply });
+    pub(crate) fn attach(
+        &mut self,
+        at: &mut RunningNetwork,
+        asked: ControllerAttach,
+        socket: Option<OwnedFd>,
+        responder: Responder,
+        epoll: &OwnedFd,
+    ) {
+        match self.try_attach(at, &asked, socket, epoll) {
+            Err(error) => responder.send(Err(error)),
+            Ok((number, node)) => {
+                let ControllerAttach { switch, target, peer } = asked;
+                let peer = peer.unwrap_or_default();
+                let kind = match peer {
+                    PeerKind::Controller => Peer::Controller,
+                    PeerKind::Tool => Peer::Tool,
+                };
+                at.fabric.controller_opened(node, number, kind);
+                self.attached.insert(number, Attached { node, switch, target, peer, responder });
                 self.ready.push_back(number);
                 self.send(at);
             }
@@ -75,22 +88,13 @@ impl Controllers {
     fn try_attach(
         &mut self,
         at: &mut RunningNetwork,
-        body: &Value,
-        request: &mut Request,
+        asked: &ControllerAttach,
+        socket: Option<OwnedFd>,
         epoll: &OwnedFd,
-    ) -> Result<(u64, NodeId, String, String, Peer), LabError> {
-        let switch = text(body, "switch")?.to_owned();
-        let node = at.switch(&switch)?;
-        let target = text(body, "target")?.to_owned();
-        let peer = match body.get("peer").and_then(Value::as_str) {
-            None | Some("controller") => Peer::Controller,
-            Some("tool") => Peer::Tool,
-            Some(other) => {
-                let message = format!("the peer is {other:?}; it can be \"controller\" or \"tool\"");
-                return Err(LabError::new("BadRequest", message, ""));
-            }
-        };
-        let socket = request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the connected socket"))?;
+    ) -> Result<(u64, NodeId), LabError> {
+        let ControllerAttach { switch, target, .. } = asked;
+        let node = at.switch(switch)?;
+        let socket = socket.ok_or_else(|| missing("a descriptor", "the connected socket"))?;
         let number = self.next;
         let line = Line::new(socket, epoll.as_fd(), CONTROLLER_TOKEN | number).map_err(|error: io::Error| {
             let message = format!("the connection to {target} cannot be served: {error}");
@@ -100,10 +104,10 @@ impl Controllers {
                 "pass a connected socket, and raise the limit of open files (ulimit -n)",
             )
         })?;
-        at.fabric.ensure_agent(node, &at.versions(&switch));
+        at.fabric.ensure_agent(node, &at.versions(switch));
         self.next += 1;
         self.lines.insert(number, line);
-        Ok((number, node, switch, target, peer))
+        Ok((number, node))
     }
 
     /// Takes news of the socket with this token: the events as `epoll` tells them.
@@ -169,7 +173,7 @@ impl Controllers {
         self.lines.remove(&number);
         if let Some(attached) = self.attached.remove(&number) {
             at.fabric.controller_closed(attached.node, number);
-            attached.reply.send(Ok(json!({"ended": why})));
+            attached.responder.send(Ok(Reply::Ended { ended: why }));
         }
     }
 
@@ -189,7 +193,7 @@ impl Controllers {
             }
             if let Some(why) = output.ending {
                 if let Some(attached) = self.attached.remove(&number) {
-                    attached.reply.send(Ok(json!({"ended": why})));
+                    attached.responder.send(Ok(Reply::Ended { ended: why }));
                 }
             }
             match over {
@@ -219,31 +223,26 @@ impl Controllers {
     }
 
     /// `controllers`: how the connections stand.
-    pub(crate) fn state(&self, at: &RunningNetwork) -> Value {
+    pub(crate) fn state(&self, at: &RunningNetwork) -> Vec<ControllerRow> {
         let mut numbers: Vec<_> = self.attached.iter().collect();
         numbers.sort_by_key(|(number, _)| **number);
-        let rows = numbers.into_iter().map(|(number, attached)| {
-            let states = at.fabric.controllers(attached.node);
-            let state = states.into_iter().find(|state| state.connection == *number);
-            let peer = if attached.peer == Peer::Controller { "controller" } else { "tool" };
-            let mut row = json!({"switch": attached.switch, "target": attached.target, "peer": peer});
-            if let (Some(fields), Ok(Value::Object(state))) = (row.as_object_mut(), serde_json::to_value(state)) {
-                fields.extend(state);
-            }
-            row
-        });
-        Value::Array(rows.collect())
+        let row = |(number, attached): (&u64, &Attached)| ControllerRow {
+            switch: attached.switch.clone(),
+            target: attached.target.clone(),
+            peer: attached.peer,
+            state: at.fabric.controllers(attached.node).into_iter().find(|state| state.connection == *number),
+        };
+        numbers.into_iter().map(row).collect()
     }
 
     /// `controllers.wait`: answers when every named switch has agreed on a version with a controller.
-    pub(crate) fn wait(&mut self, at: &RunningNetwork, body: &Value, reply: Reply) {
-        let names = body.get("switches").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        match names.map(|name| at.switch(name)).collect::<Result<Vec<_>, _>>() {
+    pub(crate) fn wait(&mut self, at: &RunningNetwork, asked: &ControllersWait, responder: Responder) {
+        match asked.switches.iter().map(|name| at.switch(name)).collect::<Result<Vec<_>, _>>() {
             Ok(nodes) => {
-                self.waiters.push(Waiter { nodes, reply });
+                self.waiters.push(Waiter { nodes, responder });
                 self.answer_waiters(at);
             }
-            Err(error) => reply.send(Err(error)),
+            Err(error) => responder.send(Err(error)),
         }
     }
 
@@ -254,7 +253,7 @@ impl Controllers {
         let joined = |node: NodeId| {
             at.fabric.controllers(node).iter().any(|state| {
                 let is_controller =
-                    self.attached.get(&state.connection).is_some_and(|attached| attached.peer == Peer::Controller);
+                    self.attached.get(&state.connection).is_some_and(|attached| attached.peer == PeerKind::Controller);
                 is_controller && state.version.is_some()
             })
         };
@@ -263,7 +262,7 @@ impl Controllers {
             .partition(|waiter| waiter.nodes.iter().all(|node| joined(*node)));
         self.waiters = left;
         for waiter in done {
-            waiter.reply.send(Ok(json!({})));
+            waiter.responder.send(Ok(Reply::Done {}));
         }
     }
 }

@@ -7,17 +7,18 @@ mod underlay;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 use serde::Serialize;
 use serde_json::{json, Value};
 use twinnet_fabric::{PortId, TunnelConfig};
-use twinnet_lab::requests::{missing, number, text};
+use twinnet_lab::protocol::{TunnelAttach, TunnelRow};
+use twinnet_lab::requests::missing;
 use twinnet_lab::tunnel_end::TunnelEndSpec;
 use twinnet_lab::RunningNetwork;
 use twinnet_packet::Frame;
 
-use crate::service::{LabError, Request};
+use crate::service::LabError;
 use decapsulation::{Identifier, Refusal, Refusals};
 use underlay::{Protocol, Received, Underlay};
 
@@ -52,7 +53,7 @@ struct End {
     longest: Option<u64>,
     inbox: VecDeque<Box<Frame>>,
     counters: Counters,
-    state: Value,
+    described: TunnelRow,
 }
 
 struct Socket {
@@ -82,10 +83,10 @@ impl Tunnels {
     pub(crate) fn attach(
         &mut self,
         at: &RunningNetwork,
-        body: &Value,
-        request: &mut Request,
+        asked: &TunnelAttach,
+        socket: Option<OwnedFd>,
     ) -> Result<(PortId, Option<RawFd>), LabError> {
-        let name = text(body, "node")?;
+        let name = asked.node.as_str();
         let (index, spec) = at.spec.tunnel_ends().find(|(_, end)| end.name == name).ok_or_else(|| {
             LabError::new("UnknownNode", format!("there is no tunnel {name:?} in this lab"), "see `nodes`")
         })?;
@@ -95,10 +96,9 @@ impl Tunnels {
         if self.ends.contains_key(&port.0) {
             return Err(LabError::new("BadRequest", format!("the tunnel {name:?} has its socket already"), ""));
         }
-        let underlay_name = text(body, "underlay")?;
-        let mtu = u32::try_from(number(body, "mtu")?).unwrap_or(u32::MAX);
-        let descriptor = request.descriptors.pop().ok_or_else(|| missing("a descriptor", "the tunnel's socket"))?;
-        let known = self.sockets.iter().position(|socket| socket.name == underlay_name);
+        let TunnelAttach { underlay: underlay_name, mtu, .. } = asked;
+        let descriptor = socket.ok_or_else(|| missing("a descriptor", "the tunnel's socket"))?;
+        let known = self.sockets.iter().position(|socket| socket.name == *underlay_name);
         let (socket, new) = match known {
             Some(socket) => (socket, None),
             None => {
@@ -111,23 +111,22 @@ impl Tunnels {
                 (self.sockets.len() - 1, Some(raw))
             }
         };
-        let end = End::new(spec, socket, mtu);
+        let end = End::new(spec, socket, *mtu);
         self.sockets[socket].ends.push((end.identifier, spec.remote, port.0));
         self.ends.insert(port.0, end);
         Ok((port, new))
     }
 
     /// `tunnels`: how each stands.
-    pub(crate) fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Vec<TunnelRow> {
         let mut ends: Vec<_> = self.ends.iter().collect();
         ends.sort_by_key(|(port, _)| **port);
-        let row = |end: &End| {
-            let mut row = end.state.clone();
-            row["counters"] = json!(end.counters);
-            row["refused"] = json!(self.sockets[end.socket].refused);
-            row
+        let row = |end: &End| TunnelRow {
+            counters: json!(end.counters),
+            refused: json!(self.sockets[end.socket].refused),
+            ..end.described.clone()
         };
-        Value::Array(ends.into_iter().map(|(_, end)| row(end)).collect())
+        ends.into_iter().map(|(_, end)| row(end)).collect()
     }
 
     /// Whether `port` is the end of a tunnel.
@@ -244,9 +243,17 @@ impl End {
         };
         let inner_mtu = mtu.saturating_sub(spec.tunnel.overhead());
         let longest = (!spec.tunnel.cuts()).then_some(u64::from(inner_mtu) + 14);
-        let state = json!({"node": spec.name, "remote": spec.remote, "tunnel": spec.tunnel, "path_mtu": mtu, "inner_mtu": inner_mtu});
+        let described = TunnelRow {
+            node: spec.name.clone(),
+            remote: spec.remote,
+            tunnel: spec.tunnel,
+            path_mtu: mtu,
+            inner_mtu,
+            counters: Value::Null,
+            refused: Value::Null,
+        };
         let remote = SocketAddrV4::new(spec.remote, port);
-        Self { socket, identifier, remote, longest, inbox: VecDeque::new(), counters: Counters::default(), state }
+        Self { socket, identifier, remote, longest, inbox: VecDeque::new(), counters: Counters::default(), described }
     }
 
     fn take(&mut self, frame: &Frame) {

@@ -4,6 +4,7 @@ use crate::layout::record;
 use crate::oxm::Match;
 use crate::v13::{FlowFlags, Instruction};
 use crate::wire::Text;
+use crate::Verbatim;
 
 record! {
     /// `ofp_desc`: what the switch is, in words.
@@ -64,9 +65,9 @@ record! {
         /// Bytes.
         pub byte_count: u64;
         /// Which frames.
-        pub matching: Match;
+        pub matching: Verbatim<Match>;
         /// What is done with them.
-        pub instructions: Vec<Instruction>;
+        pub instructions: Verbatim<Vec<Instruction>>;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::layout::{flags, record};
 use crate::v13::{Bucket, GroupType};
+use crate::Verbatim;
 
 record! {
     /// Which group is asked about.
@@ -51,7 +52,7 @@ record! {
         /// Number.
         pub group_id: u32;
         /// Buckets.
-        pub buckets: Vec<Bucket>;
+        pub buckets: Verbatim<Vec<Bucket>>;
     }
 }
 

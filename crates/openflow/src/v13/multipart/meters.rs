@@ -2,6 +2,7 @@
 
 use crate::layout::record;
 use crate::v13::{MeterBand, MeterFlags};
+use crate::Verbatim;
 
 record! {
     /// Which meter is asked about.
@@ -50,7 +51,7 @@ record! {
         /// Number.
         pub meter_id: u32;
         /// Bands.
-        pub bands: Vec<MeterBand>;
+        pub bands: Verbatim<Vec<MeterBand>>;
     }
 }
 

@@ -23,7 +23,7 @@ const MORE: u16 = 1;
 
 /// A part of a question or answer; the last part has `more` unset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Multipart<B> {
     /// Whether another part with the same transaction follows.
     pub more: bool,
@@ -33,7 +33,7 @@ pub struct Multipart<B> {
 
 /// `OFPT_MULTIPART_REQUEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum RequestBody {
     /// `OFPMP_DESC`.
     Description,
@@ -69,7 +69,7 @@ pub enum RequestBody {
 
 /// `OFPT_MULTIPART_REPLY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum ReplyBody {
     /// `OFPMP_DESC`.
     Description(Box<Description>),

@@ -63,7 +63,7 @@ impl FieldListing {
 
 /// A property of a table. `miss` says that it is about the table-miss flow; without such a property that flow is like the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 #[allow(missing_docs)]
 pub enum TableProperty {
     /// `OFPTFPT_INSTRUCTIONS`: instructions of a flow.
@@ -197,7 +197,7 @@ impl Wire for FieldListing {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "arbitrary"))]
 impl<'a> arbitrary::Arbitrary<'a> for TypeId {
     fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         let kind = if source.ratio(1, 8)? { 0xffff } else { source.int_in_range(0..=27)? };
@@ -205,7 +205,7 @@ impl<'a> arbitrary::Arbitrary<'a> for TypeId {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "arbitrary"))]
 impl<'a> arbitrary::Arbitrary<'a> for FieldListing {
     fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         let id: FieldId = source.arbitrary()?;

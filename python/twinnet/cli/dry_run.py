@@ -1,0 +1,60 @@
+"""What ``twinnet run --dry-run`` tells: the runs that would be made, how long they take, and the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinnet.cli.output import print_json
+
+if TYPE_CHECKING:
+    from twinnet.study.resolution import Study
+    from twinnet.study.runner import Executor
+
+__all__ = ["tell_plan"]
+
+
+def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json: bool) -> None:
+    """Tell the plan of `study`, with runs that `folder` holds already; make none, and write the network's picture."""
+    from twinnet.drawing.summary import summary_of
+    from twinnet.report.network_pictures import network_pictures
+    from twinnet.report.text_table import table
+    from twinnet.report.wording import counted, worded_span
+    from twinnet.study.congestion_control import told_controls
+    from twinnet.study.network_of import network_of
+    from twinnet.study.plan import plan_study
+    from twinnet.study.store import ResultStore
+
+    plan = plan_study(study)
+    store = ResultStore(folder)
+    kept = {run.id for run in plan if folder.is_dir() and store.find(run) is not None}
+    todo = [run for run in plan if run.id not in kept]
+    expected_s = sum(executor.expected_s(run) for run in todo) / max(1, min(jobs, len(todo)))
+    network = network_of(plan[0].specification, plan[0].levels, plan[0].seed)
+    drawn: list[str] = []
+    for number, picture in enumerate(network_pictures(study), 1):
+        path = Path(f"{study.name}-network{'' if number == 1 else f'-{number}'}.svg")
+        path.write_text(picture.svg, encoding="utf-8")
+        drawn.append(str(path))
+    if as_json:
+        runs = [
+            {"id": run.id, "levels": dict(run.levels), "repetition": run.repetition, "seed": run.seed}
+            | {"finished": run.id in kept, "expected_s": executor.expected_s(run)}
+            for run in plan
+        ]
+        print_json({"runs": runs, "expected_s": expected_s, "network": summary_of(network), "pictures": drawn})
+        return
+    click.echo(f"{study.specification.title}\n{study.specification.question}\n")
+    click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
+    control = told_controls(study.specification)
+    click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
+    by_levels: dict[tuple[str, ...], list[float]] = {}
+    for run in plan:
+        by_levels.setdefault(tuple(run.levels.values()), []).append(executor.expected_s(run))
+    factors = list(study.specification.factors) or ["levels"]
+    rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
+    click.echo("\n" + table([*factors, "runs", "each takes about"], rows))
+    already = f", {len(kept)} of them finished already" if kept else ""
+    click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")

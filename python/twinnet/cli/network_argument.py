@@ -1,0 +1,79 @@
+"""The network that a word on the command line means: a template, a network file, or a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinnet.errors import BadValue
+
+if TYPE_CHECKING:
+    from twinnet.network.network import Network
+
+__all__ = ["described_network", "network_of_file"]
+
+
+def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> Network:
+    """Return the network that `text` means; a study's is the one under the first levels of its factors.
+
+    Parameters
+    ----------
+    text
+        A template such as ``tree:2,3``, the path of a network or study file, or the name of a built-in study.
+    seed
+        The seed of a template's network.
+    link
+        Settings of all links of a template; those that are `None` are left out.
+    """
+    from twinnet.network import templates
+
+    given = {name: value for name, value in link.items() if value is not None}
+    if templates.is_template(text):
+        return templates.from_text(text, seed, **given)
+    if given:
+        options = " ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"{options} is for templates; a file says it under link_defaults")
+    from twinnet.study.resolution import built_in_studies
+
+    if text in built_in_studies() or Path(text).is_dir() or (Path(text).is_file() and _is_study(text)):
+        from twinnet.study.network_of import network_of
+        from twinnet.study.resolution import load_study
+
+        study = load_study(text)
+        levels = {name: next(iter(factor.levels)) for name, factor in study.specification.factors.items()}
+        return network_of(study.at(levels), levels, seed)
+    return network_of_file(text, seed)
+
+
+def network_of_file(text: str, seed: int) -> Network:
+    """Return the network of the file `text`; a word that is none is taken for a template, whose names it then gets.
+
+    Raises
+    ------
+    BadValue
+        The file is a study, which has traffic and questions beside its network.
+    """
+    from twinnet.network import templates
+    from twinnet.network.topology_file import load_network
+
+    if not text.endswith((".yaml", ".yml")) and "/" not in text:
+        return templates.from_text(text, seed)
+    if Path(text).is_file() and _is_study(text):
+        raise BadValue(
+            f"{text} is a study, not a network", f"make its runs with: twinnet run {text}; or put its network in a file"
+        )
+    return load_network(text)
+
+
+def _is_study(path: str) -> bool:
+    """Whether the file has what only studies have; what is wrong in it is told by who reads it."""
+    from twinnet.yaml_source import SourceError, load_yaml
+
+    try:
+        data = load_yaml(path).data
+    except SourceError:
+        return False
+    return isinstance(data, dict) and "study" in data

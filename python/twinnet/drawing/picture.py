@@ -1,0 +1,178 @@
+"""The picture of a network: its nodes with their places, its links with what is to be said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinnet.drawing.placing import Place, placed
+from twinnet.drawing.summary import kind_of, summary_of
+from twinnet.errors import BadValue, did_you_mean
+from twinnet.network.link_settings import describe_direction
+from twinnet.network.nodes import Host, Interface, Link, Node, Router, Switch
+
+if TYPE_CHECKING:
+    from twinnet.network.network import Network
+
+__all__ = ["FORMATS", "MOST_NODES", "DrawnLink", "DrawnNode", "Picture", "picture_of"]
+
+FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
+"""What a picture can be saved as."""
+MOST_NODES = 500
+"""The most nodes of a picture: more could not be told apart."""
+_MOST_LABELS = 40
+_SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
+
+
+@dataclass(frozen=True)
+class DrawnNode:
+    """A node: its kind (``host``, ``router``, ``switch``, ``interface``, ``tunnel``), its place in cells, and a note
+    such as its address."""
+
+    name: str
+    kind: str
+    place: Place
+    note: str
+
+
+@dataclass(frozen=True)
+class DrawnLink:
+    """A link between two nodes; the label is empty where it is as most links are."""
+
+    a: str
+    b: str
+    label: str
+    up: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a network; notebooks show it as it is.
+
+    Attributes
+    ----------
+    title
+        What the network consists of, in words.
+    common
+        What most links have in common, such as ``1 Gbit/s``; empty when nothing is.
+    """
+
+    title: str
+    nodes: tuple[DrawnNode, ...]
+    links: tuple[DrawnLink, ...]
+    common: str
+
+    @property
+    def caption(self) -> str:
+        """What the network consists of, and what links have that no label tells."""
+        if not self.common:
+            return f"{self.title}."
+        others = "; others as written" if any(link.label for link in self.links) else ""
+        return f"{self.title}. Links: {self.common}{others}."
+
+    def svg(self) -> str:
+        """The picture as SVG, for a page or a file."""
+        from twinnet.drawing.svg import svg_of
+
+        return svg_of(self)
+
+    def dot(self) -> str:
+        """The network in the language of Graphviz."""
+        from twinnet.drawing.languages import dot_of
+
+        return dot_of(self)
+
+    def mermaid(self) -> str:
+        """The network in the language of Mermaid, which Markdown pages show."""
+        from twinnet.drawing.languages import mermaid_of
+
+        return mermaid_of(self)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the picture on matplotlib's `axes` (new ones when none are given), and return them."""
+        from twinnet.drawing.plotted import plot
+
+        return plot(self, axes)
+
+    def save(self, path: str | Path, form: str | None = None) -> Path:
+        """Write the picture to `path`, in the form that its suffix names: .svg, .pdf, .png, .dot or .mmd.
+
+        Raises
+        ------
+        BadValue
+            The suffix names no form, or the file cannot be written.
+        """
+        where = Path(path)
+        chosen = form or _SUFFIXES.get(where.suffix.lower())
+        if chosen not in FORMATS:
+            known = did_you_mean(form or where.suffix, FORMATS if form else _SUFFIXES)
+            raise BadValue(f"a picture cannot be saved as {form or where.name!r}", known)
+        try:
+            if chosen in ("png", "pdf"):
+                from twinnet.drawing.plotted import save_plot
+
+                save_plot(self, where, chosen)
+            else:
+                text = {"svg": self.svg, "dot": self.dot, "mermaid": self.mermaid}[chosen]()
+                where.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise BadValue(f"{where} cannot be written: {error.strerror}", "choose another file") from None
+        return where
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def picture_of(network: Network) -> Picture:
+    """Return the picture of `network`.
+
+    Raises
+    ------
+    BadValue
+        It has no nodes, or so many that they could not be told apart.
+    """
+    if not 1 <= len(network.nodes) <= MOST_NODES:
+        raise BadValue(
+            f"a network of {len(network.nodes)} nodes cannot be drawn; allowed are 1 to {MOST_NODES}",
+            "draw a smaller one of the same shape",
+        )
+    neighbours: dict[str, list[str]] = {name: [] for name in network.nodes}
+    for link in network.links:
+        neighbours[link.a.node].append(link.b.node)
+        neighbours[link.b.node].append(link.a.node)
+    inner = (Switch, Router)
+    ends = [name for name, node in network.nodes.items() if not isinstance(node, inner)]
+    places = placed(neighbours, ends)
+    nodes = tuple(DrawnNode(name, kind_of(node), places[name], _note(node)) for name, node in network.nodes.items())
+    told = [_told(link) for link in network.links]
+    common, count = Counter(told).most_common(1)[0] if told else ("", 0)
+    if 2 * count < len(told) or len(told) == 1:
+        common = ""
+    labels = ["" if one == common else one or "no limit" for one in told]
+    if sum(map(bool, labels)) > _MOST_LABELS:
+        labels = [""] * len(labels)
+    links = tuple(
+        DrawnLink(link.a.node, link.b.node, label, link.up) for link, label in zip(network.links, labels, strict=True)
+    )
+    return Picture(summary_of(network), nodes, links, common)
+
+
+def _note(node: Node) -> str:
+    if isinstance(node, Host) and not isinstance(node, Router):
+        return next((address for port in node.ports[:1] for address in port.addresses if "." in address), "")
+    if isinstance(node, Switch):
+        return "Open vSwitch" if node.datapath != "own" else ""
+    return node.interface if isinstance(node, Interface) else ""
+
+
+def _told(link: Link) -> str:
+    """The settings of both directions in a few words; empty where there are none."""
+    ab, ba = (describe_direction(way) for way in (link.ab, link.ba))
+    both = ab if ab == ba else f"→ {ab}, ← {ba}"
+    queue = {f"{type(port.queue).__name__} queue" for port in (link.a, link.b) if port.queue is not None}
+    said = [both.replace("unlimited", "").strip(", ")] if both else []
+    if link.tunnel is not None:
+        said.append(str(link.tunnel))
+    return ", ".join([*(one for one in said if one), *sorted(queue)])

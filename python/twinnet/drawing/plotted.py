@@ -1,0 +1,61 @@
+"""A picture by matplotlib: on axes of a figure, as PDF and PNG."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twinnet.drawing.picture import Picture
+
+__all__ = ["plot", "save_plot"]
+
+_BOXES = {
+    "switch": {"facecolor": "#0b5cad", "edgecolor": "#0b5cad", "boxstyle": "round,pad=0.4"},
+    "router": {"facecolor": "#8a4b08", "edgecolor": "#8a4b08", "boxstyle": "round,pad=0.4,rounding_size=0.9"},
+    "host": {"facecolor": "#e8f1fa", "edgecolor": "#0b5cad", "boxstyle": "round,pad=0.35"},
+}
+_OTHER = {"facecolor": "white", "edgecolor": "#5a6370", "boxstyle": "round,pad=0.35", "linestyle": "--"}
+
+
+def plot(picture: Picture, axes: Any = None) -> Any:
+    """Draw `picture` on `axes`, or on new ones, and return them."""
+    # matplotlib's own hints are partial: its axes are untyped here.
+    if axes is None:
+        pyplot: Any = importlib.import_module("matplotlib.pyplot")
+        _, axes = pyplot.subplots(figsize=_size(picture), layout="constrained")
+    places = {node.name: node.place for node in picture.nodes}
+    for link in picture.links:
+        (x1, y1), (x2, y2) = places[link.a], places[link.b]
+        axes.plot([x1, x2], [y1, y2], color="#8a94a1", linewidth=1.2, linestyle="-" if link.up else "--", zorder=1)
+        if link.label:
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+            place = {"ha": "center", "va": "center", "bbox": box, "zorder": 2}
+            axes.text((x1 + x2) / 2, (y1 + y2) / 2, link.label, fontsize=7, **place)
+    for node in picture.nodes:
+        x, y = node.place
+        colour = "white" if node.kind in ("switch", "router") else "#1c1f23"
+        box = _BOXES.get(node.kind, _OTHER)
+        axes.text(x, y, node.name, fontsize=8, ha="center", va="center", color=colour, bbox=box, zorder=3)
+        if node.note:
+            axes.text(x, y + 0.32, node.note, fontsize=6, ha="center", va="center", color="#5a6370", zorder=3)
+    xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
+    axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
+    axes.set_ylim(max(ys) + 0.6, min(ys) - 0.5)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    return axes
+
+
+def _size(picture: Picture) -> tuple[float, float]:
+    xs, ys = ([node.place[axis] for node in picture.nodes] for axis in (0, 1))
+    return min(40.0, 0.75 * (max(xs) - min(xs)) + 1.4), min(40.0, 0.75 * (max(ys) - min(ys)) + 1.2)
+
+
+def save_plot(picture: Picture, path: Path, form: str) -> None:
+    """Write `picture` to `path` as PNG or PDF; the same picture gives the same bytes."""
+    figures: Any = importlib.import_module("matplotlib.figure")
+    figure = figures.Figure(figsize=_size(picture), layout="constrained")
+    plot(picture, figure.subplots())
+    figure.savefig(path, format=form, dpi=200, metadata={"CreationDate": None} if form == "pdf" else {})

@@ -1,0 +1,56 @@
+"""What a network consists of, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING
+
+from twinnet.network.nodes import Host, Interface, Node, Router, Switch
+
+if TYPE_CHECKING:
+    from twinnet.network.network import Network
+
+__all__ = ["kind_of", "page_part", "summary_of"]
+
+_PLURALS = {
+    "host": "hosts",
+    "router": "routers",
+    "switch": "switches",
+    "interface": "interfaces",
+    "tunnel": "tunnels",
+    "link": "links",
+}
+
+
+def kind_of(node: Node) -> str:
+    """Return ``host``, ``router``, ``switch``, ``interface`` or ``tunnel``."""
+    if isinstance(node, Router):
+        return "router"
+    if isinstance(node, Switch):
+        return "switch"
+    if isinstance(node, Host):
+        return "host"
+    return "interface" if isinstance(node, Interface) else "tunnel"
+
+
+def summary_of(network: Network) -> str:
+    """Return what `network` consists of, such as ``4 hosts, 1 switch and 4 links``."""
+    counts = Counter(kind_of(node) for node in network.nodes.values())
+    counts["link"] = len(network.links)
+    said = [
+        f"{counts[kind]} {kind if counts[kind] == 1 else plural}" for kind, plural in _PLURALS.items() if counts[kind]
+    ]
+    if not said:
+        return "nothing"
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def page_part(network: Network) -> str:
+    """Return `network` as HTML: its picture, or the words where it has too many nodes for one."""
+    from twinnet.drawing.picture import MOST_NODES, picture_of
+
+    if not 1 <= len(network.nodes) <= MOST_NODES:
+        return f"<p>Network of {escape(summary_of(network))}</p>"
+    picture = picture_of(network)
+    return f"<figure>{picture.svg()}<figcaption>{escape(picture.caption)}</figcaption></figure>"

@@ -1,0 +1,57 @@
+"""The names of measurements and traffic in figures and tables: those that the study gives, or plain words."""
+
+from __future__ import annotations
+
+import re
+
+from twinnet.study.measurement import Measurement
+from twinnet.study.specification import StudySpecification
+
+__all__ = ["label_names", "measurement_title"]
+
+_WRITTEN = {
+    "udp": "UDP",
+    "tcp": "TCP",
+    "http": "HTTP",
+    "icmp": "ping",
+    "rtp": "RTP",
+    "rtt": "round-trip time",
+    "psnr": "PSNR",
+    "ssim": "SSIM",
+    "ip": "IP",
+    "qos": "QoS",
+    "dns": "DNS",
+    "voip": "VoIP",
+}
+
+
+def measurement_title(name: str, measurement: Measurement) -> str:
+    """The title of the measurement called `name`: its own, or its name in words.
+
+    Examples
+    --------
+    >>> measurement_title("http_time", Measurement(of="transfer_time"))
+    'HTTP time'
+    >>> measurement_title("rtt", Measurement(of="rtt"))
+    'Round-trip time'
+    """
+    if measurement.title:
+        return measurement.title
+    words = [_WRITTEN.get(word, word) for word in re.split(r"[_-]+", name)]
+    return words[0][:1].upper() + " ".join(words)[1:]
+
+
+def label_names(specification: StudySpecification, measurement: Measurement) -> dict[str, str]:
+    """How the labels of `measurement` are shown; labels that are left out are shown as they are.
+
+    The protocol stands for all traffic that uses it. Where that is one kind, its name says more.
+    """
+    if measurement.of == "port_throughput" or measurement.per == "flow":
+        return {}
+    meant = [entry for entry in specification.traffic if measurement.only is None or entry.name in measurement.only]
+    names: dict[str, str] = {}
+    for protocol in dict.fromkeys(entry.protocol for entry in meant):
+        users = [entry.name for entry in meant if entry.protocol == protocol]
+        alone = users[0] if len(users) == 1 else protocol
+        names[protocol] = _WRITTEN.get(alone, alone)
+    return names

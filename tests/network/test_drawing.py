@@ -1,0 +1,95 @@
+"""Pictures of networks: every node has a place of its own, and names cannot become markup."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import twinnet as tn
+from twinnet.cli import run as command_line
+from twinnet.drawing import picture_of
+from twinnet.drawing.placing import placed
+from twinnet.errors import BadValue
+from twinnet.network import templates
+
+SHAPES = ["single:30", "linear:5,2", "linear:4,0", "tree:3,2", "tree:1,3", "dumbbell:3,2", "fat-tree:4", "mesh:5,2"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_two_nodes_of_a_template_stand_in_the_same_place(shape: str) -> None:
+    picture = picture_of(templates.from_text(shape))
+    # A host's box is 38 of the 84 units of a cell wide and 26 high: half a cell apart, two never touch.
+    for one, other in itertools.combinations(picture.nodes, 2):
+        assert math.dist(one.place, other.place) > 0.5, (one, other)
+
+
+def test_a_tree_stands_under_its_root_and_a_dumbbell_between_its_hosts() -> None:
+    tree = {node.name: node.place for node in templates.tree(2, 2).draw().nodes}
+    assert tree["s1"][1] < tree["s2"][1] == tree["s3"][1] < tree["h1"][1]
+    assert tree["s2"][0] < tree["s1"][0] < tree["s3"][0]
+    bell = {node.name: node.place for node in templates.dumbbell(2).draw().nodes}
+    assert bell["h1"][0] < bell["s1"][0] < bell["s2"][0] < bell["h3"][0]
+
+
+def test_a_long_chain_and_parts_that_are_not_joined_are_placed() -> None:
+    chain = {f"s{n}": [f"s{other}" for other in (n - 1, n + 1) if 0 <= other < 5000] for n in range(5000)}
+    assert len(placed(chain)) == 5000
+    assert len(set(placed({"a": ["b"], "b": ["a"], "c": []}).values())) == 3
+
+
+def test_links_tell_what_most_of_them_do_not_have() -> None:
+    net = tn.Network()
+    s1, s2 = net.switch("s1"), net.switch("s2")
+    for n, switch in enumerate((s1, s1, s2, s2), 1):
+        net.link(net.host(f"h{n}"), switch, rate="100 Mbit")
+    net.link(s1, s2, rate="10 Mbit", delay="5 ms", queue=tn.qos.Fifo(limit_frames=20))
+    picture = net.draw()
+    assert [link.label for link in picture.links] == ["", "", "", "", "10 Mbit/s delay 5 ms, Fifo queue"]
+    assert picture.caption == "4 hosts, 2 switches and 5 links. Links: 100 Mbit/s; others as written."
+    assert repr(net) == "<Network of 4 hosts, 2 switches and 5 links>"
+
+
+def test_the_svg_is_well_formed_and_holds_every_name() -> None:
+    net = templates.single(3, rate="1 Gbit")
+    root = ElementTree.fromstring(net.draw().svg())
+    words = {text for text in root.itertext() if text.strip()}
+    assert {"s1", "h1", "h2", "h3", "10.0.0.1/8"} <= words
+    assert "<svg" in net._repr_html_() and "1 Gbit/s" in net._repr_html_()
+
+
+def test_every_form_is_written_and_the_same_picture_gives_the_same_bytes(tmp_path: Path) -> None:
+    net = templates.linear(3)
+    for suffix, begin in ((".svg", b"<svg"), (".pdf", b"%PDF-"), (".png", b"\x89PNG"), (".dot", b"graph network {")):
+        first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+        net.draw(first)
+        net.draw(second)
+        assert first.read_bytes().startswith(begin)
+        assert first.read_bytes() == second.read_bytes()
+    with pytest.raises(BadValue, match="cannot be saved as 'a"):
+        net.draw(tmp_path / "a.gif")
+
+
+def test_mermaid_names_are_no_keywords() -> None:
+    net = tn.Network()
+    net.link(net.host("end"), net.switch("graph"))
+    assert '  n_end["end"]\n' in net.draw().mermaid()
+
+
+def test_a_network_too_large_for_a_picture_is_told_in_words() -> None:
+    net = templates.single(600)
+    with pytest.raises(BadValue, match="a network of 601 nodes cannot be drawn; allowed are 1 to 500"):
+        net.draw()
+    assert net._repr_html_() == "<p>Network of 600 hosts, 1 switch and 600 links</p>"
+
+
+def test_the_command_draws_templates_files_and_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line(["graph", "tree:2", "--rate", "1 Gbit"]) == 0
+    assert ElementTree.fromstring(capsys.readouterr().out).tag.endswith("svg")
+    assert command_line(["graph", "tcp-udp-queues", "--format", "dot"]) == 0
+    assert '"h4" -- "s1"' in capsys.readouterr().out
+    assert command_line(["graph", "single:2", "--out", str(tmp_path / "n.pdf")]) == 0
+    assert command_line(["graph", "single:2", "--format", "png"]) == 2
+    assert "--out network.png" in capsys.readouterr().err

@@ -1,0 +1,44 @@
+"""Every example runs and prints what the page of examples shows."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from labs_here import needs_a_lab
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def _page_maker() -> ModuleType:
+    found = importlib.util.spec_from_file_location("examples_page", DOCS / "examples_page.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["examples_page"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+MAKER = _page_maker()
+IN_LABS = ("learning_tree", "open_vswitch")
+
+
+def test_every_file_of_the_folder_is_on_the_page_or_belongs_to_one() -> None:
+    files = {path.stem for path in MAKER.EXAMPLES.glob("*.*")}
+    assert files - {"learning_switch"} == set(MAKER.ORDER)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs_a_lab) if name in IN_LABS else name for name in MAKER.ORDER]
+)
+def test_an_example_prints_what_its_page_shows(name: str) -> None:
+    if name == "open_vswitch" and shutil.which("ovs-vswitchd") is None:
+        pytest.skip("ovs-vswitchd is not installed: apt install openvswitch-switch")
+    if name == "learning_tree" and importlib.util.find_spec("os_ken") is None:
+        pytest.skip("os-ken is not installed: pip install os-ken")
+    page = MAKER.PAGE.read_text(encoding="utf-8")
+    assert f"```text\n{MAKER.output_of(name)}\n```" in page, "write it anew: python docs/examples_page.py"
