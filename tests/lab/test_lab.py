@@ -212,7 +212,8 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"slipped_ps": 2 * 10**11}, "invalid", "slipped by 2 %"),
         ({"longest_slip_ps": 20 * 10**9}, "doubtful", "stood still for 20 ms"),
         ({"overload_drops": 1}, "doubtful", "lost by overload"),
-        ({"ingress_drops": 1000}, "invalid", "lost by overload"),
+        ({"handed_over": 2500, "interface_drops": 1}, "doubtful", "lost by overload"),
+        ({"ingress_drops": 2000}, "invalid", "lost by overload"),
         (
             {"interface_drops": 3, "interface_drops_by_port": {"h1-eth0": 3}},
             "doubtful",
