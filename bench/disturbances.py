@@ -138,6 +138,10 @@ def _quota(lab: tn.Lab, strength: int) -> Iterator[None]:
     try:
         if root == version_1:
             (group / "cpu.cfs_quota_us").write_text(str(quota_us))
+            # Kernels that schedule real-time threads by groups admit none to a group without a share of their own.
+            share = group / "cpu.rt_runtime_us"
+            if share.exists():
+                share.write_text("900000")
         else:
             (group / "cpu.max").write_text(f"{quota_us} 100000")
         try:

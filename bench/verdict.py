@@ -57,7 +57,7 @@ def one_run(seed: int, disturbance: str, strength: int, seconds: int = SECONDS) 
     wanted = case(seed, seconds)
     make = DISTURBANCES.get(disturbance)
     wall = run_on(wanted, "wall", (lambda lab: make(lab, strength)) if make is not None else None)
-    wrong = differences(wall, run_on(wanted, "virtual"), full=wanted.load > 0.7)
+    wrong = differences(wall, run_on(wanted, "virtual"), wanted.load > 0.7, wanted.frame_s)
     return Run(seed, disturbance, strength, wall.verdict, tuple(wall.reasons), tuple(wrong))
 
 

@@ -83,11 +83,11 @@ class Thresholds:
     worst_second_share: Limit = Limit(0.01, 0.05)
     longest_slip_ns: Limit = Limit(10_000_000, 100_000_000)
     paused_share: Limit = Limit(0.01, 0.10)
-    overload_drop_share: Limit = Limit(0.0, 0.001)
+    overload_drop_share: Limit = Limit(0.0, 0.005)
     agent_lateness_p99_ns: Limit = Limit(1_000_000, 10_000_000)
-    waiting_share: Limit = Limit(0.10, 0.50)
+    waiting_share: Limit = Limit(0.10, 1.0)
     throttled_share: Limit = Limit(0.0, 0.01)
-    memory_pressure_share: Limit = Limit(0.01, 0.10)
+    memory_pressure_share: Limit = Limit(0.01, 1.0)
     steal_share: Limit = Limit(0.01, 0.10)
 
     @classmethod
