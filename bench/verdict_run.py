@@ -124,6 +124,8 @@ def run_on(
     network = of.network()
     around = disturbed or (lambda _: nullcontext())
     with network.emulate() if clock == "wall" else network.simulate() as lab:
+        # Addresses are resolved first: how many datagrams wait for that is each host's own affair.
+        lab.wait([lab.start(tn.apps.ping(f"a{number}", f"b{number}")) for number in (1, 2)])
         begin_s = lab.now_ps() // 10**12 + 1
         if clock == "wall" and begin_s * _PS - lab.now_ps() < 0.4 * _PS:
             begin_s += 1
@@ -141,6 +143,7 @@ def run_on(
         lab.wait(flows, until=f"{begin_s + of.seconds + 5} s")
         lab.run_until(f"{begin_s + of.seconds + 1} s")
         verdict = lab.fidelity().verdict()
+        # Of both pings of a host the last is the one that counts.
         reports = {report.kind: report.flows for report in lab.reports() if report.flows}
     sink = reports["udp_sink"][0] if "udp_sink" in reports else None
     sent = reports["udp_source"][0].packets
