@@ -23,6 +23,7 @@ PARTS = (
     "throughput",
     "small_frames",
     "line_rate",
+    "load",
     "back_pressure",
     "idle",
     "simulation",
@@ -31,6 +32,7 @@ PARTS = (
     "captures",
     "generators",
     "control",
+    "abw",
 )
 CAMPAIGNS = ("verdict",)
 """Parts that take more than half an hour and say nothing about speed: only when they are named."""

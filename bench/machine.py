@@ -22,6 +22,7 @@ _PROGRAMS = {
     "mininet": ("mn", "mnexec", "ovs-vswitchd", "ovsdb-server", "ovs-vsctl"),
     "ovs": ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ip", "ethtool", "unshare", "nsenter"),
     "kernel": ("tc", "ip", "ethtool", "unshare", "nsenter"),
+    "iperf": ("iperf",),
     "iperf3": ("iperf3",),
     "ping": ("ping",),
 }

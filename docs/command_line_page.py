@@ -61,6 +61,9 @@ def _command(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=f"twinnet {name}")
     usage = " ".join([f"twinnet {name}", *command.collect_usage_pieces(context)])
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    if isinstance(command, click.Group):
+        below = [_command(f"{name} {one}", each) for one, each in command.commands.items()]
+        return "\n".join([f"## twinnet {name}\n\n```text\n{usage}\n```\n\n{text}\n", *below])
     rows = "".join(_option(one, context) for one in command.params if isinstance(one, click.Option))
     return f"## twinnet {name}\n\n```text\n{usage}\n```\n\n{text}\n\n| option | means |\n|---|---|\n{rows}"
 

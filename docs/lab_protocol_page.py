@@ -1,4 +1,4 @@
-"""Writes the table of requests in docs/reference/lab-protocol.md from their types: ``python docs/lab_protocol_page.py``.
+"""Writes the table of requests in docs/reference/lab-protocol.md: ``python docs/lab_protocol_page.py``.
 
 A test compares the page with what this gives, so that it is always true.
 """

@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import control, errors, lab, programs, qos, units
+    from twinnet import bandwidth, control, errors, lab, programs, qos, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
@@ -48,6 +48,7 @@ __all__ = [
     "__version__",
     "apps",
     "attach",
+    "bandwidth",
     "control",
     "errors",
     "fidelity",
@@ -65,6 +66,7 @@ __all__ = [
 
 _MODULES = {
     "apps": "traffic.apps",
+    "bandwidth": "bandwidth",
     "control": "control",
     "errors": "errors",
     "fidelity": "results.fidelity",

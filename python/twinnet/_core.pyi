@@ -131,6 +131,9 @@ def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, 
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def replay_bandwidth(request: str) -> str:
+    """What a method of estimating available bandwidth finds in recorded trains; JSON in and out, or `ValueError`."""
+
 def openflow_request(kind: str, xid: int) -> bytes:
     """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
     set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``,
@@ -142,6 +145,10 @@ def openflow_echo_reply(xid: int, data: bytes) -> bytes:
 def openflow_flow(command: str, line: str, tell_when_removed: bool, buffer: int, xid: int) -> bytes:
     """A flow-mod: `command` is ``add``, ``modify`` or ``delete``, `line` a flow (conditions, to delete) in `ovs-ofctl`
     syntax. Raises `ValueError` that tells column, word and remedy."""
+
+def openflow_meter(command: str, meter: int, rate_kbps: int, burst_kbit: int, xid: int) -> bytes:
+    """A meter-mod: `command` is ``add``, ``modify`` or ``delete``; the meter drops what exceeds its rate (in kbit/s)
+    after its burst (in kbit). Raises `ValueError` for another command."""
 
 def openflow_packet_out(in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
     """A packet-out with actions in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""

@@ -15,6 +15,7 @@ __all__ = [
     "BadFile",
     "BadFlow",
     "BadName",
+    "BadPolicy",
     "BadProbability",
     "BadQuantity",
     "BadQueue",
@@ -98,6 +99,10 @@ class BadFlow(BadValue):
 
 class BadQueue(BadValue):
     """A queue configuration that contradicts itself."""
+
+
+class BadPolicy(UsageError):
+    """A QoS policy that contradicts itself, or that its network cannot carry out."""
 
 
 class BadTemplate(BadValue):

@@ -83,7 +83,7 @@ def test_a_run_is_exact_and_its_record_says_on_which_clock_and_what_happened(
     assert virtual(study, tmp_path / "a") == 0
     told = capsys.readouterr().out
     assert "Clock: virtual (simulation, model hosts)." in told
-    assert "exact: the virtual clock waits for every event" in told
+    assert "Exact: the virtual clock waits for every event" in told
     assert "✓ supported" in told
     found = records(tmp_path / "a")
     assert len(found) == 6

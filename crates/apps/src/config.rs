@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bandwidth::listener::BandwidthListener;
+use crate::bandwidth::prober::BandwidthProber;
 use crate::check::ConfigError;
 use crate::clock::client::ClockClient;
 use crate::clock::server::ClockServer;
 use crate::http::client::HttpClient;
 use crate::http::server::HttpServer;
+use crate::http::video::VideoClient;
 use crate::ping::Ping;
 use crate::rtp::sink::RtpSink;
 use crate::rtp::source::RtpSource;
@@ -15,8 +18,9 @@ use crate::tcp::source::TcpSource;
 use crate::udp::sink::UdpSink;
 use crate::udp::source::UdpSource;
 use crate::{
-    App, ClockClientConfig, ClockServerConfig, HttpClientConfig, HttpServerConfig, PingConfig, RtpSinkConfig,
-    RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig, UdpSourceConfig,
+    App, BandwidthListenerConfig, BandwidthProberConfig, ClockClientConfig, ClockServerConfig, HttpClientConfig,
+    HttpServerConfig, PingConfig, RtpSinkConfig, RtpSourceConfig, TcpSinkConfig, TcpSourceConfig, UdpSinkConfig,
+    UdpSourceConfig, VideoClientConfig,
 };
 
 /// A traffic program to run. Unknown fields are refused.
@@ -38,13 +42,19 @@ pub enum AppConfig {
     /// Serves `/bytes/N` by HTTP/1.1.
     HttpServer(HttpServerConfig),
     /// Fetches `/bytes/N` a number of times.
-    HttpClient(HttpClientConfig),
+    HttpClient(Box<HttpClientConfig>),
+    /// Watches video in segments over HTTP.
+    VideoClient(VideoClientConfig),
     /// ICMP echo.
     Ping(Box<PingConfig>),
     /// Compares clocks with a server.
     ClockClient(ClockClientConfig),
     /// Answers clock clients.
     ClockServer(ClockServerConfig),
+    /// Estimates available bandwidth.
+    BandwidthProber(Box<BandwidthProberConfig>),
+    /// Tells probers when their probes arrived.
+    BandwidthListener(BandwidthListenerConfig),
 }
 
 impl AppConfig {
@@ -60,9 +70,12 @@ impl AppConfig {
             Self::TcpSink(_) => TcpSinkConfig::KIND,
             Self::HttpServer(_) => HttpServerConfig::KIND,
             Self::HttpClient(_) => HttpClientConfig::KIND,
+            Self::VideoClient(_) => VideoClientConfig::KIND,
             Self::Ping(_) => PingConfig::KIND,
             Self::ClockClient(_) => ClockClientConfig::KIND,
             Self::ClockServer(_) => ClockServerConfig::KIND,
+            Self::BandwidthProber(_) => BandwidthProberConfig::KIND,
+            Self::BandwidthListener(_) => BandwidthListenerConfig::KIND,
         }
     }
 
@@ -80,9 +93,12 @@ impl AppConfig {
             Self::TcpSink(config) => config.validate(),
             Self::HttpServer(config) => config.validate(),
             Self::HttpClient(config) => config.validate(),
+            Self::VideoClient(config) => config.validate(),
             Self::Ping(config) => config.validate(),
             Self::ClockClient(config) => config.validate(),
             Self::ClockServer(config) => config.validate(),
+            Self::BandwidthProber(config) => config.validate(),
+            Self::BandwidthListener(config) => config.validate(),
         }
     }
 
@@ -98,10 +114,13 @@ impl AppConfig {
             Self::TcpSource(config) => Box::new(TcpSource::new(*config)),
             Self::TcpSink(config) => Box::new(TcpSink::new(config)),
             Self::HttpServer(config) => Box::new(HttpServer::new(config)),
-            Self::HttpClient(config) => Box::new(HttpClient::new(config)),
+            Self::HttpClient(config) => Box::new(HttpClient::new(*config)),
+            Self::VideoClient(config) => Box::new(VideoClient::new(config)),
             Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
+            Self::BandwidthProber(config) => Box::new(BandwidthProber::new(*config)),
+            Self::BandwidthListener(config) => Box::new(BandwidthListener::new(config)),
         }
     }
 }

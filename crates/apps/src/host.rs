@@ -180,6 +180,14 @@ pub trait Host {
         Err(HostError::Other("this host cannot set the DSCP of what it sends: leave dscp out".to_owned()))
     }
 
+    /// Lets all that a UDP socket will send expire after so many hops (1 to 255; the TTL of IPv4).
+    ///
+    /// # Errors
+    /// [`HostError::NoSuchSocket`]; [`HostError::Other`] when the host cannot.
+    fn set_hop_limit(&mut self, _socket: SocketId, _hops: u8) -> Result<(), HostError> {
+        Err(HostError::Other("this host cannot set a hop limit: choose a method that needs none".to_owned()))
+    }
+
     /// Opens a socket for ICMP echo to and from any peer; datagrams are ICMP messages from their type byte on.
     ///
     /// # Errors

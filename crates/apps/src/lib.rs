@@ -5,6 +5,7 @@
 //! describes one, checks the description and builds it.
 
 mod account;
+mod bandwidth;
 mod check;
 mod clock;
 mod config;
@@ -20,8 +21,13 @@ mod tcp;
 mod udp;
 
 pub use account::arrivals::SignedReport;
+pub use account::bandwidth_report::{
+    BandwidthReport, Finding as BandwidthFinding, HopFinding, Layer, Plan as TrainPlan, Planned as PlannedProbe, Train,
+    TrainRates,
+};
 pub use account::carrier::CarriedReport;
 pub use account::clock_report::ClockReport;
+pub use account::column::Column;
 pub use account::interval_orders::IntervalOrdersReport;
 pub use account::interval_round_trips::IntervalRoundTripsReport;
 pub use account::interval_times::IntervalTimesReport;
@@ -34,6 +40,13 @@ pub use account::rtp_report::{FramesReport, RtpReport};
 pub use account::samples::Samples;
 pub use account::summary::{Summary, SummaryReport};
 pub use account::tcp_info::{TcpInfo, TcpInfoReport};
+pub use account::video_report::{PlayedAt, VideoReport};
+pub use bandwidth::estimator::Probing;
+pub use bandwidth::framing::Framing;
+pub use bandwidth::message::Message as BandwidthMessage;
+pub use bandwidth::method::Method as BandwidthMethod;
+pub use bandwidth::prober_config::{BandwidthListenerConfig, BandwidthProberConfig};
+pub use bandwidth::replay::replay as replay_bandwidth;
 pub use check::ConfigError;
 pub use clock::client::ClockClientConfig;
 pub use clock::server::ClockServerConfig;
@@ -41,6 +54,7 @@ pub use config::AppConfig;
 pub use host::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 pub use http::client::HttpClientConfig;
 pub use http::server::HttpServerConfig;
+pub use http::video::VideoClientConfig;
 pub use ping::PingConfig;
 pub use rtp::frames::VideoModel;
 pub use rtp::sink::RtpSinkConfig;

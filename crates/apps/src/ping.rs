@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
+use crate::account::column::Column;
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::pacing::Pacing;
@@ -312,7 +313,7 @@ impl App for Ping {
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.packets = Some(self.sent);
         row.bytes = self.sent_bytes;
-        row.pacing = self.config.gap_ps.map(|_| self.pacing.report());
+        row.pacing = self.config.gap_ps.map_or(Column::Absent, |_| self.pacing.report().into());
         row.lost = Some(self.lost);
         row.duplicates = Some(self.duplicates);
         AppReport { flows: vec![row] }.into_json()

@@ -254,3 +254,21 @@ fn a_lone_frame_that_the_stall_held_up_is_late_and_nothing_is_lost() {
     // The second line was given the frame when the first could hand it over, and was on time itself.
     assert_eq!(net.record(net.bottleneck).times_late, 0);
 }
+
+#[test]
+fn a_driver_who_is_always_late_goes_on_within_the_envelope() {
+    // Each time the fabric handles four events the clock goes on by 100 us: more than lines of 100 Mbit/s can catch up with.
+    let bps = 100_000_000;
+    let mut net = Net::new(line(bps, Duration::ZERO), line(bps, Duration::ZERO));
+    net.give(0..100_000);
+    for _ in 0..20_000 {
+        net.hosts.wall += Duration::from_us(100);
+        net.fabric.advance_some(net.hosts.wall, 4, &mut net.hosts);
+        net.fabric.readable(net.source, &mut net.hosts);
+    }
+    let arrived = &net.hosts.arrived[&net.sink];
+    // A frame takes a departure and an arrival on each of two lines, each moved once at most, with a look at the interface between them: three
+    // turns of four.
+    assert!(arrived.len() > 6_000, "{} frames in 20,000 turns", arrived.len());
+    assert!(excess(arrived, bps) <= 1e-6, "{} frames too many", excess(arrived, bps));
+}

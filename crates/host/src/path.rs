@@ -105,6 +105,18 @@ impl Path {
         }
     }
 
+    /// The same way for packets that expire after `hops` hops.
+    pub(super) fn with_hop_limit(&self, hops: u8) -> Self {
+        let mut path = self.clone();
+        if path.source.is_ipv4() {
+            path.header[L3 + 8] = hops;
+            path.header_sum = checksum::sum(&path.header[L3..V4_HEADERS]);
+        } else {
+            path.header[L3 + 7] = hops;
+        }
+        path
+    }
+
     /// The headers that a packet begins with; [`Path::seal`] completes them.
     pub(super) fn header(&self) -> &[u8] {
         &self.header[..self.header_length()]

@@ -39,6 +39,8 @@ pub(super) struct Udp {
     pub(super) charged: u32,
     /// Traffic class of what it sends.
     pub(super) traffic_class: u8,
+    /// Hops after which what it sends expires; `None` for the host's own.
+    pub(super) hop_limit: Option<u8>,
     /// Where the last datagram went, and the way there.
     pub(super) path: Option<(IpAddr, Path)>,
 }
@@ -188,7 +190,14 @@ mod tests {
         Socket {
             app: 0,
             closed: false,
-            kind: Kind::Udp(Box::new(Udp { port, v6: false, charged: 0, traffic_class: 0, path: None })),
+            kind: Kind::Udp(Box::new(Udp {
+                port,
+                v6: false,
+                charged: 0,
+                traffic_class: 0,
+                path: None,
+                hop_limit: None,
+            })),
         }
     }
 

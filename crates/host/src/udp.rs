@@ -44,7 +44,7 @@ impl Stack {
         self.open(Socket {
             app,
             closed: false,
-            kind: Kind::Udp(Box::new(Udp { port, v6, charged: 0, traffic_class: 0, path: None })),
+            kind: Kind::Udp(Box::new(Udp { port, v6, charged: 0, traffic_class: 0, hop_limit: None, path: None })),
         })
     }
 
@@ -80,11 +80,15 @@ impl Stack {
         if udp.charged >= SEND_BUFFER {
             return Err(HostError::Full);
         }
-        let (port, traffic_class) = (udp.port, udp.traffic_class);
+        let (port, traffic_class, hop_limit) = (udp.port, udp.traffic_class, udp.hop_limit);
         // Taken out and put back, so that the path can be used while the stack sends.
         let path = match udp.path.take() {
             Some((address, path)) if address == to.ip() && path.epoch == self.epoch && turn.now < path.until => path,
-            _ => self.path(None, to.ip(), udp::PROTOCOL, None, turn.now).map_err(|refusal| refusal.error(to))?,
+            _ => {
+                let path =
+                    self.path(None, to.ip(), udp::PROTOCOL, None, turn.now).map_err(|refusal| refusal.error(to))?;
+                hop_limit.map_or(path.clone(), |hops| path.with_hop_limit(hops))
+            }
         };
         let mut frame = turn.pool.take();
         let length = (bytes.len() + udp::HEADER_LENGTH) as u32 + elided;

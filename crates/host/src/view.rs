@@ -64,6 +64,14 @@ impl Host for HostView<'_, '_> {
         }
     }
 
+    fn set_hop_limit(&mut self, socket: SocketId, hops: u8) -> Result<(), HostError> {
+        let Kind::Udp(udp) = &mut self.mine(socket)?.kind else { return Err(HostError::NoSuchSocket) };
+        udp.hop_limit = Some(hops.max(1));
+        // The way is worked out with its headers.
+        udp.path = None;
+        Ok(())
+    }
+
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         self.stack.icmp_open(self.app, v6).map(SocketId)
     }

@@ -1,5 +1,6 @@
 //! The bindings behind the Python package `twinnet`: newtypes and conversions, nothing else.
 
+mod bandwidth;
 mod bare_switch;
 mod cabled_switches;
 mod captures;
@@ -19,6 +20,8 @@ mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
+    use super::bandwidth::replay_bandwidth;
+    #[pymodule_export]
     use super::bare_switch::BareSwitch;
     #[pymodule_export]
     use super::cabled_switches::CabledSwitches;
@@ -32,7 +35,9 @@ mod _core {
         LabHandle,
     };
     #[pymodule_export]
-    use super::openflow::{openflow_decode, openflow_echo_reply, openflow_flow, openflow_packet_out, openflow_request};
+    use super::openflow::{
+        openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
+    };
     #[pymodule_export]
     use super::sockets::SocketAgent;
     #[pymodule_export]

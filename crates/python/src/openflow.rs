@@ -10,8 +10,9 @@ use twinnet_openflow::v13::multipart::{
 };
 use twinnet_openflow::v13::{
     group_number, meter_number, port_number, table_number, FlowFlags, FlowModCommand, FlowRemovedReason,
-    FragmentHandling, Hello, Message, Multipart, PacketInReason, Port, PortConfig, PortReason, PortState, ReplyBody,
-    RequestBody, SwitchConfig, ALL_QUEUES, VERSION, WHOLE_FRAME,
+    FragmentHandling, Hello, Message, MeterBand, MeterEffect, MeterFlags, MeterMod, MeterModCommand, Multipart,
+    PacketInReason, Port, PortConfig, PortReason, PortState, ReplyBody, RequestBody, SwitchConfig, ALL_QUEUES, VERSION,
+    WHOLE_FRAME,
 };
 use twinnet_switch::control::text;
 
@@ -76,6 +77,28 @@ pub fn openflow_flow<'py>(
     };
     let message = message.map_err(|error| PyValueError::new_err(error.to_string()))?;
     encoded(py, xid, &Message::FlowMod(message))
+}
+
+/// A meter-mod: `command` is `add`, `modify` or `delete`; the meter drops what exceeds `rate_kbps` after `burst_kbit`.
+#[pyfunction]
+pub fn openflow_meter<'py>(
+    py: Python<'py>,
+    command: &str,
+    meter: u32,
+    rate_kbps: u32,
+    burst_kbit: u32,
+    xid: u32,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let command = match command {
+        "add" => MeterModCommand::Add,
+        "modify" => MeterModCommand::Modify,
+        "delete" => MeterModCommand::Delete,
+        other => return Err(PyValueError::new_err(format!("there is no command {other:?}"))),
+    };
+    let flags = MeterFlags::KBPS | MeterFlags::BURST | MeterFlags::STATS;
+    let band = MeterBand { rate: rate_kbps, burst_size: burst_kbit, effect: MeterEffect::Drop };
+    let bands = if command == MeterModCommand::Delete { Vec::new() } else { vec![band] };
+    encoded(py, xid, &Message::MeterMod(MeterMod { command, flags, meter_id: meter, bands }))
 }
 
 /// A packet-out with actions in the syntax of `ovs-ofctl`.

@@ -8,6 +8,8 @@
 //! regulated: it waits until its estimator lets it go on. A class is unsatisfied when it is under its limit and a leaf below it, or it
 //! itself, has frames waiting. Levels count from 1 at the leaves.
 //!
+//! The paper's two approximations of it (section 4), which need not look at every class, can be chosen instead ([`LinkSharing`]).
+//!
 //! A *bounded* class borrows from no ancestor, nor does what lies below it; a leaf that could not use what an ancestor has does
 //! not make that ancestor unsatisfied, for others would wait for nobody. An *isolated* class does not lend: its allotment is taken out of
 //! its ancestors', and a frame is charged to them only when it borrowed from them, but then not to itself.
@@ -51,6 +53,24 @@ pub struct CbqConfig {
     /// The estimator's weight is 1/2^gain.
     #[serde(default = "default_gain")]
     pub gain: u32,
+    /// When a class over its limit may borrow.
+    #[serde(default)]
+    pub link_sharing: LinkSharing,
+}
+
+/// The link-sharing guidelines of the paper: when a leaf over its limit may use an ancestor's allotment that is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkSharing {
+    /// While no class at a lower level than that ancestor's is unsatisfied.
+    #[default]
+    Formal,
+    /// Always. A class under its limit may then wait for one that borrows from an ancestor which both share.
+    AncestorOnly,
+    /// While that ancestor's level is at most *Top-Level*: 1 when a frame comes for a class that is not over its limit; the level of
+    /// its nearest such ancestor when one comes for a class that is; and any level again after a class has sent and has no more
+    /// frames or may not go on.
+    TopLevel,
 }
 
 /// One class of the link-sharing structure.
@@ -170,6 +190,9 @@ pub struct Cbq {
     index_of: BTreeMap<u32, usize>,
     turns: [usize; PRIORITIES],
     last: usize,
+    link_sharing: LinkSharing,
+    /// The highest level from which may be borrowed, of [`LinkSharing::TopLevel`].
+    top_level: usize,
 }
 
 struct Node {
@@ -225,7 +248,8 @@ impl Cbq {
             }
         }
         let index_of = leaves.iter().enumerate().map(|(index, leaf)| (leaf.number, index)).collect();
-        Self { nodes, leaves, index_of, turns: [0; PRIORITIES], last: 0 }
+        let link_sharing = config.link_sharing;
+        Self { nodes, leaves, index_of, turns: [0; PRIORITIES], last: 0, link_sharing, top_level: usize::MAX }
     }
 
     /// From `node` up to the link.
@@ -252,16 +276,34 @@ impl Cbq {
             .unwrap_or(usize::MAX)
     }
 
-    /// Whose allotment carries the next frame of the leaf at `node`, if any does (the formal link-sharing guideline).
-    fn lender(&self, node: usize, lowest_unsatisfied: usize, now: Time) -> Option<usize> {
+    /// The highest level of an ancestor from which may be borrowed at `now`, by the guideline, given which leaves have frames.
+    fn borrowing_level(&self, now: Time, has_frames: impl Fn(&Leaf) -> bool) -> usize {
+        match self.link_sharing {
+            LinkSharing::Formal => self.lowest_unsatisfied(now, has_frames),
+            LinkSharing::AncestorOnly => usize::MAX,
+            LinkSharing::TopLevel => self.top_level,
+        }
+    }
+
+    /// Whose allotment carries the next frame of the leaf at `node`, if any does, when ancestors up to `level` may lend.
+    fn lender(&self, node: usize, level: usize, now: Time) -> Option<usize> {
         self.lenders(node).find(|&at| {
             let class = &self.nodes[at];
-            class.estimator.ready() <= now && (at == node || lowest_unsatisfied >= class.level)
+            class.estimator.ready() <= now && (at == node || class.level <= level)
         })
     }
 
+    /// A frame has come for the leaf at `node`: Top-Level goes down to where that leaf would get its bandwidth from.
+    fn lower_top_level(&mut self, node: usize, now: Time) {
+        let nearest = self.lenders(node).find(|&at| self.nodes[at].estimator.ready() <= now);
+        if let Some(at) = nearest {
+            // A leaf's own level is 1.
+            self.top_level = self.top_level.min(self.nodes[at].level);
+        }
+    }
+
     /// Whose turn it is among the leaves of `priority` that may send, by weighted round robin, and from whom it borrows.
-    fn turn(&mut self, priority: usize, lowest_unsatisfied: usize, now: Time) -> Option<(usize, usize)> {
+    fn turn(&mut self, priority: usize, level: usize, now: Time) -> Option<(usize, usize)> {
         let count = self.leaves.len();
         let start = self.turns[priority];
         let mut skipped_in_debt = false;
@@ -270,7 +312,7 @@ impl Cbq {
             let index = (start + step) % count;
             let leaf = &self.leaves[index];
             if leaf.priority == priority && leaf.class.is_primed() {
-                if let Some(lender) = self.lender(leaf.node, lowest_unsatisfied, now) {
+                if let Some(lender) = self.lender(leaf.node, level, now) {
                     let leaf = &mut self.leaves[index];
                     if leaf.deficit >= 0 {
                         self.turns[priority] = index;
@@ -311,6 +353,11 @@ impl Cbq {
             at = if class.isolated && lender_passed { None } else { class.parent };
         }
         self.last = index;
+        let leaf = &self.leaves[index];
+        let may_go_on = leaf.class.backlog().frames > 0 && self.lender(leaf.node, self.top_level, now).is_some();
+        if !may_go_on {
+            self.top_level = usize::MAX;
+        }
         Some(frame)
     }
 }
@@ -348,6 +395,7 @@ fn quantum_of(peers_bps: &[u64], rate_bps: u64) -> i64 {
 impl QueueDiscipline for Cbq {
     fn enqueue(&mut self, frame: Box<Frame>, now: Time, drops: &mut dyn DropSink) {
         let index = self.index_of.get(&frame.queue).copied().unwrap_or(0);
+        self.lower_top_level(self.leaves[index].node, now);
         self.leaves[index].class.enqueue(frame, now, drops);
     }
 
@@ -359,9 +407,9 @@ impl QueueDiscipline for Cbq {
         if !any {
             return None;
         }
-        let lowest_unsatisfied = self.lowest_unsatisfied(now, |leaf| leaf.class.is_primed());
+        let level = self.borrowing_level(now, |leaf| leaf.class.is_primed());
         for priority in 0..PRIORITIES {
-            if let Some((index, lender)) = self.turn(priority, lowest_unsatisfied, now) {
+            if let Some((index, lender)) = self.turn(priority, level, now) {
                 return self.send_from(index, lender, now);
             }
         }
@@ -376,9 +424,8 @@ impl QueueDiscipline for Cbq {
         let mut moments: Vec<Time> = ready.map(|at| at.max(now)).collect();
         moments.sort_unstable();
         moments.into_iter().find(|&at| {
-            let lowest =
-                self.lowest_unsatisfied(at, |leaf| leaf.class.next_ready(now).is_some_and(|ready| ready <= at));
-            waiting.iter().any(|&(node, ready)| ready <= at && self.lender(node, lowest, at).is_some())
+            let level = self.borrowing_level(at, |leaf| leaf.class.next_ready(now).is_some_and(|ready| ready <= at));
+            waiting.iter().any(|&(node, ready)| ready <= at && self.lender(node, level, at).is_some())
         })
     }
 

@@ -48,6 +48,13 @@ fn fnv_1a(bytes: &[u8]) -> u128 {
     bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
+/// The next number of a `SplitMix64` generator whose state is `state`.
+#[inline]
+pub const fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(GOLDEN);
+    mix(*state)
+}
+
 /// The finaliser of `SplitMix64`: every input bit changes every output bit (G. Steele, D. Lea, C. Flood, *Fast splittable
 /// pseudorandom number generators*, OOPSLA 2014).
 #[must_use]

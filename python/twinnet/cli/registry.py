@@ -22,6 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),
+    "policy": Entry("twinnet.cli.policy_command", "policy", "QoS policies: list, show, write and compare them."),
     "schema": Entry("twinnet.cli.study_commands", "schema", "Print the JSON schema of a kind of file."),
     "validate": Entry(
         "twinnet.cli.validate_command", "validate", "Check the simulation against theory, and tell where it stands."
@@ -31,6 +32,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "send": Entry("twinnet.cli.send_command", "send", "Send generated traffic from this machine."),
     "recv": Entry("twinnet.cli.recv_command", "recv", "Receive generated traffic on this machine, and judge it."),
+    "abw": Entry(
+        "twinnet.cli.abw_command", "abw", "Estimate the available bandwidth to another machine, or listen there."
+    ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),

@@ -1,6 +1,7 @@
 """Controllers: classes that run in the lab's process, programs beside it, and how switches reach them."""
 
 from twinnet.control.arp_responder import ArpResponder
+from twinnet.control.available_bandwidth import AvailableBandwidth, CountedLink, PassiveBandwidth
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
@@ -26,9 +27,11 @@ from twinnet.control.tree_flooding import TreeFlooding
 
 __all__ = [
     "ArpResponder",
+    "AvailableBandwidth",
     "ConnectedSwitch",
     "Controller",
     "ControllerProgram",
+    "CountedLink",
     "Dialling",
     "ErrorReport",
     "Flow",
@@ -37,6 +40,7 @@ __all__ = [
     "ListenTarget",
     "PacketIn",
     "PacketOut",
+    "PassiveBandwidth",
     "PortStatus",
     "ShortestPath",
     "Statistics",

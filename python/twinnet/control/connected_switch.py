@@ -73,6 +73,18 @@ class ConnectedSwitch:
         """Delete the flows that `match` covers, all when it is empty; raises `BadFlow`."""
         self._change("delete", match)
 
+    def add_meter(self, meter: int, rate_kbps: int, burst_kbit: int) -> None:
+        """Add the meter of that number, which drops what exceeds `rate_kbps` (kbit/s) after `burst_kbit` at once."""
+        self._meter("add", meter, rate_kbps, burst_kbit)
+
+    def modify_meter(self, meter: int, rate_kbps: int, burst_kbit: int) -> None:
+        """Give the meter of that number another rate."""
+        self._meter("modify", meter, rate_kbps, burst_kbit)
+
+    def delete_meter(self, meter: int) -> None:
+        """Delete the meter of that number, and the flows that use it."""
+        self._meter("delete", meter, 0, 0)
+
     def send(self, packet: PacketOut) -> None:
         """Have the switch send a frame; raises `BadFlow` when the actions cannot be read."""
         from twinnet._core import openflow_packet_out
@@ -99,6 +111,11 @@ class ConnectedSwitch:
         xid = self._sender.next_xid()
         self._sender.when_done(xid, done)
         self._sender.send(openflow_request("barrier", xid))
+
+    def _meter(self, command: str, meter: int, rate_kbps: int, burst_kbit: int) -> None:
+        from twinnet._core import openflow_meter
+
+        self._sender.send(openflow_meter(command, meter, rate_kbps, burst_kbit, self._sender.next_xid()))
 
     def _change(self, command: str, line: str, tell: bool = False, buffer: int = NO_BUFFER) -> None:
         from twinnet._core import openflow_flow

@@ -11,6 +11,7 @@ from twinnet.ranges import run_time_ps
 if TYPE_CHECKING:
     from twinnet.control.connected_switch import ConnectedSwitch
     from twinnet.control.events import ErrorReport, FlowRemoved, PacketIn, PortStatus, Statistics
+    from twinnet.qos.queue import Queue
 
 __all__ = ["Controller", "Stage"]
 
@@ -30,6 +31,10 @@ class Stage(Protocol):
 
     def call_at(self, at_ps: int, call: Callable[[], None]) -> None:
         """Have `call` called when the lab's clock shows `at_ps`."""
+        ...
+
+    def set_queue(self, switch: str, port: int, queue: Queue | None) -> None:
+        """Replace the queue configuration of a port; ``None`` for the default."""
         ...
 
 
@@ -102,6 +107,11 @@ class Controller:
             call()
 
         self.stage.call_at(self.stage.now_ps + interval_ps, again)
+
+    def set_queue(self, switch: str, port: int, queue: Queue | None) -> None:
+        """Replace the queue configuration of OpenFlow port `port` of `switch`, as managers of switches do by OVSDB;
+        what waits moves over. ``None`` is the default, a FIFO of 1000 frames."""
+        self.stage.set_queue(switch, port, queue)
 
     def attach(self, stage: Stage, switches: Mapping[str, ConnectedSwitch]) -> None:
         """Put the controller on the stage of a lab that starts; the lab calls this."""

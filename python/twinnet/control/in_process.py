@@ -11,8 +11,13 @@ from typing import Any
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.session import Session
+from twinnet.errors import LabClosed
+from twinnet.qos.queue import Queue
 
-__all__ = ["InProcess"]
+__all__ = ["ChangeQueue", "InProcess"]
+
+ChangeQueue = Callable[[str, int, Queue | None], None]
+"""Gives an OpenFlow port of a switch another queue configuration; ``None`` is the default."""
 
 
 class InProcess:
@@ -28,6 +33,8 @@ class InProcess:
         Tells the lab's time.
     wake
         Called when a session has something to send, or a timer was set.
+    change_queue
+        By which the controller changes queues; ``None``: it may not.
     """
 
     def __init__(
@@ -36,12 +43,14 @@ class InProcess:
         spec: Mapping[str, Any],
         now_ps: Callable[[], int],
         wake: Callable[[], None] = lambda: None,
+        change_queue: ChangeQueue | None = None,
     ) -> None:
         self.controller = controller
         self.spec = spec
         self.sessions: dict[int, Session] = {}
         self._now_ps = now_ps
         self._wake = wake
+        self._change_queue = change_queue
         self._joined: dict[str, ConnectedSwitch] = {}
         self._served: set[str] = set()
         self._changed = threading.Condition()
@@ -59,6 +68,12 @@ class InProcess:
         """Have `call` called when the lab's clock shows `at_ps`; of one moment in the order of asking."""
         heapq.heappush(self._timers, (at_ps, next(self._order), call))
         self._wake()
+
+    def set_queue(self, switch: str, port: int, queue: Queue | None) -> None:
+        """Replace the queue configuration of a port; ``None`` for the default."""
+        if self._change_queue is None:
+            raise LabClosed("the controller runs in no lab whose queues it could change", "start a lab")
+        self._change_queue(switch, port, queue)
 
     @property
     def next_timer_ps(self) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twinnet.control.controller import Controller
-from twinnet.control.in_process import InProcess
+from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.errors import LabError
 from twinnet.lab_process.connection import LabRequests, PendingReply
 
@@ -34,7 +34,14 @@ class InProcessThread:
         What the controller raised; its switches then go on by their fail mode.
     """
 
-    def __init__(self, lab: LabRequests, spec: Mapping[str, Any], controller: Controller, target: str) -> None:
+    def __init__(
+        self,
+        lab: LabRequests,
+        spec: Mapping[str, Any],
+        controller: Controller,
+        target: str,
+        change_queue: ChangeQueue | None = None,
+    ) -> None:
         self.failure: BaseException | None = None
         self._lab = lab
         self._target = target
@@ -47,7 +54,7 @@ class InProcessThread:
         self.switches: list[str] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ, None)
-        self.runtime = InProcess(controller, spec, self._now_ps, self._ring)
+        self.runtime = InProcess(controller, spec, self._now_ps, self._ring, change_queue)
         try:
             for node in spec["nodes"]:
                 if node["kind"] == "switch" and target in node.get("controllers", ()):

@@ -9,7 +9,7 @@ from typing import Any
 
 from twinnet.control.choice import APP_TARGET, ControllerChoice
 from twinnet.control.controller import Controller
-from twinnet.control.in_process import InProcess
+from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.control.lockstep import ControlledLab, InProcessEndpoint, Lockstep
 from twinnet.control.lockstep_socket import SocketEndpoint
 from twinnet.control.program import ControllerProgram
@@ -37,6 +37,8 @@ class VirtualControl:
         The controller in this process, where there is one.
     program
         The program that the lab has started as a controller.
+    change_queue
+        By which the controller in this process changes queues.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class VirtualControl:
         choice: ControllerChoice | None,
         controller: Controller | None,
         program: ControllerProgram | None,
+        change_queue: ChangeQueue | None = None,
     ) -> None:
         self._lab = lab
         self._lockstep = Lockstep(lab)
@@ -55,7 +58,7 @@ class VirtualControl:
         self._now_ps = 0
         try:
             if controller is not None:
-                self._runtime = InProcess(controller, spec, lambda: self._now_ps)
+                self._runtime = InProcess(controller, spec, lambda: self._now_ps, change_queue=change_queue)
             for node in spec["nodes"]:
                 context = connecting(node)
                 for target in node.get("controllers", ()) if node["kind"] == "switch" else ():

@@ -8,17 +8,44 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.dialling import Dialling
+from twinnet.control.in_process import ChangeQueue
 from twinnet.control.in_process_thread import InProcessThread
 from twinnet.control.program import ControllerProgram
 from twinnet.control.targets import answers, parse_target
 from twinnet.control.virtual_control import VirtualControl
-from twinnet.errors import NotAvailable
+from twinnet.errors import BadTopology, NotAvailable
 from twinnet.lab_process.connection import LabRequests
+from twinnet.open_vswitch import Bridge, is_open_vswitch
+from twinnet.qos.fifo import Fifo
+from twinnet.qos.queue import Queue
 
 if TYPE_CHECKING:
     from twinnet.lab.virtual_connection import VirtualConnection
 
 __all__ = ["LabControllers"]
+
+
+def queue_changer(lab: LabRequests, spec: Mapping[str, Any]) -> ChangeQueue:
+    """Return what gives a port of a switch of `spec` (of the lab protocol) another queue in the running `lab`.
+
+    It raises `BadTopology` when the switch has no such port, and what the lab raises when it refuses the queue.
+    """
+    switches: Mapping[str, Mapping[str, Any]] = {
+        node["name"]: node for node in spec["nodes"] if node["kind"] == "switch"
+    }
+
+    def change(switch: str, port: int, queue: Queue | None) -> None:
+        node = switches.get(switch)
+        numbers = [] if node is None else [one.get("number") for one in node["ports"]]
+        if node is None or port not in numbers:
+            raise BadTopology(f"there is no port {port} of a switch {switch}", f"its ports are {numbers}")
+        index, chosen = numbers.index(port), Fifo() if queue is None else queue
+        if is_open_vswitch(node):
+            Bridge(lab, node).set_queue(node["ports"][index]["name"], index, chosen)
+        else:
+            lab.request("queues.set", node=switch, port=index, queue=chosen.to_spec())
+
+    return change
 
 
 class LabControllers:
@@ -58,7 +85,7 @@ class LabControllers:
         self._start_program()
         self._dialling = Dialling(lab, spec["nodes"])
         if self.controller is not None and self._choice is not None:
-            self._thread = InProcessThread(lab, spec, self.controller, self._choice.target)
+            self._thread = InProcessThread(lab, spec, self.controller, self._choice.target, queue_changer(lab, spec))
 
     def start_in_lockstep(self, lab: VirtualConnection, spec: Mapping[str, Any]) -> None:
         """Start them for a lab on the virtual clock.
@@ -78,7 +105,9 @@ class LabControllers:
             return
         self._start_program()
         try:
-            self._virtual = VirtualControl(lab, spec, self._choice, self.controller, self._program)
+            self._virtual = VirtualControl(
+                lab, spec, self._choice, self.controller, self._program, queue_changer(lab, spec)
+            )
         except BaseException:
             self.end()
             raise

@@ -150,7 +150,8 @@ class VirtualConnection:
             return body
         self.control.settle(self._now_ps())
         timer_ps = self.control.next_timer_ps
-        if timer_ps is None or timer_ps >= body.get("until_ps", timer_ps + 1):
+        until_ps = body.get("until_ps")
+        if timer_ps is None or (until_ps is not None and timer_ps >= until_ps):
             return body
         return {**body, "until_ps": timer_ps}
 

@@ -1,4 +1,5 @@
-"""Topologies with a name: ``single``, ``linear``, ``tree``, ``dumbbell``, ``fat-tree``, ``mesh``.
+"""Topologies with a name: ``single``, ``linear``, ``tree``, ``dumbbell``, ``fat-tree``, ``mesh``, ``leaf-spine``,
+``ring``, ``client-tree``.
 
 Each function returns a :class:`twinnet.Network` whose links have the settings given by keyword, as
 :meth:`twinnet.Network.link` takes them.
@@ -13,10 +14,24 @@ from itertools import combinations
 from typing import Any
 
 from twinnet.errors import BadTemplate, did_you_mean
+from twinnet.network.client_tree import client_tree
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
 
-__all__ = ["NODE_LIMIT", "TEMPLATES", "dumbbell", "fat_tree", "from_text", "linear", "mesh", "single", "tree"]
+__all__ = [
+    "NODE_LIMIT",
+    "TEMPLATES",
+    "client_tree",
+    "dumbbell",
+    "fat_tree",
+    "from_text",
+    "leaf_spine",
+    "linear",
+    "mesh",
+    "ring",
+    "single",
+    "tree",
+]
 
 NODE_LIMIT = 20_000
 """The most nodes that a template makes."""
@@ -147,6 +162,31 @@ def mesh(switches: int = 3, hosts_per_switch: int = 1, seed: int = 1, **link: An
     return net
 
 
+def leaf_spine(leaves: int = 4, spines: int = 2, hosts_per_leaf: int = 2, seed: int = 1, **link: Any) -> Network:
+    """Return `spines` switches s1, s2, ..., each linked with every one of `leaves` further switches, which have the
+    hosts: a Clos network of two stages."""
+    _check("leaf-spine", "leaves", leaves, 1)
+    _check("leaf-spine", "spines", spines, 1)
+    _check("leaf-spine", "hosts_per_leaf", hosts_per_leaf, 0)
+    _check_nodes("leaf-spine", spines + leaves * (1 + hosts_per_leaf))
+    net = Network(seed)
+    upper = [net.switch(f"s{n}") for n in range(1, spines + 1)]
+    for n in range(spines + 1, spines + leaves + 1):
+        leaf = net.switch(f"s{n}")
+        for spine in upper:
+            net.link(spine, leaf, **link)
+        _hosts(net, leaf, hosts_per_leaf, link)
+    return net
+
+
+def ring(switches: int = 4, hosts_per_switch: int = 1, seed: int = 1, **link: Any) -> Network:
+    """Return `switches` switches, at least three, each linked with the next and the last with the first."""
+    _check("ring", "switches", switches, 3)
+    net = linear(switches, hosts_per_switch, seed, **link)
+    net.link(f"s{switches}", "s1", **link)
+    return net
+
+
 TEMPLATES: Mapping[str, Callable[..., Network]] = {
     "single": single,
     "linear": linear,
@@ -154,6 +194,9 @@ TEMPLATES: Mapping[str, Callable[..., Network]] = {
     "dumbbell": dumbbell,
     "fat-tree": fat_tree,
     "mesh": mesh,
+    "leaf-spine": leaf_spine,
+    "ring": ring,
+    "client-tree": client_tree,
 }
 """The templates by the name that :func:`from_text` takes."""
 
@@ -175,7 +218,9 @@ def from_text(text: str, seed: int = 1, **link: Any) -> Network:
     make = TEMPLATES.get(name.lower().replace("_", "-"))
     if make is None:
         raise BadTemplate(f"{text!r}: there is no topology template {name!r}", did_you_mean(name, TEMPLATES))
-    parameters = [p for p in inspect.signature(make).parameters if p not in ("seed", "bottleneck", "link")]
+    parameters = [
+        p for p in inspect.signature(make).parameters if p not in ("seed", "bottleneck", "server_link", "link")
+    ]
     form = f"{name}:{','.join(parameters)}"
     if len(numbers) > len(parameters):
         raise BadTemplate(f"{text!r}: too many numbers", f"write {form}")

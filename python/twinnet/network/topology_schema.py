@@ -340,10 +340,12 @@ class CbqModel(_Strict):
     rate: RateText
     classes: Annotated[dict[Annotated[int, Field(ge=0, le=65_535)], CbqClassModel], Field(min_length=1)]
     gain: Annotated[int, Field(ge=1, le=16, strict=True)] = 5
+    link_sharing: qos.LinkSharing = "formal"
 
     def build(self) -> qos.Queue:
         """Return the queue configuration."""
-        return qos.Cbq(self.rate, {number: one.build() for number, one in self.classes.items()}, self.gain)
+        classes = {number: one.build() for number, one in self.classes.items()}
+        return qos.Cbq(self.rate, classes, self.gain, self.link_sharing)
 
 
 def _settings(model: BaseModel) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinnet.qos.cbq import Cbq, CbqClass
+from twinnet.qos.cbq import Cbq, CbqClass, LinkSharing
 from twinnet.qos.codel import Codel
 from twinnet.qos.drr import Drr, DrrClass
 from twinnet.qos.fifo import Fifo
@@ -25,6 +25,7 @@ __all__ = [
     "FqCodel",
     "Htb",
     "HtbQueue",
+    "LinkSharing",
     "Pie",
     "Priority",
     "Queue",

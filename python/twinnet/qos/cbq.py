@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from twinnet.errors import BadQueue
+from twinnet.errors import BadQueue, did_you_mean
 from twinnet.qos.queue import Queue, checked_inner, optional_spec
 from twinnet.qos.queue_ranges import switch, whole_number
 from twinnet.ranges import line_rate_bps
 from twinnet.units import format_rate
 
-__all__ = ["Cbq", "CbqClass"]
+__all__ = ["LINK_SHARING", "Cbq", "CbqClass", "LinkSharing"]
+
+LinkSharing = Literal["formal", "ancestor_only", "top_level"]
+"""Who may borrow when; see :class:`Cbq`."""
+LINK_SHARING: tuple[LinkSharing, ...] = ("formal", "ancestor_only", "top_level")
 
 _CLASS_NUMBER_LIMIT = 65_535
 _MOST_LEVELS = 8
@@ -83,15 +87,24 @@ class Cbq(Queue):
         The classes by number, 1 to 1024.
     gain
         The estimator's weight is 1/2^gain.
+    link_sharing
+        When a class over its limit may borrow from an ancestor that is not (Floyd and Jacobson 1995, section 4):
+        ``formal``, when no class below that ancestor's level is unsatisfied; ``ancestor_only``, when the class or an
+        ancestor of its is under its limit; ``top_level``, when that ancestor's level is at most the top level, which
+        goes down to a class under its limit that gets a frame.
     """
 
     rate: str
     classes: Mapping[int, CbqClass]
     gain: int = 5
+    link_sharing: LinkSharing = "formal"
 
     def __post_init__(self) -> None:
         line_rate_bps(self.rate, "rate")
         whole_number(self.gain, "gain", 1, 16)
+        if self.link_sharing not in LINK_SHARING:
+            remedy = did_you_mean(str(self.link_sharing), LINK_SHARING)
+            raise BadQueue(f"link_sharing is {self.link_sharing!r}", remedy)
         if not 1 <= len(self.classes) <= 1024:
             raise BadQueue(f"a class-based queueing has {len(self.classes)} classes; allowed are 1 to 1024")
         for number, one in self.classes.items():
@@ -127,4 +140,5 @@ class Cbq(Queue):
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         classes = {str(number): self.classes[number].to_spec() for number in sorted(self.classes)}
-        return {"kind": "cbq", "rate_bps": line_rate_bps(self.rate, "rate"), "classes": classes, "gain": self.gain}
+        spec = {"kind": "cbq", "rate_bps": line_rate_bps(self.rate, "rate"), "classes": classes, "gain": self.gain}
+        return spec if self.link_sharing == "formal" else spec | {"link_sharing": self.link_sharing}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
@@ -22,13 +22,17 @@ _CLOCKS = {
     "wall": "Real Linux hosts (network namespaces) on the wall clock.",
     "virtual": "Model hosts on the virtual clock (simulation).",
 }
+_MOST_NAMED = 12
+"""Hosts whose names are all told."""
 _WHAT = {
     "udp": "UDP datagrams",
     "tcp": "one TCP connection",
     "http": "HTTP/1.1 GET",
     "ping": "ICMP echo requests",
+    "bandwidth": "probes for available bandwidth",
     "rtp": "video over RTP",
     "voice": "one direction of a call",
+    "video": "video in segments over HTTP/1.1",
 }
 
 
@@ -150,10 +154,16 @@ def _measured(name: str, measurement: Measurement) -> str:
         "duplicates": "arrivals of packets that had arrived, over all arrivals",
         "delay_variation": "difference of the delays of packets sent one after the other, with its sign (RFC 3393)",
         "loss_burst": "losses in a row, in packets",
+        "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
+        "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
+        "ports over the estimate's own window, without its probes",
+        "probe_bytes": "what an estimate sent, headers and questions counted in",
         "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
         "ssim": "structural similarity of the video that arrived to the one that was sent",
         "frame_loss": "video frames of which not all packets arrived, over all frames",
         "transfer_time": "time from the beginning of a transfer to its end",
+        "video_rate": "mean rate of the video in segments that each viewer played",
+        "stall_time": "time for which each viewer's video stood still after it had begun",
     }[measurement.of]
     after = measurement.minimum_after
     late = f"; the least leaves out the first {after} packets" if after else ""
@@ -188,9 +198,16 @@ def _fidelity(analysis: Analysis) -> str:
 def traffic_rows(analysis: Analysis) -> list[tuple[str, str, str, str, str]]:
     """Name, path, what, when, tool of each kind of traffic."""
     return [
-        (entry.name, f"{', '.join(entry.sources)} → {entry.to}", _sent(entry), _when(entry), entry.using)
+        (entry.name, f"{_few(entry.sources)} → {entry.to}", _sent(entry), _when(entry), entry.using)
         for entry in analysis.specification.traffic
     ]
+
+
+def _few(hosts: Sequence[str]) -> str:
+    """Names of hosts; of many the first two and the last."""
+    if len(hosts) <= _MOST_NAMED:
+        return ", ".join(hosts)
+    return f"{hosts[0]}, {hosts[1]}, ..., {hosts[-1]} ({len(hosts)} hosts)"
 
 
 def _sent(entry: Traffic) -> str:
@@ -215,6 +232,8 @@ def _sent(entry: Traffic) -> str:
         said += f", {entry.payload_bytes} B payload"
     if entry.bytes is not None:
         said += f", {format_size(entry.bytes)}"
+    if entry.ladder_bps is not None:
+        said += f", at {' or '.join(format_rate(rate) for rate in entry.ladder_bps)}"
     if entry.count is not None and entry.count > 1:
         said += f", {entry.count} times"
     if entry.congestion_control is not None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from twinnet.results.bandwidth_report import Bandwidth
+
 __all__ = [
     "AppReport",
     "FlowReport",
@@ -19,6 +21,7 @@ __all__ = [
     "Summary",
     "TcpInfo",
     "Video",
+    "Viewing",
 ]
 
 
@@ -414,6 +417,51 @@ class Video:
 
 
 @dataclass(frozen=True)
+class Viewing:
+    """What a viewer of video in segments had.
+
+    Parameters
+    ----------
+    played_s
+        Media that was played, in seconds.
+    startup_s
+        From the beginning to the first picture, in seconds; ``None`` when there was none.
+    stalls, stalled_s
+        How often and how long in all it stood still after it had begun.
+    switches
+        Changes of quality.
+    rate_bps
+        The mean rate of what was played, in bits per second; ``None`` when nothing was.
+    played_at
+        Seconds that were played at each rate of the ladder, by rate in bits per second.
+    """
+
+    played_s: float
+    startup_s: float | None
+    stalls: int
+    stalled_s: float
+    switches: int
+    rate_bps: float | None
+    played_at: Mapping[int, float]
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> Viewing | None:
+        """Return it in the form of the lab protocol, ``None`` for other flows."""
+        if spec is None:
+            return None
+        startup_ps = spec["startup_ps"]
+        return cls(
+            spec["played_ps"] / 1e12,
+            None if startup_ps is None else startup_ps / 1e12,
+            int(spec["stalls"]),
+            spec["stalled_ps"] / 1e12,
+            int(spec["switches"]),
+            spec["rate_bps"],
+            {int(one["rate_bps"]): one["played_ps"] / 1e12 for one in spec["played_at"]},
+        )
+
+
+@dataclass(frozen=True)
 class FlowReport:
     """One flow as one of its ends saw it.
 
@@ -422,7 +470,7 @@ class FlowReport:
     flow
         Its number.
     protocol
-        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp`` or, of comparisons of clocks, ``clock``.
+        ``udp``, ``rtp``, ``tcp``, ``http``, ``icmp``, ``bandwidth`` or, of comparisons of clocks, ``clock``.
     role
         ``source``, ``sink``, ``client`` or ``server``.
     source, target
@@ -465,10 +513,16 @@ class FlowReport:
         What RTP tells.
     video
         What was seen of a program's video.
+    viewing
+        What a viewer of video in segments had.
+    latency_percentiles_ms
+        Latencies of HTTP requests in milliseconds, by percentile from 50 to 99.9.
     intervals
         Counts over time.
     tcp_info
         The sender's TCP over time, where that was asked for.
+    bandwidth
+        An estimate of available bandwidth.
     raw
         The report as it came.
     """
@@ -503,8 +557,11 @@ class FlowReport:
     frames_sent: int | None = None
     rtp: Rtp | None = None
     video: Video | None = None
+    viewing: Viewing | None = None
+    latency_percentiles_ms: Mapping[float, float] = field(default_factory=dict[float, float])
     intervals: Intervals | None = None
     tcp_info: TcpInfo | None = None
+    bandwidth: Bandwidth | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @classmethod
@@ -532,8 +589,11 @@ class FlowReport:
             samples=Samples.from_spec(spec.get("samples")),
             pacing=Pacing.from_spec(spec.get("pacing")),
             rtp=Rtp.from_spec(spec.get("rtp")),
+            viewing=Viewing.from_spec(spec.get("video")),
+            latency_percentiles_ms=_percentiles_ms(spec.get("latency_percentiles_ps")),
             intervals=Intervals.from_spec(spec.get("intervals")),
             tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
+            bandwidth=Bandwidth.from_spec(spec.get("bandwidth")),
             raw=dict(spec),
             **{name: spec.get(name) for name in plain},
         )
@@ -549,6 +609,10 @@ class FlowReport:
     def throughput_bps(self) -> float:
         """Payload bits per second, from first to last activity."""
         return (self.bytes or 0) * 8 / self.duration_s if self.duration_s > 0 else 0.0
+
+
+def _percentiles_ms(told: Mapping[str, int] | None) -> dict[float, float]:
+    return {float(name): value / 1e9 for name, value in sorted((told or {}).items(), key=lambda one: float(one[0]))}
 
 
 @dataclass(frozen=True)

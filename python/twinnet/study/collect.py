@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from twinnet.bandwidth.truth import truth
 from twinnet.results.flow_report import AppReport, FlowReport, Intervals, Lengths, Spread, Summary
 from twinnet.results.port_samples import PortSamples
 from twinnet.study.lost_packets import with_all_losses
@@ -15,7 +16,7 @@ from twinnet.study.packet_table import packet_frame
 from twinnet.study.specification import Traffic
 from twinnet.study.tables import PORT_SAMPLES, SENDER_QUANTILES, table
 
-__all__ = ["PlannedFlow", "Tables", "collect"]
+__all__ = ["PathCounts", "PlannedFlow", "Tables", "collect"]
 
 _PS_PER_SECOND = 1e12
 _PS_PER_MS = 1e9
@@ -59,6 +60,14 @@ class PlannedFlow:
 
 
 @dataclass(frozen=True)
+class PathCounts:
+    """What the fabric counted at the sending ports of a path, and the capacities of their links in bit/s."""
+
+    samples: PortSamples
+    capacities: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Tables:
     """The tables of a run."""
 
@@ -75,6 +84,7 @@ def collect(
     zero_ps: int,
     end_ps: int,
     processors: Mapping[str, str] | None = None,
+    path: PathCounts | None = None,
 ) -> Tables:
     """Put reports into tables, with times from the start of traffic, and with all that was sent and did not arrive as
     lost.
@@ -91,6 +101,8 @@ def collect(
         When traffic began on the lab's clock, and how long traffic of known duration lasts.
     processors
         Of hosts whose apps sent in real time: ``own`` or ``shared``.
+    path
+        What the fabric counted on the path whose available bandwidth is estimated.
     """
     seen = [
         (flow, replace(report, errors=(*report.errors, *_errors_apart(app))))
@@ -100,11 +112,11 @@ def collect(
     ]
     seen += [(flow, report) for flow in planned for report in flow.reports]
     seen = with_all_losses(seen, planned)
-    flows = [_flow_row(flow, report, zero_ps, processors or {}) for flow, report in seen]
+    flows = [_flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path) for flow, report in seen]
     intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
     received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
     for flow in planned:
-        if (flow.entry.name, flow.source) not in received and flow.entry.app != "ping":
+        if (flow.entry.name, flow.source) not in received and flow.entry.app not in ("ping", "bandwidth"):
             # A flow of which nothing arrived has a throughput all the same: zero.
             intervals.append(_empty_interval(flow, end_ps))
     packets = [packet_frame(flow.entry.name, flow.protocol, flow.source, report, zero_ps) for flow, report in seen]
@@ -189,7 +201,30 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
     if report.video is not None:
         row |= {f"frames_{fate}": getattr(report.video, f"frames_{fate}") for fate in ("complete", "damaged", "lost")}
         row |= {"psnr_db": report.video.psnr_db, "ssim": report.video.ssim}
+    if report.viewing is not None:
+        seen = report.viewing
+        row |= {"video_rate_bps": seen.rate_bps, "video_played_s": seen.played_s, "video_startup_s": seen.startup_s}
+        row |= {"video_stalls": seen.stalls, "video_stalled_s": seen.stalled_s, "video_switches": seen.switches}
+    if report.latency_percentiles_ms:
+        row["latency_p95_ms"] = report.latency_percentiles_ms.get(95.0)
     return row | _sender(flow, report, processors)
+
+
+def _bandwidth(report: FlowReport, path: PathCounts | None) -> dict[str, Any]:
+    """An estimate of available bandwidth, and how far it is from what the fabric counted."""
+    told = report.bandwidth
+    if told is None:
+        return {}
+    row: dict[str, Any] = {
+        "available_bandwidth_bps": told.estimate_bps,
+        "available_bandwidth_low_bps": told.low_bps,
+        "available_bandwidth_high_bps": told.high_bps,
+        "probe_bytes": told.probe_bytes + told.control_bytes,
+        "probe_window_s": told.window_s,
+    }
+    if path is not None and told.window_s > 0:
+        row["available_bandwidth_true_bps"] = truth(path.samples, path.capacities, told).available_bps
+    return row
 
 
 def _sender(flow: PlannedFlow, report: FlowReport, processors: Mapping[str, str]) -> dict[str, Any]:
@@ -292,7 +327,7 @@ def _last_arrival_s(counts: Intervals, place: int, zero_ps: int) -> float | None
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
-    return _whole_interval(flow, "client" if flow.entry.app == "http" else "sink", 0, 0, end_ps)
+    return _whole_interval(flow, "client" if flow.entry.app in ("http", "video") else "sink", 0, 0, end_ps)
 
 
 def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:

@@ -10,22 +10,25 @@ from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.port_samples import PortSamples
-from twinnet.study.collect import PlannedFlow, collect
+from twinnet.study.collect import PathCounts, PlannedFlow, collect
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
 from twinnet.study.model_limits import check_models
 from twinnet.study.network_of import network_of
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.plan import PlannedRun
+from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
 from twinnet.study.tables import table
-from twinnet.traffic import apps
+from twinnet.traffic import apps, bandwidth
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.policies import CompiledPolicy
 
 __all__ = ["LabExecutor"]
 
@@ -33,6 +36,8 @@ _PS_PER_SECOND = 1_000_000_000_000
 _SLICE_PS = _PS_PER_SECOND // 4
 _START_ALLOWANCE_S = 1.5
 _FINEST_SAMPLE_PS = 50_000_000_000
+_PATH_SAMPLE = "5 ms"
+"""How finely the path of an estimate is counted: 1,048,576 intervals are kept, of all its ports together."""
 _JOIN_PATIENCE = "30 s"
 _VIRTUAL_PACE = 0.2
 """A guess at the real time that a second of virtual time takes; what runs took corrects it."""
@@ -68,17 +73,21 @@ class LabExecutor:
         """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
         progress.doing = "building the network"
         network = network_of(run.specification, run.levels, run.seed)
+        policy = compiled_policy(run.specification, network)
+        if policy is not None:
+            policy.deploy(network)
         if run.specification.clock == "virtual":
             with network.simulate() as lab:
-                return _VirtualRun(lab, run, progress).make()
+                return _VirtualRun(lab, run, progress, policy).make()
         with network.emulate(interface=self.interface) as lab:
-            return _Run(lab, run, progress).make()
+            return _Run(lab, run, progress, policy).make()
 
 
 class _Run:
     """A run on the wall clock: time passes by itself."""
 
-    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress) -> None:
+    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress, policy: CompiledPolicy | None = None) -> None:
+        self.policy = policy
         self.lab, self.run, self.progress = lab, run, progress
         self.specification = run.specification
         self.sample_ps = sample_interval_ps(run.specification)
@@ -86,9 +95,12 @@ class _Run:
         self.looks = FidelitySamples(max(_SLICE_PS, self.sample_ps), 0)
 
     def make(self) -> Measured:
-        ports = sorted({port for one in self.specification.measurements.values() for port in one.ports or ()})
+        ports = sorted(
+            {port for one in self.specification.measurements.values() if one.is_series for port in one.ports or ()}
+        )
         self._join_controllers()
         sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
+        counted = self._path_sampler()
         programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
         programs.serve()
         zero_ps = self._zero_ps()
@@ -113,16 +125,42 @@ class _Run:
             zero_ps,
             _known_end_ps(self.specification),
             self._processors(record),
+            self._path_counts(counted),
         )
         return Measured(
             tables.flows,
             tables.intervals,
             tables.port_samples,
             judged_record(record, self.specification.fidelity),
-            {"lab": dict(self.lab.started), "zero_ps": zero_ps, "sample_interval_ps": self.sample_ps},
+            {
+                "lab": dict(self.lab.started),
+                "zero_ps": zero_ps,
+                "sample_interval_ps": self.sample_ps,
+                **policy_record(self.lab, self.policy),
+            },
             table("fidelity", self.looks.rows),
             tables.packets,
         )
+
+    def _path_sampler(self) -> PortSampler | None:
+        """Counts the path of an estimate, finely, so that its window can be cut out."""
+        ports = _path_ports(self.specification)
+        return self.lab.sample(ports, _PATH_SAMPLE) if ports else None
+
+    def _path_counts(self, sampler: PortSampler | None) -> PathCounts | None:
+        if sampler is None:
+            return None
+        samples = samples_of(sampler)
+        capacities: dict[str, float] = {}
+        for port in samples.ports:
+            node, place = self.lab.layout.port(port)
+            for link in self.lab.layout.links:
+                for near, way in (("a", "ab"), ("b", "ba")):
+                    if (link[near]["node"], link[near]["port"]) == (node, place):
+                        capacities[port] = float(link[way]["rate_bps"] or 0)
+            if not capacities.get(port):
+                raise NotAvailable(f"the link of {port} has no rate", "give it one: it has no capacity otherwise")
+        return PathCounts(samples, capacities)
 
     def _join_controllers(self) -> None:
         if any(node.get("controllers") for node in self.lab.describe()["nodes"]):
@@ -236,6 +274,11 @@ def samples_of(sampler: PortSampler) -> PortSamples:
     return samples
 
 
+def _path_ports(specification: StudySpecification) -> list[str]:
+    measured = specification.measurements.values()
+    return sorted({port for one in measured if not one.is_series for port in one.ports or ()})
+
+
 def sample_interval_ps(specification: StudySpecification) -> int:
     """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
     intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
@@ -294,8 +337,24 @@ def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | N
             more |= _given(size=size if size is not None else entry.size)
             return apps.tcp_bulk(source, entry.to, interval=interval, **more)
         case "http":
-            more = port | control | _given(count=entry.count, connections=entry.connections)
-            return apps.http_get(source, entry.to, size=size or "0 B", interval=interval, **more)
+            more = port | control | _given(count=entry.count, connections=entry.connections, think=entry.think)
+            more |= _given(duration=duration, size=size if size is not None else entry.size)
+            return apps.http_get(source, entry.to, interval=interval, **more)
+        case "video":
+            lengths = {"segment": entry.segment_ps, "buffer": entry.buffer_ps, "needed": entry.needed_ps}
+            watched: dict[str, Any] = {name: f"{value} ps" for name, value in lengths.items() if value is not None}
+            watched |= port | control | {"duration": duration}
+            rates = [f"{one} bit" for one in entry.ladder_bps or ()]
+            return apps.video(source, entry.to, rates=rates, interval=interval, **watched)
+        case "bandwidth":
+            more = port | _given(duration=duration, settings=entry.settings)
+            for name, value, unit in (
+                ("capacity", entry.capacity_bps if entry.method in ("spruce", "hybrid") else None, "bit"),
+                ("most_rate", entry.most_rate_bps, "bit"),
+                ("budget", entry.budget_bytes, "B"),
+            ):
+                more |= _given(**{name: f"{value} {unit}" if value is not None else None})
+            return bandwidth.bandwidth(source, entry.to, entry.method or "hybrid", **more)
         case "ping":
             pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
             more = pace | payload | marked | _given(gap=entry.gap, size=entry.size)

@@ -20,8 +20,12 @@ _UNITS = {
     "duplicates": "1",
     "packet_rate": "1/s",
     "loss_burst": "packets",
+    "video_rate": "bit/s",
     "psnr": "dB",
     "ssim": "SSIM",
+    "available_bandwidth": "bit/s",
+    "available_bandwidth_error": "1",
+    "probe_bytes": "B",
 }
 """Of measurements that are no times."""
 _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
@@ -46,7 +50,10 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
+        in segments played. `stall_time`: how long each viewer's video stood still. `available_bandwidth`: what an
+        estimator told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the fabric
+        counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
     title
         What figures and tables call it; its name in words when left out.
     layer
@@ -82,6 +89,11 @@ class Measurement(_Strict):
         "loss_burst",
         "psnr",
         "ssim",
+        "video_rate",
+        "stall_time",
+        "available_bandwidth",
+        "available_bandwidth_error",
+        "probe_bytes",
     ]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""
@@ -123,8 +135,8 @@ class Measurement(_Strict):
             raise ValueError(f"'minimum_after' has no meaning for {self.of}: it has no value of every packet")
         if self.describe and not (self.is_series or self.is_of_packets):
             raise ValueError(f"'describe' has no meaning for {self.of}: a run has one value of it")
-        if (self.of == "port_throughput") != (self.ports is not None):
-            raise ValueError("port_throughput needs 'ports', and nothing else takes it")
+        if (self.of in ("port_throughput", "available_bandwidth_error")) != (self.ports is not None):
+            raise ValueError("port_throughput and available_bandwidth_error need 'ports', and nothing else takes it")
         if self.of == "port_throughput" and self.layer in ("payload", "network"):
             raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know packets")
         return self

@@ -7,7 +7,16 @@ from twinnet.study.specification import StudySpecification, Traffic
 
 __all__ = ["check_models"]
 
-_PROGRAMS = {"udp": "iperf", "tcp": "iperf", "http": "wget", "ping": "ping", "rtp": "ffmpeg", "voice": "none"}
+_PROGRAMS = {
+    "udp": "iperf",
+    "tcp": "iperf",
+    "http": "wget",
+    "ping": "ping",
+    "rtp": "ffmpeg",
+    "voice": "none",
+    "video": "none",
+    "bandwidth": "none",
+}
 
 
 def check_models(specification: StudySpecification, interface: str = "auto") -> None:

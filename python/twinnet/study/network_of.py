@@ -11,6 +11,7 @@ from twinnet.network.network import Network
 from twinnet.network.nodes import Host, Port, Switch
 from twinnet.network.topology_file import build_network
 from twinnet.study.path_mtu import PathMtus
+from twinnet.study.policy_of import compiled_policy
 from twinnet.study.specification import Level, StudySpecification
 from twinnet.yaml_source import Document, Problem, SourceError
 
@@ -36,6 +37,11 @@ def _build(specification: StudySpecification, levels: Mapping[str, str], seed: i
     for factor, name in levels.items():
         place = ("factors", factor, "levels", name)
         _apply(network, specification.factors[factor].levels[name], place, document, problems)
+    if not problems:
+        try:
+            compiled_policy(specification, network)
+        except UsageError as error:
+            problems.append(document.problem(("policy",), str(error), key=True))
     if problems:
         raise SourceError(document.file, problems)
     return network

@@ -37,6 +37,11 @@ _WITHOUT_EFFECT_WHEN_ABSENT = (
     "group_frames",
     "b_frames",
     "variation",
+    "think",
+    "ladder_bps",
+    "segment_ps",
+    "buffer_ps",
+    "needed_ps",
 )
 """Settings of traffic that came after others: without them a run is what it was before."""
 
@@ -122,6 +127,8 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
+    if content["policy"] is None:
+        del content["policy"]
     for entry in content["traffic"]:
         for key in _WITHOUT_EFFECT_WHEN_ABSENT:
             if entry[key] is None:

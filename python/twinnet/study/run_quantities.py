@@ -33,6 +33,8 @@ _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1
 _WITHOUT_QUANTILES = ("jitter_rfc3550", "rtp_bandwidth", "delay_variation")
 """Of these, flows tell no median."""
 _SHARES = np.linspace(0.0, 1.0, 101)
+_VIEWERS = {"video_rate": "video_rate_bps", "stall_time": "video_stalled_s"}
+"""By measurement: columns of the table `flows` of viewers of video."""
 _NOTHING = {"rtt": "no round trip was measured"}
 
 
@@ -102,9 +104,13 @@ class RunTables:
             return _share_of_arrivals(rows, measurement.of)
         if measurement.of == "loss_burst":
             return _loss_burst(rows, aggregate.function)
+        if measurement.of in ("available_bandwidth", "available_bandwidth_error", "probe_bytes"):
+            return _of_flows(_bandwidth(rows, measurement.of), aggregate)
         if measurement.of in ("packet_rate", "psnr", "ssim"):
             values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
             return _of_flows(values, aggregate)
+        if measurement.of in _VIEWERS:
+            return _of_flows(_viewers(rows, measurement.of), aggregate)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
         if times.size == 0:
             raise LookupError("no transfer ended")
@@ -252,6 +258,33 @@ def _video(rows: pl.DataFrame, of: str) -> Vector:
     if judged.size == 0:
         raise LookupError("no video was judged; let programs stream it ('using: programs')")
     return judged
+
+
+def _viewers(rows: pl.DataFrame, of: str) -> Vector:
+    """What each viewer of video in segments had."""
+    column = _VIEWERS[of]
+    if column not in rows.columns:
+        raise LookupError("viewers of video were not counted when this run was made")
+    values = rows[column].drop_nulls().to_numpy()
+    if values.size == 0:
+        raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
+    return values
+
+
+def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
+    """What estimators of available bandwidth told, or by what share they were wrong."""
+    if "available_bandwidth_bps" not in rows.columns:
+        raise LookupError("available bandwidth was not estimated when this run was made")
+    if of == "probe_bytes":
+        found = rows["probe_bytes"].drop_nulls().to_numpy().astype(float)
+    elif of == "available_bandwidth":
+        found = rows["available_bandwidth_bps"].drop_nulls().to_numpy()
+    else:
+        shares = rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1
+        found = shares.drop_nulls().to_numpy()
+    if found.size == 0:
+        raise LookupError("no estimator of available bandwidth had an answer")
+    return found
 
 
 def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
@@ -28,8 +28,11 @@ from twinnet.study.field_types import (
     SizeBytes,
     TransferBytes,
 )
+from twinnet.study.host_ranges import expand_hosts
 from twinnet.study.measurement import Measurement
+from twinnet.study.policy_of import PolicySettings
 from twinnet.study.reference_settings import Reference
+from twinnet.traffic.bandwidth import METHODS
 from twinnet.traffic.distributions import Distribution, OnOff
 
 __all__ = [
@@ -132,10 +135,10 @@ class Traffic(_Strict):
     """One kind of traffic; every host in `from` is the source of one flow."""
 
     name: Name
-    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice"]
+    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice", "video", "bandwidth"]
     using: Literal["apps", "programs"] = "apps"
     text: str = ""
-    sources: Annotated[list[str], Field(alias="from", min_length=1, max_length=1000)]
+    sources: Annotated[list[str], BeforeValidator(expand_hosts), Field(alias="from", min_length=1, max_length=10_000)]
     to: str
     port: Port | None = None
     start_ps: MomentPs = Field(default=0, alias="start")
@@ -171,11 +174,24 @@ class Traffic(_Strict):
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    think: dict[str, Scalar] | None = None
+    ladder_bps: Annotated[list[RateBps], Field(min_length=1, max_length=32)] | None = Field(
+        default=None, alias="ladder"
+    )
+    segment_ps: RunTimePs | None = Field(default=None, alias="segment")
+    buffer_ps: RunTimePs | None = Field(default=None, alias="buffer")
+    needed_ps: RunTimePs | None = Field(default=None, alias="needed")
+    method: str | None = None
+    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
+    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
+    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
+    settings: dict[str, int | float | bool] | None = None
 
     @property
     def protocol(self) -> str:
-        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp` or `rtp`."""
-        return {"ping": "icmp", "voice": "udp"}.get(self.app, self.app)
+        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp`, `rtp` or
+        `bandwidth`."""
+        return {"ping": "icmp", "voice": "udp", "video": "http"}.get(self.app, self.app)
 
     _ALLOWED = {
         "udp": {"port", "duration_ps", "rate_bps", "payload_bytes", "process", "gap", "size", "on_off", "dscp"}
@@ -185,16 +201,20 @@ class Traffic(_Strict):
         "voice": {"port", "duration_ps", "codec", "silence_suppression", "dscp", "record_packets"},
         "tcp": {"port", "duration_ps", "bytes", "congestion_control", "rate_bps", "packets_per_second", "gap"}
         | {"payload_bytes", "size", "process", "on_off", "dscp"},
-        "http": {"port", "bytes", "count", "connections", "congestion_control"},
+        "http": {"port", "bytes", "count", "connections", "congestion_control", "size", "think", "duration_ps"},
+        "video": {"port", "duration_ps", "ladder_bps", "segment_ps", "buffer_ps", "needed_ps", "congestion_control"},
         "ping": {"count", "interval_ps", "payload_bytes", "gap", "size", "dscp"},
+        "bandwidth": {"port", "duration_ps", "method", "capacity_bps", "most_rate_bps", "budget_bytes", "settings"},
     }
     _NEEDED = {
         "udp": {"port", "duration_ps"},
         "rtp": {"port", "duration_ps"},
         "voice": {"port", "duration_ps"},
         "tcp": {"port"},
-        "http": {"port", "bytes"},
+        "http": {"port"},
+        "video": {"port", "duration_ps", "ladder_bps"},
         "ping": {"count"},
+        "bandwidth": {"method"},
     }
 
     @model_validator(mode="after")
@@ -209,8 +229,10 @@ class Traffic(_Strict):
                 raise ValueError(f"{self.app} traffic needs {_key(field)!r}")
         if self.app == "tcp" and (self.duration_ps is None) == (self.bytes is None):
             raise ValueError("tcp traffic needs either 'duration' or 'bytes'")
-        if self.using == "programs" and self.app == "voice":
-            raise ValueError("no program makes voice traffic; write 'using: apps'")
+        if self.using == "programs" and self.app in ("voice", "video"):
+            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.app == "http":
+            self._check_fetches()
         if self.app == "rtp":
             self._check_streamer()
         if self.app == "udp":
@@ -219,6 +241,8 @@ class Traffic(_Strict):
             self._check_writes()
         if self.app == "ping":
             self._check_requests()
+        if self.app == "bandwidth":
+            self._check_estimate()
         self._check_distributions()
         if self.frame_sizes is not None and self.rate_bps is not None:
             raise ValueError("'frame_sizes' tell the rate: leave 'rate' out")
@@ -282,10 +306,23 @@ class Traffic(_Strict):
             raise ValueError("'bytes' end traffic whose writes have one 'payload'; beside 'size' give 'duration'")
         self._check_programs({"rate_bps", "packets_per_second", "gap", "dscp"})
 
+    def _check_fetches(self) -> None:
+        if (self.bytes is None) == (self.size is None):
+            raise ValueError("http traffic needs 'bytes' or a distribution of them, 'size', one of both")
+        self._check_programs({"size", "think", "duration_ps"})
+
     def _check_requests(self) -> None:
         if self.gap is not None and self.interval_ps is not None:
             raise ValueError("ping traffic has an 'interval' or a 'gap', not both")
         self._check_programs({"gap", "size", "dscp"})
+
+    def _check_estimate(self) -> None:
+        if self.using == "programs":
+            raise ValueError("no program estimates available bandwidth here; write 'using: apps'")
+        if self.method not in METHODS:
+            raise ValueError(f"the method {self.method!r} is not known; allowed are {', '.join(METHODS)}")
+        if self.method == "spruce" and self.capacity_bps is None:
+            raise ValueError("spruce needs 'capacity', that of the tight link")
 
     def _check_programs(self, only_apps: set[str]) -> None:
         if self.using == "programs" and any(getattr(self, name) is not None for name in only_apps):
@@ -309,6 +346,8 @@ class Traffic(_Strict):
                 Distribution.of(self.gap, "gap").gap_spec()
             if self.size is not None:
                 Distribution.of(self.size, "size").size_spec()
+            if self.think is not None:
+                Distribution.of(self.think, "think").gap_spec()
             if self.on_off is not None:
                 OnOff.of(self.on_off).to_spec()
         except UsageError as error:
@@ -434,6 +473,7 @@ class StudySpecification(_Strict):
     presets: dict[Name, Preset] = {}
     network: NetworkModel | None = None
     networks: dict[Name, NetworkModel] = {}
+    policy: PolicySettings | None = None
     factors: dict[ParameterName, Factor] = {}
     traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]

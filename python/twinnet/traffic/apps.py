@@ -9,13 +9,14 @@ nothing happens before.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import counting_interval_ps, line_rate_bps, run_time_ps, transfer_bytes
 from twinnet.traffic.distributions import Distribution, OnOff
 from twinnet.traffic.files import read_frame_sizes, read_trace
@@ -23,6 +24,7 @@ from twinnet.traffic.presets import preset_settings, voice_settings
 from twinnet.units import duration_ps, size_bytes
 
 __all__ = [
+    "VIDEO_LADDER",
     "App",
     "Flow",
     "http_get",
@@ -39,13 +41,14 @@ __all__ = [
     "udp",
     "udp_sink",
     "udp_source",
+    "video",
     "voice",
 ]
 
 _LEAST_TCP_BYTES = 12
 _MOST_COUNT = 10**15
 _FASTEST_PACKETS = 1e10
-_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server")
+_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server", "bandwidth_listener")
 
 
 @dataclass(frozen=True)
@@ -469,24 +472,126 @@ def http_get(
     client: str,
     server: str,
     *,
-    size: str,
+    size: str | Distribution | Mapping[str, object],
     count: int = 1,
     connections: int = 1,
+    think: str | Distribution | Mapping[str, object] | None = None,
+    duration: str | None = None,
     port: int = 8080,
     interval: str = "1 s",
     flow: int | None = None,
     congestion_control: str | None = None,
 ) -> Flow:
-    """Return `count` HTTP fetches of `size` from host `server` by host `client`, over `connections` connections at
-    once."""
+    """Return `count` HTTP fetches from host `server` by host `client`, over `connections` connections at once, which
+    are kept.
+
+    Parameters
+    ----------
+    client, server
+        Names of hosts.
+    size
+        What is asked for, with unit, or a distribution of that.
+    count
+        How many requests.
+    connections
+        How many at once.
+    think
+        How long a connection waits after an answer, before its next request: a time or a distribution; not at all when
+        nothing is said.
+    duration
+        When it ends, whatever it has done by then.
+    port
+        The server's.
+    interval
+        How finely bytes are counted.
+    flow
+        The flow's number in reports; chosen by the lab when nothing is said.
+    congestion_control
+        Of the server's connections; the host's own when nothing is said.
+    """
     fields = _target(server, port, flow) | {
-        "bytes": transfer_bytes(size),
         "count": _count(count, "count"),
         "connections": _count(connections, "connections"),
         "interval_ps": counting_interval_ps(interval),
     }
+    if isinstance(size, str):
+        fields["bytes"] = transfer_bytes(size)
+    else:
+        fields["size_bytes"] = Distribution.of(size, "size").size_spec()
+    if think is not None:
+        pause = {"distribution": "constant", "value": think} if isinstance(think, str) else think
+        fields["think_ps"] = Distribution.of(pause, "gap").gap_spec()
+    if duration is not None:
+        fields["duration_ps"] = run_time_ps(duration)
     receiver = http_server(server, port=port, congestion_control=congestion_control)
     return Flow(receiver, App(client, "http_client", fields))
+
+
+VIDEO_LADDER: Mapping[str, str] = {
+    "240p": "235 kbit",
+    "360p": "560 kbit",
+    "480p": "1050 kbit",
+    "720p": "2350 kbit",
+    "1080p": "4300 kbit",
+}
+"""Rates of resolutions: those of Netflix' fixed ladder (A. Aaron and others, Per-Title Encode Optimization, 2015), the
+lower one where it has two; 240p is its 320x240, 360p its 512x384, 480p its 640x480."""
+
+
+def video(
+    client: str,
+    server: str,
+    *,
+    resolutions: Sequence[str] = ("360p", "480p", "720p"),
+    rates: Sequence[str] | None = None,
+    duration: str,
+    segment: str = "2 s",
+    buffer: str = "30 s",
+    needed: str = "2 s",
+    port: int = 8081,
+    interval: str = "1 s",
+    flow: int | None = None,
+    congestion_control: str | None = None,
+) -> Flow:
+    """Return a session of video in segments that host `client` watches from host `server`, over HTTP as DASH and HLS
+    do.
+
+    Parameters
+    ----------
+    client, server
+        Names of hosts.
+    resolutions
+        What there is of the video: names of :data:`VIDEO_LADDER`. The viewer takes the best that it expects to get in
+        time; of one alone, always that.
+    rates
+        Instead of them: the rates of the ladder, with unit, each above the one before.
+    duration
+        How long the session lasts.
+    segment
+        The length of a segment, 0.1 s to 60 s.
+    buffer
+        How much media waits at most: two segments or more.
+    needed
+        How much must be there before playing begins, or goes on after a stall.
+    port, interval, flow, congestion_control
+        As for :func:`http_get`.
+    """
+    unknown = next((one for one in resolutions if one not in VIDEO_LADDER), None)
+    if unknown is not None:
+        raise BadValue(f"the resolution {unknown!r} is not known", did_you_mean(str(unknown), VIDEO_LADDER))
+    told = [line_rate_bps(one) for one in (rates if rates is not None else [VIDEO_LADDER[one] for one in resolutions])]
+    if not told or any(low >= high for low, high in itertools.pairwise(told)):
+        raise BadValue("the rates of a video's ladder do not rise", "give at least one, each above the one before")
+    fields = _target(server, port, flow) | {
+        "ladder_bps": told,
+        "segment_ps": run_time_ps(segment, "segment"),
+        "buffer_ps": run_time_ps(buffer, "buffer"),
+        "needed_ps": run_time_ps(needed, "needed"),
+        "duration_ps": run_time_ps(duration),
+        "interval_ps": counting_interval_ps(interval),
+    }
+    receiver = http_server(server, port=port, congestion_control=congestion_control)
+    return Flow(receiver, App(client, "video_client", fields))
 
 
 def ping(

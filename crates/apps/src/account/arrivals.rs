@@ -122,8 +122,8 @@ impl Arrivals {
 
     /// Fills in what is known of times.
     pub fn fill(&self, row: &mut FlowReport) {
-        row.gap_ps = Some(self.gaps.report());
-        row.delay_ps = Some(self.delays.report());
+        row.gap_ps = self.gaps.report().into();
+        row.delay_ps = self.delays.report().into();
         row.delays_below_zero = Some(self.below_zero);
         if self.below_zero > 0 {
             row.errors.push(format!(
@@ -133,8 +133,8 @@ impl Arrivals {
             ));
         }
         row.jitter_rfc3550_ps = Some(self.jitter_rfc3550.now);
-        row.jitter_rfc4689_ps = Some(self.jitter_rfc4689.report());
-        row.delay_variation_rfc3393_ps = Some(self.variation.report());
+        row.jitter_rfc4689_ps = self.jitter_rfc4689.report().into();
+        row.delay_variation_rfc3393_ps = self.variation.report().into();
     }
 }
 
@@ -155,11 +155,11 @@ mod tests {
         // |D| is 16, 16, 30: 1; 1 + 15/16; and 1/16 of the way to 30.
         let smoothed = 1.9375 + (30.0 - 1.9375) / 16.0;
         assert!((row.jitter_rfc3550_ps.unwrap() - smoothed).abs() < 1e-12);
-        let jitter = row.jitter_rfc4689_ps.unwrap().unwrap();
+        let jitter = row.jitter_rfc4689_ps.told().unwrap();
         assert_eq!((jitter.count, jitter.min, jitter.max), (3, 16, 30));
-        let variation = row.delay_variation_rfc3393_ps.unwrap().unwrap();
+        let variation = row.delay_variation_rfc3393_ps.told().unwrap();
         assert_eq!((variation.count, variation.min, variation.max, variation.mean), (2, -16.0, 16.0, 0.0));
-        assert_eq!(row.gap_ps.unwrap().unwrap().max, 2030);
+        assert_eq!(row.gap_ps.told().unwrap().max, 2030);
         assert_eq!((row.delays_below_zero, row.errors.len()), (Some(0), 0));
     }
 
@@ -171,9 +171,9 @@ mod tests {
         }
         let mut row = FlowReport::new(None, Protocol::Udp, Role::Sink);
         arrivals.fill(&mut row);
-        assert_eq!((row.delays_below_zero, row.delay_ps.unwrap().unwrap().min), (Some(2), 0));
+        assert_eq!((row.delays_below_zero, row.delay_ps.told().unwrap().min), (Some(2), 0));
         assert!(row.errors[0].starts_with("2 one-way delays were below zero"), "{:?}", row.errors);
         // Their variation needs no comparison of clocks: each differs from the one before by 200 ps.
-        assert_eq!(row.jitter_rfc4689_ps.unwrap().unwrap().min, 200);
+        assert_eq!(row.jitter_rfc4689_ps.told().unwrap().min, 200);
     }
 }

@@ -1,8 +1,10 @@
 //! What apps count: moments and quantiles, intervals, loss and reordering, and the report that tells it.
 
 pub(crate) mod arrivals;
+pub(crate) mod bandwidth_report;
 pub(crate) mod carrier;
 pub(crate) mod clock_report;
+pub(crate) mod column;
 pub(crate) mod errors;
 pub(crate) mod interval_orders;
 pub(crate) mod interval_round_trips;
@@ -17,3 +19,4 @@ pub(crate) mod samples;
 pub(crate) mod sequence;
 pub(crate) mod summary;
 pub(crate) mod tcp_info;
+pub(crate) mod video_report;

@@ -2,11 +2,15 @@
 //!
 //! Keys that have no meaning for a kind of app are absent; keys that have one but no value yet are null.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::account::arrivals::SignedReport;
+use crate::account::bandwidth_report::BandwidthReport;
 use crate::account::clock_report::ClockReport;
+use crate::account::column::Column;
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::length_histogram::LengthsReport;
@@ -14,6 +18,7 @@ use crate::account::pacing::PacingReport;
 use crate::account::reordering_density::DensityReport;
 use crate::account::rtp_report::RtpReport;
 use crate::account::samples::Samples;
+use crate::account::video_report::VideoReport;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
@@ -32,6 +37,8 @@ pub enum Protocol {
     Icmp,
     /// Comparison of clocks.
     Clock,
+    /// Probes for available bandwidth.
+    Bandwidth,
 }
 
 /// Which end of the flow the row was counted at.
@@ -88,11 +95,17 @@ pub struct FlowReport {
     /// What went wrong, each text once with its number.
     pub errors: Vec<String>,
     /// Round trips: of an echo; of an HTTP request, from its first byte sent to the last byte of its response.
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub rtt_ps: Column<SummaryReport>,
+    /// Latencies of HTTP requests by percentile ("50" is the median), within 1 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt_ps: Option<Option<SummaryReport>>,
+    pub latency_percentiles_ps: Option<BTreeMap<String, u64>>,
+    /// What a viewer of video had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoReport>,
     /// One-way delay (RFC 7679), from the app that sends to the arrival at the receiving host's interface.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_ps: Option<Option<SummaryReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub delay_ps: Column<SummaryReport>,
     /// One-way delays that came out below zero, as they can only between two clocks; `delay_ps` has them as zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays_below_zero: Option<u64>,
@@ -100,14 +113,14 @@ pub struct FlowReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_rfc3550_ps: Option<f64>,
     /// Absolute differences of the delays of packets received one after the other (RFC 4689).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter_rfc4689_ps: Option<Option<SummaryReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub jitter_rfc4689_ps: Column<SummaryReport>,
     /// Differences of the delays of packets sent one after the other, with their sign (RFC 3393).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_variation_rfc3393_ps: Option<Option<SignedReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub delay_variation_rfc3393_ps: Column<SignedReport>,
     /// Distances between arrivals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gap_ps: Option<Option<SummaryReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub gap_ps: Column<SummaryReport>,
     /// Losses in a row, in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_bursts: Option<LengthsReport>,
@@ -127,17 +140,20 @@ pub struct FlowReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpReport>,
     /// What was counted in each interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intervals: Option<Option<IntervalsReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub intervals: Column<IntervalsReport>,
     /// How well a source kept its schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pacing: Option<Option<PacingReport>>,
+    #[serde(default, skip_serializing_if = "Column::is_absent")]
+    pub pacing: Column<PacingReport>,
     /// The course of the sender's TCP, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_info: Option<TcpInfoReport>,
     /// What was found out about two clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockReport>,
+    /// An estimate of available bandwidth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Box<BandwidthReport>>,
 }
 
 impl FlowReport {
@@ -160,23 +176,26 @@ impl FlowReport {
             first_number: None,
             sequence_jumps: None,
             errors: Vec::new(),
-            rtt_ps: None,
-            delay_ps: None,
+            rtt_ps: Column::Absent,
+            delay_ps: Column::Absent,
+            latency_percentiles_ps: None,
+            video: None,
             delays_below_zero: None,
             jitter_rfc3550_ps: None,
-            jitter_rfc4689_ps: None,
-            delay_variation_rfc3393_ps: None,
-            gap_ps: None,
+            jitter_rfc4689_ps: Column::Absent,
+            delay_variation_rfc3393_ps: Column::Absent,
+            gap_ps: Column::Absent,
             loss_bursts: None,
             reordering_extents: None,
             reordering_density: None,
             samples: None,
             frames_sent: None,
             rtp: None,
-            intervals: None,
-            pacing: None,
+            intervals: Column::Absent,
+            pacing: Column::Absent,
             tcp_info: None,
             clock: None,
+            bandwidth: None,
         }
     }
 
@@ -190,7 +209,7 @@ impl FlowReport {
     /// Adds the intervals, and an error when not all could be kept.
     #[must_use]
     pub fn with_intervals(mut self, intervals: &IntervalCounter) -> Self {
-        self.intervals = Some(intervals.report());
+        self.intervals = intervals.report().into();
         if intervals.overflowed() {
             self.errors.push("the flow lasted longer than intervals can be kept: use longer intervals".to_owned());
         }
@@ -200,7 +219,7 @@ impl FlowReport {
     /// Adds round trips.
     #[must_use]
     pub fn with_round_trips(mut self, round_trips: &Summary) -> Self {
-        self.rtt_ps = Some(round_trips.report());
+        self.rtt_ps = round_trips.report().into();
         self
     }
 }

@@ -3,8 +3,10 @@
 //! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails costs the request it
 //! carried, so a server that refuses all is asked `count` times at most. Only a kept connection that the server ends before the first
 //! byte of an answer is no failure: the request is made again on a new one (RFC 9110, 9.2.2).
+//!
+//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be drawn.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
@@ -14,13 +16,28 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_interval, check_port, check_range, ConfigError};
-use crate::http::chunked::ChunkedReader;
-use crate::http::head::{parse_response, BodyEnd};
-use crate::{App, Chunk, Event, Host, HostError, SocketId, Summary};
+use crate::check::{check_exactly_one, check_interval, check_port, check_range, ConfigError};
+use crate::http::connection::{Connection, Failure, Phase, Step};
+use crate::schedule::distribution::Distribution;
+use crate::schedule::random::Stream;
+use crate::{App, Event, Host, SocketId, Summary};
 
-/// Bytes of a body of unknown length that are thrown away at once.
-const DISCARD: u64 = 16 << 20;
+/// Thinking times: up to a day.
+const LONGEST_THINKING_PS: f64 = 8.64e16;
+/// Bodies that are drawn: up to 1 TB.
+const LARGEST_DRAWN: f64 = 1e12;
+/// The percentiles of latencies in the report: those that `ab` prints, and 99.9.
+const PERCENTILES: [(&str, f64); 9] = [
+    ("50", 0.5),
+    ("66", 0.66),
+    ("75", 0.75),
+    ("80", 0.8),
+    ("90", 0.9),
+    ("95", 0.95),
+    ("98", 0.98),
+    ("99", 0.99),
+    ("99.9", 0.999),
+];
 
 /// What an HTTP client is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,12 +49,22 @@ pub struct HttpClientConfig {
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
-    /// Bytes to ask for in each request.
-    pub bytes: u64,
+    /// Bytes to ask for in each request. Either this or `size_bytes`.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// A distribution of them.
+    #[serde(default)]
+    pub size_bytes: Option<Distribution>,
     /// How many requests.
     pub count: u64,
     /// Over how many connections at once: 1 to 10,000.
     pub connections: u32,
+    /// How long a connection thinks after an answer, before its next request; null: not at all.
+    #[serde(default)]
+    pub think_ps: Option<Distribution>,
+    /// When it ends, whatever it has done by then; null: when all requests are done.
+    #[serde(default)]
+    pub duration_ps: Option<u64>,
     /// The interval of counting.
     pub interval_ps: u64,
 }
@@ -49,173 +76,28 @@ impl HttpClientConfig {
         check_port(Self::KIND, self.port)?;
         check_range(Self::KIND, "count", self.count, 1, u64::MAX)?;
         check_range(Self::KIND, "connections", self.connections, 1, 10_000)?;
+        check_exactly_one(Self::KIND, ("bytes", self.bytes.is_some()), ("size_bytes", self.size_bytes.is_some()))?;
+        if let Some(size) = &self.size_bytes {
+            size.check(Self::KIND, "size_bytes", (0.0, LARGEST_DRAWN))?;
+        }
+        if let Some(think) = &self.think_ps {
+            think.check(Self::KIND, "think_ps", (0.0, LONGEST_THINKING_PS))?;
+        }
+        if let Some(duration) = self.duration_ps {
+            check_range(Self::KIND, "duration_ps", duration, 1, u64::MAX)?;
+        }
         check_interval(Self::KIND, self.interval_ps)
-    }
-}
-
-enum Phase {
-    Connecting,
-    Head,
-    Length(u64),
-    Chunks(ChunkedReader),
-    UntilClose,
-}
-
-/// One connection; it always carries a request.
-struct Connection {
-    phase: Phase,
-    asked: Time,
-    unsent: Vec<u8>,
-    received: Vec<u8>,
-    /// Whether it has carried a request before this.
-    reused: bool,
-    keep_alive: bool,
-    status: u16,
-    /// Bytes of the present body.
-    body: u64,
-}
-
-/// How far a connection came.
-enum Step {
-    /// Nothing more for now.
-    Wait,
-    /// More may be there.
-    Again,
-    /// The response is complete.
-    Complete,
-}
-
-/// Why a request failed.
-enum Failure {
-    /// The server ended a kept connection before it answered: to be asked again.
-    Stale,
-    /// For good, with the reason.
-    Lost(String),
-}
-
-impl Connection {
-    fn send(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(), Failure> {
-        while !self.unsent.is_empty() {
-            let taken = host.tcp_send(socket, Chunk::Bytes(&self.unsent)).map_err(|error| self.broken(&error))?;
-            let taken = usize::try_from(taken).unwrap_or(usize::MAX);
-            if taken == 0 {
-                break;
-            }
-            self.unsent.drain(..taken.min(self.unsent.len()));
-        }
-        Ok(())
-    }
-
-    /// Receives once and reads what came; how many bytes of the body, and how far it came.
-    fn step(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(u64, Step), Failure> {
-        if !self.received.is_empty() {
-            let before = self.received.len();
-            let (bytes, complete) = self.read_received()?;
-            self.body += bytes;
-            if complete {
-                return Ok((bytes, Step::Complete));
-            }
-            if bytes > 0 || self.received.len() < before {
-                return Ok((bytes, Step::Again));
-            }
-        }
-        let ahead = match &self.phase {
-            Phase::Length(left) => *left,
-            Phase::Chunks(reader) => reader.content_ahead(),
-            Phase::UntilClose => DISCARD,
-            Phase::Connecting | Phase::Head => 0,
-        };
-        if ahead > 0 {
-            return self.discard(socket, host, ahead);
-        }
-        let mut buffer = [0; 4096];
-        match host.tcp_receive(socket, &mut buffer).map_err(|error| self.broken(&error))? {
-            None => Ok((0, Step::Wait)),
-            Some(0) => Err(self.ended()),
-            Some(length) => {
-                self.received.extend_from_slice(&buffer[..length]);
-                Ok((0, Step::Again))
-            }
-        }
-    }
-
-    /// Throws away content that certainly comes next.
-    fn discard(&mut self, socket: SocketId, host: &mut dyn Host, ahead: u64) -> Result<(u64, Step), Failure> {
-        let discarded = host.tcp_discard(socket, ahead).map_err(|error| self.broken(&error))?;
-        let Some(bytes) = discarded else { return Ok((0, Step::Wait)) };
-        self.body += bytes;
-        match &mut self.phase {
-            Phase::UntilClose if bytes == 0 => return Ok((0, Step::Complete)),
-            _ if bytes == 0 => return Err(self.ended()),
-            Phase::Length(left) => {
-                *left -= bytes.min(*left);
-                if *left == 0 {
-                    return Ok((bytes, Step::Complete));
-                }
-            }
-            Phase::Chunks(reader) => reader.skip(bytes),
-            _ => {}
-        }
-        Ok((bytes, Step::Again))
-    }
-
-    /// Reads from what was received and not thrown away: bytes of the body, and whether the response is complete.
-    fn read_received(&mut self) -> Result<(u64, bool), Failure> {
-        let (bytes, taken, complete) = match &mut self.phase {
-            Phase::Connecting => (0, 0, false),
-            Phase::Head => match parse_response(&self.received).map_err(|error| Failure::Lost(error.to_string()))? {
-                None => (0, 0, false),
-                // "A client MUST be able to parse one or more 1xx responses received prior to a final response" (RFC 9110, 15.2)
-                Some((head, length)) if head.status < 200 => (0, length, false),
-                Some((head, length)) => {
-                    (self.status, self.keep_alive) = (head.status, head.keep_alive);
-                    self.phase = match head.body {
-                        BodyEnd::Length(bytes) => Phase::Length(bytes),
-                        BodyEnd::Chunked => Phase::Chunks(ChunkedReader::new()),
-                        BodyEnd::Close => Phase::UntilClose,
-                    };
-                    (0, length, head.body == BodyEnd::Length(0))
-                }
-            },
-            Phase::Length(left) => {
-                let bytes = (*left).min(self.received.len() as u64);
-                *left -= bytes;
-                (bytes, usize::try_from(bytes).unwrap_or(usize::MAX), *left == 0)
-            }
-            Phase::Chunks(reader) => {
-                let read = reader.read(&self.received).map_err(|error| Failure::Lost(error.to_string()))?;
-                (read.0, read.1, reader.is_done())
-            }
-            Phase::UntilClose => (self.received.len() as u64, self.received.len(), false),
-        };
-        self.received.drain(..taken);
-        Ok((bytes, complete))
-    }
-
-    /// What an error of the connection means.
-    fn broken(&self, error: &HostError) -> Failure {
-        match self.ended() {
-            Failure::Stale => Failure::Stale,
-            Failure::Lost(_) => Failure::Lost(error.to_string()),
-        }
-    }
-
-    /// What the end of the connection means in the middle of a response.
-    fn ended(&self) -> Failure {
-        match self.phase {
-            Phase::Head if self.reused && self.received.is_empty() => Failure::Stale,
-            Phase::Head if self.received.is_empty() => {
-                Failure::Lost("the server ended the connection without an answer".to_owned())
-            }
-            _ => Failure::Lost("the server ended the connection in the middle of its answer".to_owned()),
-        }
     }
 }
 
 /// The app.
 pub struct HttpClient {
     config: HttpClientConfig,
-    connections: HashMap<SocketId, Connection>,
+    connections: BTreeMap<SocketId, Connection>,
+    /// Connections that think, and until when.
+    thinking: BTreeMap<SocketId, Time>,
+    sizes: Stream,
+    thoughts: Stream,
     from: Option<SocketAddr>,
     start: Option<Time>,
     end: Option<Time>,
@@ -235,7 +117,10 @@ impl HttpClient {
         Self {
             intervals: IntervalCounter::of_bytes(Duration::from_ps(config.interval_ps)),
             config,
-            connections: HashMap::new(),
+            connections: BTreeMap::new(),
+            thinking: BTreeMap::new(),
+            sizes: Stream::new(0),
+            thoughts: Stream::new(0),
             from: None,
             start: None,
             end: None,
@@ -249,21 +134,13 @@ impl HttpClient {
 
     /// Opens connections up to their number, while there are requests for them; ends when there are neither.
     fn open(&mut self, now: Time, host: &mut dyn Host) {
-        while self.begun < self.config.count && self.connections.len() < self.config.connections as usize {
+        while self.begun + (self.thinking.len() as u64) < self.config.count
+            && self.connections.len() < self.config.connections as usize
+        {
             self.begun += 1;
             match host.tcp_connect(SocketAddr::new(self.config.to, self.config.port)) {
                 Ok(socket) => {
-                    let connection = Connection {
-                        phase: Phase::Connecting,
-                        asked: now,
-                        unsent: Vec::new(),
-                        received: Vec::new(),
-                        reused: false,
-                        keep_alive: false,
-                        status: 0,
-                        body: 0,
-                    };
-                    self.connections.insert(socket, connection);
+                    self.connections.insert(socket, Connection::new(now));
                 }
                 Err(error) => {
                     // The host itself refuses: the next request would fare no better.
@@ -277,21 +154,47 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request. Its answer is not looked for in the same call: an answer that is quick would seem to have taken no time.
+    /// What the next request asks for.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn next_size(&mut self) -> u64 {
+        match (&self.config.size_bytes, self.config.bytes) {
+            (Some(drawn), _) => drawn.draw(&mut self.sizes, (0.0, LARGEST_DRAWN)).round() as u64,
+            (None, bytes) => bytes.unwrap_or(0),
+        }
+    }
+
     fn ask(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
         let server = SocketAddr::new(self.config.to, self.config.port);
+        let bytes = self.next_size();
         let Some(connection) = self.connections.get_mut(&socket) else { return };
-        let request = format!(
-            "GET /bytes/{} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: twinnet\r\nAccept: */*\r\n\r\n",
-            self.config.bytes
-        );
-        connection.phase = Phase::Head;
-        connection.asked = now;
-        connection.body = 0;
-        connection.unsent = request.into_bytes();
-        if let Err(failure) = connection.send(socket, host) {
+        if let Err(failure) = connection.ask(now, socket, server, bytes, host) {
             self.fail(now, socket, &failure, host);
         }
+    }
+
+    /// Ends what a connection that has its answer does next: ask again, think, or close.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn go_on(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
+        let Some(think) = &self.config.think_ps else {
+            self.begun += 1;
+            return self.ask(now, socket, host);
+        };
+        let pause = think.draw(&mut self.thoughts, (0.0, LONGEST_THINKING_PS)) as u64;
+        self.thinking.insert(socket, now + Duration::from_ps(pause));
+    }
+
+    fn stop(&mut self, now: Time, host: &mut dyn Host) {
+        for (socket, _) in std::mem::take(&mut self.connections) {
+            host.close(socket);
+        }
+        self.thinking.clear();
+        self.begun = self.config.count;
+        self.end.get_or_insert(now);
+    }
+
+    /// The moment at which it ends whatever it has done.
+    fn last_moment(&self) -> Option<Time> {
+        Some(self.start? + Duration::from_ps(self.config.duration_ps?))
     }
 
     fn receive(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
@@ -321,25 +224,24 @@ impl HttpClient {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         self.completed += 1;
         self.latencies.add(now.since(connection.asked).as_ps());
-        if connection.status != 200 {
-            self.errors.add(format!("the server answered with status {}", connection.status));
-        } else if connection.body != self.config.bytes {
-            self.errors.add(format!("a response had {} bytes instead of {}", connection.body, self.config.bytes));
+        if let Some(fault) = connection.fault() {
+            self.errors.add(fault);
         }
-        let usable = connection.keep_alive && connection.received.is_empty();
-        if usable && self.begun < self.config.count {
+        if connection.is_usable() && self.begun + (self.thinking.len() as u64) < self.config.count {
             connection.reused = true;
-            self.begun += 1;
-            self.ask(now, socket, host);
+            self.go_on(now, socket, host);
         } else {
             self.close(now, socket, host);
         }
     }
 
     fn fail(&mut self, now: Time, socket: SocketId, failure: &Failure, host: &mut dyn Host) {
-        match failure {
-            Failure::Stale => self.begun -= 1,
-            Failure::Lost(why) => self.errors.add(why),
+        // A connection that thinks carries no request.
+        if self.thinking.remove(&socket).is_none() {
+            match failure {
+                Failure::Stale => self.begun -= 1,
+                Failure::Lost(why) => self.errors.add(why),
+            }
         }
         self.close(now, socket, host);
     }
@@ -356,7 +258,22 @@ impl App for HttpClient {
         match event {
             Event::Start => {
                 self.start = Some(now);
+                if self.config.size_bytes.is_some() || self.config.think_ps.is_some() {
+                    (self.sizes, self.thoughts) = (Stream::new(host.random()), Stream::new(host.random()));
+                }
                 self.open(now, host);
+            }
+            Event::Timer => {
+                if self.end.is_none() && self.last_moment().is_some_and(|end| end <= now) {
+                    return self.stop(now, host);
+                }
+                let due: Vec<SocketId> =
+                    self.thinking.iter().filter(|(_, until)| **until <= now).map(|(socket, _)| *socket).collect();
+                for socket in due {
+                    self.thinking.remove(&socket);
+                    self.begun += 1;
+                    self.ask(now, socket, host);
+                }
             }
             Event::Connected { socket } => {
                 self.from = self.from.or_else(|| host.addresses(socket).map(|(local, _)| local));
@@ -374,18 +291,16 @@ impl App for HttpClient {
                     self.fail(now, socket, &failure, host);
                 }
             }
-            Event::Stop => {
-                for (socket, _) in self.connections.drain() {
-                    host.close(socket);
-                }
-                self.end.get_or_insert(now);
-            }
+            Event::Stop => self.stop(now, host),
             _ => {}
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        None
+        if self.end.is_some() {
+            return None;
+        }
+        self.thinking.values().copied().chain(self.last_moment()).min()
     }
 
     fn finished(&self) -> bool {
@@ -403,15 +318,20 @@ impl App for HttpClient {
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.packets = Some(self.completed);
         row.bytes = self.bytes;
+        let latency = |(name, share): (&str, f64)| Some((name.to_owned(), self.latencies.quantile(share)?));
+        row.latency_percentiles_ps = Some(PERCENTILES.into_iter().filter_map(latency).collect());
         AppReport { flows: vec![row] }.into_json()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::loop_network::LoopNetwork;
     use crate::AppConfig;
+    use crate::Chunk;
     use serde_json::json;
 
     fn client(bytes: u64, count: u64, connections: u32) -> AppConfig {
@@ -539,5 +459,30 @@ mod tests {
         network.run_until(Time::ZERO + Duration::from_secs(5));
         assert!(network.finished(app));
         assert_eq!(network.report(app)["flows"][0]["errors"], json!(["connection refused (5 times)"]));
+    }
+
+    #[test]
+    fn a_client_thinks_between_answers_draws_what_it_asks_for_and_ends_when_its_time_is_up() {
+        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80, "flow": 5,
+            "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000, "connections": 4,
+            "think_ps": {"distribution": "constant", "value": 98e9}, "duration_ps": 10_000_000_000_000_u64,
+            "interval_ps": 100_000_000_000_u64}))
+        .unwrap();
+        config.validate().unwrap();
+        let mut network = LoopNetwork::new(Duration::from_ms(1));
+        network.start(1, &serde_json::from_value(json!({"kind": "http_server", "port": 80})).unwrap());
+        let app = network.start(0, &config);
+        network.run_until(Time::ZERO + Duration::from_secs(11));
+        assert!(network.finished(app));
+        let row = &network.report(app)["flows"][0];
+        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to connect.
+        let requests = row["packets"].as_u64().unwrap();
+        assert!((396..=400).contains(&requests), "{row}");
+        // The standard error of a mean of 400 draws is 2.9 bytes.
+        let mean = row["bytes"].as_u64().unwrap() / requests;
+        assert!((190..=210).contains(&mean), "{mean} bytes");
+        assert_eq!(row["end_ps"].as_u64().unwrap() - row["start_ps"].as_u64().unwrap(), 10_000_000_000_000);
+        let median = row["latency_percentiles_ps"]["50"].as_u64().unwrap();
+        assert!(median.abs_diff(2_000_000_000) < 40_000_000, "{median} ps");
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
 use crate::account::arrivals::{Arrivals, SignedMoments, SmoothedJitter};
+use crate::account::column::Column;
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
@@ -253,10 +254,10 @@ impl Stream {
         row.samples = record.then(|| self.samples.clone());
         self.arrivals.fill(&mut row);
         if self.flow.is_none() {
-            row.delay_ps = None;
+            row.delay_ps = Column::Absent;
             row.delays_below_zero = None;
-            row.jitter_rfc4689_ps = None;
-            row.delay_variation_rfc3393_ps = None;
+            row.jitter_rfc4689_ps = Column::Absent;
+            row.delay_variation_rfc3393_ps = Column::Absent;
         }
         row.jitter_rfc3550_ps = Some(self.jitter.now);
         if self.early > 0 {

@@ -408,7 +408,7 @@ impl App for RtpSource {
         row.packets = Some(self.sent);
         row.frames_sent = Some(self.frames_sent);
         row.bytes = self.sent * u64::from(PAYLOAD);
-        row.pacing = Some(self.pacing.report());
+        row.pacing = self.pacing.report().into();
         AppReport { flows: vec![row] }.into_json()
     }
 }

@@ -3,6 +3,8 @@
 //! SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014). Every process of an app
 //! has a stream of its own, seeded by the host's: what one process draws never shifts another.
 
+use twinnet_units::random::split_mix;
+
 /// 2^-53: the distance between the numbers that [`Stream::uniform`] gives.
 const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 
@@ -21,10 +23,7 @@ impl Stream {
 
     /// The next number.
     pub fn number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        split_mix(&mut self.state)
     }
 
     /// Evenly from (0, 1].

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
+use crate::account::column::Column;
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
@@ -321,7 +322,7 @@ impl App for TcpSource {
         row.start_ps = self.start.map(Time::as_ps);
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.bytes = self.taken;
-        row.pacing = self.writes.as_ref().map(Writes::report);
+        row.pacing = self.writes.as_ref().map_or(Column::Absent, |writes| writes.report().into());
         row.tcp_info = self.info.as_ref().map(TcpInfoSeries::report);
         row.errors.extend(self.info.as_ref().and_then(TcpInfoSeries::error).map(str::to_owned));
         AppReport { flows: vec![row] }.into_json()

@@ -326,7 +326,7 @@ impl App for UdpSource {
         {
             row.errors.push(format!("datagrams came back between {first:.3} s and {last:.3} s after the start"));
         }
-        row.pacing = Some(self.pacing.report());
+        row.pacing = self.pacing.report().into();
         AppReport { flows: vec![row] }.into_json()
     }
 }

@@ -321,8 +321,9 @@ impl Line {
             return None;
         }
         let mut effects = Effects::default();
-        if let Some(moment) = self.schedule.too_late(now, wall) {
+        if let Some(moment) = self.schedule.too_late_to_start(now, wall) {
             self.schedule.note(wall.since(now));
+            self.schedule.excuse_start(moment);
             self.schedule.hold(moment.since(now));
             self.busy_until = self.busy_until.max(moment);
             self.departure_at = Some(moment);
@@ -340,9 +341,10 @@ impl Line {
             return None;
         }
         let mut effects = Effects::default();
-        if let Some(moment) = self.schedule.too_late(now, wall) {
+        if let Some(moment) = self.schedule.too_late_to_start(now, wall) {
             // A discipline that holds frames back keeps its own rate in the same way.
             self.schedule.note(wall.since(now));
+            self.schedule.excuse_start(moment);
             self.ready_at = Some(moment);
             effects.ready = self.ready_at;
             return Some(effects);
@@ -487,13 +489,20 @@ impl Line {
     /// A frame was due at the far end at `now`, while the clock shows `wall`.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Time, wall: Time) -> Arrival {
+        let mut postponed = Effects::default();
+        let mut due = now;
         if let Some(moment) = self.schedule.too_late(now, wall) {
+            let excused = self.schedule.arrival_is_excused(now);
             if let Some(effects) = self.postpone(now, moment, wall) {
-                return Arrival::Postponed(effects);
+                if !excused {
+                    return Arrival::Postponed(effects);
+                }
+                // What follows it keeps its distance from the moment at which it really arrives.
+                (postponed, due) = (effects, moment);
             }
         }
-        let Some(mut frame) = self.in_flight.pop(now) else { return Arrival::Stale };
-        let effects = Effects { arrival: self.in_flight.next(), ..Effects::default() };
+        let Some(mut frame) = self.in_flight.pop(due) else { return Arrival::Stale };
+        let effects = Effects { arrival: self.in_flight.next(), ..postponed };
         let Some(fragment) = frame.fragment.take() else { return Arrival::Frame(Some(frame), effects) };
         Arrival::Frame(complete(&fragment, &frame, now), effects)
     }
@@ -505,7 +514,7 @@ impl Line {
         let rate = self.config.rate_bps?;
         self.in_flight.next().filter(|next| *next <= now)?;
         self.schedule.note(wall.since(now));
-        self.schedule.excuse(moment);
+        self.schedule.excuse_arrival(moment);
         let left = self.in_flight.postpone(now, moment, |frame| rate.serialise(frame.wire_bytes(self.config.framing)));
         let mut effects = Effects { arrival: self.in_flight.next(), ..Effects::default() };
         // The serialiser may not push frames any closer to the last one than the rate allows, either.

@@ -83,8 +83,10 @@ impl LineRecord {
 pub(super) struct Schedule {
     /// How late the line may be looked at and still catch up.
     catch_up: Duration,
-    /// Arrivals up to this moment were moved already: they are handed over now, however late.
-    excused: Time,
+    /// What the serialiser had to begin up to this moment was moved already.
+    excused_start: Time,
+    /// Arrivals up to this moment were.
+    excused_arrival: Time,
     /// By how much the serialiser was held back that is not known for a loss yet: it is one if a frame waits when it is free.
     held: Duration,
     /// What was lost and is not regained.
@@ -96,7 +98,8 @@ impl Schedule {
     /// A schedule without a rate to keep: nothing is too late.
     pub(super) const UNRATED: Self = Self {
         catch_up: Duration::MAX,
-        excused: Time::ZERO,
+        excused_start: Time::ZERO,
+        excused_arrival: Time::ZERO,
         held: Duration::ZERO,
         behind: Duration::ZERO,
         record: None,
@@ -109,10 +112,27 @@ impl Schedule {
     /// The moment to which what is due at `due` and looked at when the clock shows `wall` has to move; `None` while it can catch up.
     #[inline]
     pub(super) fn too_late(&self, due: Time, wall: Time) -> Option<Time> {
-        if wall.since(due) <= self.catch_up || due <= self.excused {
+        if wall.since(due) <= self.catch_up {
             return None;
         }
         Some(Time::from_ps(wall.as_ps() - self.catch_up.as_ps()))
+    }
+
+    /// The same for what the serialiser begins. What was moved before happens now, however late, so that a driver who can never be on time
+    /// goes on all the same.
+    #[inline]
+    pub(super) fn too_late_to_start(&self, due: Time, wall: Time) -> Option<Time> {
+        self.too_late(due, wall).filter(|_| due > self.excused_start)
+    }
+
+    /// The serialiser begins at `moment` what it could not begin in time.
+    pub(super) fn excuse_start(&mut self, moment: Time) {
+        self.excused_start = self.excused_start.max(moment);
+    }
+
+    /// Whether an arrival that was due at `due` was moved before.
+    pub(super) fn arrival_is_excused(&self, due: Time) -> bool {
+        due <= self.excused_arrival
     }
 
     /// The line was looked at `late`.
@@ -122,9 +142,9 @@ impl Schedule {
         record.latest = record.latest.max(late);
     }
 
-    /// What arrives until `moment` has been moved.
-    pub(super) fn excuse(&mut self, moment: Time) {
-        self.excused = moment;
+    /// What was to arrive until `moment` has been moved.
+    pub(super) fn excuse_arrival(&mut self, moment: Time) {
+        self.excused_arrival = self.excused_arrival.max(moment);
     }
 
     /// The serialiser is held back by `time`.

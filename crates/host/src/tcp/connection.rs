@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use twinnet_apps::{Chunk, HostError};
+use twinnet_units::random::split_mix;
 use twinnet_units::{Duration, Time};
 
 use super::config::{Failure, Signals, TcpConfig, TcpInfo};
@@ -381,8 +382,6 @@ impl Connection {
 /// The seed of what a connection draws: its addresses and its first sequence number, mixed (SplitMix64).
 fn random_of(local: SocketAddr, peer: SocketAddr, initial_sequence: u32) -> u64 {
     let ports = u64::from(local.port()) << 16 | u64::from(peer.port());
-    let mut mixed = (ports << 32 | u64::from(initial_sequence)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
+    let mut state = ports << 32 | u64::from(initial_sequence);
+    split_mix(&mut state)
 }

@@ -34,12 +34,10 @@ pub use usage::AgentUsage;
 use crate::service::{Call, LabError, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
+use crate::wall::scheduling::AGENT_THREAD_NAME;
 
 /// Name of the only host of an agent on the machine itself.
 pub const MACHINE: &str = "machine";
-
-/// Name of the thread, by which an owner finds it.
-pub(crate) const THREAD_NAME: &str = "agent";
 
 /// The agent's thread, seen from outside. Dropping it ends the thread and closes all sockets.
 pub struct Agent {
@@ -78,7 +76,7 @@ impl Agent {
         system::raise_open_files();
         let (commands, received) = channel();
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
-        let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name(AGENT_THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);

@@ -450,6 +450,16 @@ impl Host for HostView<'_> {
         mark(entry.fd.as_fd(), v6, dscp)
     }
 
+    fn set_hop_limit(&mut self, socket: SocketId, hops: u8) -> Result<(), HostError> {
+        let entry = self.mine(socket)?;
+        let (level, name) = match entry.addresses {
+            Some((SocketAddr::V6(_), _)) => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+            _ => (libc::IPPROTO_IP, libc::IP_TTL),
+        };
+        system::set_option(entry.fd.as_fd(), level, name, c_int::from(hops.max(1)))
+            .map_err(|error| system::host_error(&error, None))
+    }
+
     fn icmp_open(&mut self, v6: bool) -> Result<SocketId, HostError> {
         let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
         let fd = self.open(v6, libc::SOCK_RAW, protocol).map_err(|error| match error {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 
@@ -74,10 +75,16 @@ impl Pool {
 
 /// The interface of one host as the fabric holds it.
 pub struct Device {
-    descriptor: OwnedFd,
+    writer: Writer,
     kind: InterfaceKind,
-    whole_frames: bool,
     buffer: Vec<u8>,
+}
+
+/// The side of an interface that frames for its host are handed to; any thread may hold one.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    descriptor: Arc<OwnedFd>,
+    whole_frames: bool,
 }
 
 impl Device {
@@ -85,13 +92,19 @@ impl Device {
     /// is written is cut into frames with complete checksums, for a reader that knows nothing of offloads.
     #[must_use]
     pub fn new(descriptor: OwnedFd, kind: InterfaceKind, whole_frames: bool) -> Self {
-        Self { descriptor, kind, whole_frames, buffer: Vec::new() }
+        Self { writer: Writer::new(Arc::new(descriptor), whole_frames), kind, buffer: Vec::new() }
+    }
+
+    /// What writes to it.
+    #[must_use]
+    pub fn writer(&self) -> &Writer {
+        &self.writer
     }
 
     /// The descriptor, for waiting on it.
     #[must_use]
     pub fn raw(&self) -> RawFd {
-        self.descriptor.as_raw_fd()
+        self.writer.descriptor.as_raw_fd()
     }
 
     /// The next frame that the host sent; `None` when there is none now.
@@ -143,6 +156,14 @@ impl Device {
         pool.recycle(frame);
         Ok(None)
     }
+}
+
+impl Writer {
+    /// Writes to `descriptor` as [`Device::new`] tells.
+    #[must_use]
+    pub fn new(descriptor: Arc<OwnedFd>, whole_frames: bool) -> Self {
+        Self { descriptor, whole_frames }
+    }
 
     /// Hands `frame` to the host.
     ///
@@ -170,7 +191,7 @@ impl Device {
         ];
         let count = if filler.is_empty() { 2 } else { 3 };
         // SAFETY: the parts point to readable memory of the length given; the kernel does not write to them.
-        let written = unsafe { libc::writev(self.raw(), parts.as_ptr(), count) };
+        let written = unsafe { libc::writev(self.descriptor.as_raw_fd(), parts.as_ptr(), count) };
         if written < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -4,8 +4,11 @@
 //! which the frame was due, for each line and for all. What a line could not catch up with it [lost](twinnet_fabric::LineRecord), and regained
 //! in part. Pauses of the loop are counted whatever was due.
 
+use std::io;
+
 use serde_json::{json, Value};
 use twinnet_fabric::{Fabric, LineRecord, PortId};
+use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
 use crate::wall::pauses::Pauses;
@@ -37,6 +40,16 @@ impl Histogram {
         self.total += weight;
         self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(weight));
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds what another histogram has counted.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *count += more;
+        }
+        self.total += other.total;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// How many were counted.
@@ -180,21 +193,70 @@ pub fn steal_s() -> f64 {
         .map_or(0.0, |ticks| ticks / 100.0)
 }
 
+/// Frames that one thread handed to hosts.
+#[derive(Clone, Debug, Default)]
+pub struct HandOvers {
+    /// How late each was.
+    pub lateness: Histogram,
+    /// The same by the port of the host.
+    by_port: Vec<Option<Histogram>>,
+    /// Frames that were taken.
+    pub handed_over: u64,
+    /// Frames that a host's interface had no room for.
+    pub overload_drops: u64,
+}
+
+impl HandOvers {
+    /// A frame, or a train of them, is handed to the host behind `port`, `late` after it was due.
+    pub fn hand_over(&mut self, port: PortId, late: Duration) {
+        self.lateness.record(late.as_ns(), 1);
+        let place = port.0 as usize;
+        if self.by_port.len() <= place {
+            self.by_port.resize_with(place + 1, || None);
+        }
+        self.by_port[place].get_or_insert_default().record(late.as_ns(), 1);
+    }
+
+    /// The interface answered so to `frame`.
+    pub fn written(&mut self, frame: &Frame, answer: &io::Result<()>) {
+        match answer {
+            Ok(()) => self.handed_over += frame.frames(),
+            Err(error) if is_overload(error) => self.overload_drops += frame.frames(),
+            // The host has put its interface down, or refuses the frame: as a real one may.
+            Err(_) => {}
+        }
+    }
+
+    /// Adds what another thread handed over.
+    pub fn add(&mut self, other: &Self) {
+        self.lateness.add(&other.lateness);
+        if self.by_port.len() < other.by_port.len() {
+            self.by_port.resize_with(other.by_port.len(), || None);
+        }
+        for (own, theirs) in self.by_port.iter_mut().zip(&other.by_port) {
+            if let Some(theirs) = theirs {
+                own.get_or_insert_default().add(theirs);
+            }
+        }
+        self.handed_over += other.handed_over;
+        self.overload_drops += other.overload_drops;
+    }
+}
+
+fn is_overload(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+        || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
+}
+
 /// The record that a lab keeps since it started, or since it was reset.
 #[derive(Clone, Debug, Default)]
 pub struct FidelityRecord {
     /// When the record began.
     pub since: Time,
-    /// Lateness of each frame's hand-over.
-    pub lateness: Histogram,
-    /// The same for each line that leads to a real host, by the port of the host.
-    by_port: Vec<Option<Histogram>>,
-    /// Frames handed to real hosts.
-    pub handed_over: u64,
+    /// What the loop handed over itself.
+    pub hand_overs: HandOvers,
     /// Pauses of the loop.
     pub pauses: Pauses,
-    /// Frames that a host's interface did not take, or that were lost before the fabric read them.
-    pub overload_drops: u64,
     /// The loop's own use when the record began.
     pub usage_before: ThreadUsage,
 }
@@ -206,34 +268,33 @@ impl FidelityRecord {
         Self { since: now, usage_before: ThreadUsage::of_this_thread(), ..Self::default() }
     }
 
-    /// A frame was handed to the host behind `port`, `late` after it was due.
-    pub fn hand_over(&mut self, port: PortId, late: Duration) {
-        self.lateness.record(late.as_ns(), 1);
-        let place = port.0 as usize;
-        if self.by_port.len() <= place {
-            self.by_port.resize_with(place + 1, || None);
-        }
-        self.by_port[place].get_or_insert_default().record(late.as_ns(), 1);
-    }
-
     /// The record as it is now; to be called by the loop's thread, which it costs next to nothing.
-    /// `names` are those of the ports of `fabric`.
+    /// `elsewhere` is what other threads handed over, `names` are those of the ports of `fabric`.
     #[must_use]
-    pub fn taken(&self, fabric: &Fabric, names: &[String], now: Time, realtime: bool) -> TakenRecord {
+    pub fn taken(
+        &self,
+        elsewhere: &HandOvers,
+        fabric: &Fabric,
+        names: &[String],
+        now: Time,
+        realtime: bool,
+    ) -> TakenRecord {
+        let mut record = self.clone();
+        record.hand_overs.add(elsewhere);
         let ports = (0..names.len()).filter_map(|port| Some(PortId(u32::try_from(port).ok()?)));
         let lines = ports
             .filter_map(|port| {
-                let record = fabric.line_record(port);
+                let line = fabric.line_record(port);
                 let far = fabric.far_end(port)?;
-                let handed = self.by_port.get(far.0 as usize).cloned().flatten();
-                (record.is_some() || handed.is_some()).then(|| TakenLine {
+                let handed = record.hand_overs.by_port.get(far.0 as usize).cloned().flatten();
+                (line.is_some() || handed.is_some()).then(|| TakenLine {
                     port: names[port.0 as usize].clone(),
-                    record: record.unwrap_or_default(),
+                    record: line.unwrap_or_default(),
                     lateness: handed.unwrap_or_default(),
                 })
             })
             .collect();
-        TakenRecord { record: self.clone(), lines, usage: ThreadUsage::of_this_thread(), now, realtime }
+        TakenRecord { record, lines, usage: ThreadUsage::of_this_thread(), now, realtime }
     }
 }
 
@@ -297,8 +358,8 @@ impl TakenRecord {
         let user = usage.user_s - record.usage_before.user_s;
         json!({
             "elapsed_ps": (self.now - record.since).as_ps(),
-            "handed_over": record.handed_over,
-            "lateness_ns": record.lateness.to_json(),
+            "handed_over": record.hand_overs.handed_over,
+            "lateness_ns": record.hand_overs.lateness.to_json(),
             "slipped_ps": worst.lost.as_ps(),
             "regained_ps": worst.regained.as_ps(),
             "slips": worst.times_late,
@@ -307,7 +368,7 @@ impl TakenRecord {
             "lines_that_slipped": late_lines,
             "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),
             "pauses": record.pauses.to_json(),
-            "overload_drops": record.overload_drops,
+            "overload_drops": record.hand_overs.overload_drops,
             "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
             "involuntary_switches": {
                 "fabric": usage.involuntary_switches - record.usage_before.involuntary_switches,

@@ -4,6 +4,7 @@ mod aside;
 pub mod capture;
 pub mod clock;
 mod controllers;
+mod delivery;
 mod evidence;
 pub mod fidelity;
 pub mod ingress;

@@ -73,7 +73,7 @@ const SLEEPS: [(Duration, Duration); 3] = [
 pub(crate) struct Watchfulness {
     /// When the loop woke last.
     woke: Time,
-    /// When a frame passed last, or the count of frames began anew.
+    /// When a frame passed last.
     passed: Option<Time>,
     /// Frames that had passed then.
     frames: u64,

@@ -25,6 +25,7 @@ use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
+use crate::wall::delivery::Delivery;
 use crate::wall::evidence::Evidence;
 use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
@@ -75,6 +76,11 @@ pub(crate) struct Hosts {
     clock: LabClock,
     /// What the clock showed when the fabric asked for the frame that it hands over next.
     looked: Option<Time>,
+    /// Whether the line that leads to the host behind each port has a rate.
+    rated: Vec<bool>,
+    pub(crate) delivery: Delivery,
+    /// Frames that were handed over, by this thread or another.
+    passed: u64,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
@@ -84,22 +90,26 @@ impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
         // The fabric has looked at the clock just now where it had to know whether the frame is too late.
         let now = self.looked.take().unwrap_or_else(|| self.clock.now());
-        self.record.hand_over(port, now - due);
+        self.passed += 1;
         if self.tunnels.has(port) {
+            self.record.hand_overs.hand_over(port, now - due);
             let (handed, full) = self.tunnels.send(port, frame);
-            self.record.handed_over += handed;
-            self.record.overload_drops += full;
+            self.record.hand_overs.handed_over += handed;
+            self.record.hand_overs.overload_drops += full;
             return;
         }
-        if let Some(Some(device)) = self.devices.get(port.0 as usize) {
-            match device.write(&frame) {
-                Ok(()) => self.record.handed_over += frame.frames(),
-                Err(error) if is_overload(&error) => self.record.overload_drops += frame.frames(),
-                // The host has put its interface down, or refuses the frame: as a real one may.
-                Err(_) => {}
-            }
+        let Some(Some(device)) = self.devices.get(port.0 as usize) else { return self.pool.recycle(frame) };
+        // Lines with a rate carry single frames, many of them; without one the sender's trains come whole and are soon written.
+        let frame = if self.rated.get(port.0 as usize).is_some_and(|rated| *rated) {
+            self.delivery.take(port, frame, due)
+        } else {
+            Some(frame)
+        };
+        if let Some(frame) = frame {
+            self.record.hand_overs.hand_over(port, now - due);
+            self.record.hand_overs.written(&frame, &device.writer().write(&frame));
+            self.pool.recycle(frame);
         }
-        self.pool.recycle(frame);
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
@@ -147,11 +157,6 @@ impl World for Hosts {
         // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
         let _ = routing.commit();
     }
-}
-
-fn is_overload(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
-        || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
 }
 
 /// How the loop is to run.
@@ -336,6 +341,9 @@ impl FabricLoop {
                 real.insert(PortId(port), RealInterface { watch: told, node, state: State::Up, lowered: false });
             }
         }
+        let rated = (0..ports).map(|port| leads_to_with_rate(&network, port)).collect();
+        let writers = devices.iter().map(|device| device.as_ref().map(|device| device.writer().clone())).collect();
+        let delivery = Delivery::start(writers, clock, options.realtime)?;
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
         let watchfulness = Watchfulness::new(clock.now());
@@ -349,6 +357,9 @@ impl FabricLoop {
                 pool: Pool::default(),
                 clock,
                 looked: None,
+                rated,
+                delivery,
+                passed: 0,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::default(),
                 tunnels: Tunnels::default(),
@@ -380,7 +391,15 @@ impl FabricLoop {
         self.hosts.record = FidelityRecord::begin(self.clock.now());
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
+            let begin = self.clock.now();
+            let (handled, reads) = (self.network.fabric.events_handled(), !self.ready.is_empty());
             let due_left = self.turn();
+            self.hosts.delivery.flush();
+            let worked = reads || self.network.fabric.events_handled() != handled;
+            self.hosts.delivery.observe(begin, self.clock.now(), worked);
+            for frame in self.hosts.delivery.used() {
+                self.hosts.pool.recycle(frame);
+            }
             // What a controller says takes effect at the moment that it is, not at that of the last event.
             self.hear_controllers();
             self.controllers.send(&mut self.network);
@@ -400,7 +419,7 @@ impl FabricLoop {
             if count == 0 && wait > Duration::ZERO {
                 self.pacing.slept(now - asleep_until);
             }
-            let stood_still = self.watchfulness.woke(wait, now, self.hosts.record.lateness.count());
+            let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
             let mut requests = false;
             for event in &events[..count] {
@@ -540,6 +559,12 @@ impl FabricLoop {
         // Without a thread the reply is dropped, which tells the client that there is no answer.
         let _ = std::thread::Builder::new().name("capture-end".into()).spawn(finish);
     }
+}
+
+/// Whether the line that leads to `port` has a rate.
+fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
+    let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
+    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.rate_bps.is_some())
 }
 
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.

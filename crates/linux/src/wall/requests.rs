@@ -40,12 +40,14 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
         Request::Controllers(_) => Ok(Reply::Controllers(at.controllers.state(&at.network))),
         Request::ControllersWait(asked) => return at.controllers.wait(&at.network, &asked, responder),
         Request::Fidelity(_) => {
-            let names = &at.network.names.port_names;
-            let record = at.hosts.record.taken(&at.network.fabric, names, at.clock.now(), is_realtime());
+            let elsewhere = at.hosts.delivery.hand_overs();
+            let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);
+            let record = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), is_realtime());
             return with_counts(at, record, responder);
         }
         Request::FidelityReset(_) => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
+            at.hosts.delivery.forget();
             at.network.fabric.forget_line_records();
             return forget_counts(at, responder);
         }

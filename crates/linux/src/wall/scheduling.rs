@@ -4,11 +4,13 @@ use std::io;
 
 use twinnet_units::{Duration, Time};
 
-use crate::agent;
 use crate::wall::clock::thread_cpu_ns;
+use crate::wall::delivery;
 
 /// Name of the loop's thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "fabric";
+/// Name of the thread that runs apps on real sockets, by which an owner finds it.
+pub(crate) const AGENT_THREAD_NAME: &str = "agent";
 
 /// Niceness of the agent: the programs of hosts have 0.
 const AGENT_NICENESS: i32 = -10;
@@ -89,7 +91,7 @@ impl Turns {
 }
 
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
-/// lab's user namespace can; returns whether that was granted. The agent, whose apps send and receive by the clock too, goes before
+/// lab's user namespace can; returns whether that was granted. The thread that hands frames over beside it gets the same. The agent, whose apps send and receive by the clock too, goes before
 /// ordinary programs from then on, but behind the fabric.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
@@ -98,7 +100,11 @@ pub fn promote(pid: i32) -> bool {
         favour(thread, HIGHEST_NICENESS);
         schedule_fifo(thread).is_ok()
     };
-    threads_of(pid, agent::THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    // An ordinary thread that the real-time loop wakes is put behind it, on the same processor; a real-time one is given another.
+    threads_of(pid, delivery::THREAD_NAME).for_each(|thread| {
+        promoted(thread);
+    });
+    threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
     threads_of(pid, THREAD_NAME).any(promoted)
 }
 

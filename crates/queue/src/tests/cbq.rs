@@ -143,3 +143,75 @@ fn structures_that_contradict_themselves_are_refused() {
         assert_eq!(error.path, path, "{classes}: {error}");
     }
 }
+
+/// The agencies of the paper under another guideline.
+fn agencies_by(link_sharing: &str, of_1: &str, of_3: &str) -> Link {
+    let json = format!(
+        r#"{{"kind":"cbq","rate_bps":{LINE_BPS},"link_sharing":"{link_sharing}","classes":{{"10":{{"rate_bps":5000000}},
+        "20":{{"rate_bps":5000000}},"1":{{"parent":10,"rate_bps":3000000{of_1}}},"2":{{"parent":10,"rate_bps":2000000}},
+        "3":{{"parent":20,"rate_bps":5000000{of_3}}}}}}}"#
+    );
+    Link::new(build(&json), Some(LINE_BPS))
+}
+
+/// Offers each of `queues` 20 Mbit/s, whether or not it may send: frames of 1000 bytes, 0.4 ms apart.
+fn run_steadily(link: &mut Link, queues: &[u32], end: Time) {
+    while link.now < end {
+        for &queue in queues {
+            link.offer(frame(queue, 1000, 0));
+        }
+        link.run_until(Time::from_ps(link.now.as_ps() + 400_000_000));
+    }
+}
+
+#[test]
+fn all_guidelines_give_each_busy_class_its_allotment_and_lend_one_alone_the_link() {
+    for guideline in ["formal", "ancestor_only", "top_level"] {
+        let mut link = agencies_by(guideline, "", "");
+        run_steadily(&mut link, &[1, 2, 3], END);
+        for (class, mbps) in [(1, 3.0), (2, 2.0), (3, 5.0)] {
+            let rate = link.rate_of(class, Time::ZERO) / 1e6;
+            assert!((rate / mbps - 1.0).abs() < 0.02, "{guideline}: class {class} has {rate} Mbit/s");
+        }
+        let mut link = agencies_by(guideline, "", "");
+        run_steadily(&mut link, &[2], END);
+        assert_rates(&link, &[(2, 10.0)]);
+    }
+}
+
+#[test]
+fn what_a_class_leaves_goes_to_its_own_agency_by_the_formal_and_the_top_level_guideline_alone() {
+    // Class 2 is silent, and its 2 Mbit/s are class 1's, of the same agency. By ancestors alone class 3 borrows from the link as
+    // readily, and round robin by allotments divides it 3 to 5, for nobody asks who is unsatisfied.
+    let rates = |guideline: &str| {
+        let mut link = agencies_by(guideline, "", "");
+        run_steadily(&mut link, &[1, 3], END);
+        [1, 3].map(|class| link.rate_of(class, Time::ZERO) / 1e6)
+    };
+    for guideline in ["formal", "top_level"] {
+        let [first, third] = rates(guideline);
+        assert!((first - 5.0).abs() < 0.15 && (third - 5.0).abs() < 0.15, "{guideline}: {first} and {third} Mbit/s");
+    }
+    let [first, third] = rates("ancestor_only");
+    assert!((first - 3.75).abs() < 0.1 && (third - 6.25).abs() < 0.1, "ancestor_only: {first} and {third} Mbit/s");
+}
+
+#[test]
+fn a_class_under_its_limit_is_kept_waiting_by_one_of_higher_priority_that_borrows_by_ancestors_alone() {
+    let third = |guideline: &str| {
+        let mut link = agencies_by(guideline, r#","priority":0"#, r#","priority":7"#);
+        run_steadily(&mut link, &[1, 3], END);
+        link.rate_of(3, Time::ZERO) / 1e6
+    };
+    let (formal, ancestors, top_level) = (third("formal"), third("ancestor_only"), third("top_level"));
+    assert!((formal - 5.0).abs() < 0.25, "formal: {formal}");
+    assert!((top_level - 5.0).abs() < 0.25, "top-level: {top_level}");
+    assert!(ancestors < 1.0, "ancestor-only: {ancestors}");
+}
+
+#[test]
+fn a_guideline_that_is_none_is_refused() {
+    let json = r#"{"kind":"cbq","rate_bps":1000,"link_sharing":"best","classes":{"1":{"rate_bps":1000}}}"#;
+    let refusal = serde_json::from_str::<crate::QueueConfig>(json).unwrap_err().to_string();
+    assert!(refusal.contains("ancestor_only"), "{refusal}");
+}

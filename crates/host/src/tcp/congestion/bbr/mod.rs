@@ -9,6 +9,7 @@ mod bandwidth;
 mod policer;
 mod window;
 
+use twinnet_units::random::split_mix;
 use twinnet_units::{Duration, Rate, Time};
 
 use self::aggregation::Aggregation;
@@ -199,11 +200,8 @@ impl Bbr {
 
     fn begin_cycle(&mut self, now: Time) {
         self.mode = Mode::ProbeBandwidth;
-        // The sequence of a splitmix64 generator: one draw for each cycle, all from the connection's own seed.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut drawn = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        drawn ^= drawn >> 31;
+        // One draw for each cycle, all from the connection's own seed.
+        let drawn = split_mix(&mut self.random);
         let back = usize::try_from(drawn % CYCLE_STARTS).unwrap_or(0);
         self.phase = CYCLE.len() - 1 - back;
         self.next_phase(now);

@@ -1,0 +1,94 @@
+"""Estimates of available bandwidth on the published rows, beside what the original tools were seen to say.
+
+The rows and errors are those of Aceto, Persico, Pescape, Ventre, *SOMETIME: software defined network-based available
+bandwidth measurement in MONROE*, TMA 2017 (slides): public tools in Mininet with Open vSwitch and D-ITG. Ours run on
+the virtual clock, against the fabric's own count of bytes over the window of each estimate.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from statistics import fmean
+
+import twinnet as tn
+from twinnet import bandwidth
+
+from bench.figure import Figure
+from bench.quiet import Quiet
+
+TITLE = "Available bandwidth: errors on the published rows"
+
+METHODS = ("pathload", "yaz", "assolo", "stab", "pathchirp", "spruce", "igi", "ptr", "kalman", "hybrid")
+_TARGETS = {"pathload": 10.0, "yaz": 10.0, "assolo": 10.0, "stab": 10.0, "hybrid": 5.0}
+_ETHERNET_FRAME_BYTES = 1538
+_PAYLOAD_BYTES = 1472
+
+
+@dataclass(frozen=True)
+class _Row:
+    capacity: float
+    cross: float
+
+
+def published() -> dict[tuple[str, float, float], float]:
+    """Return the published errors in percent, by tool, capacity and cross traffic in Mbit/s."""
+    folder = resources.files("twinnet") / "studies" / "available-bandwidth"
+    found: dict[tuple[str, float, float], float] = {}
+    with (folder / "published.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            estimate, capacity, cross = (float(row[name]) for name in ("estimate", "capacity", "cross_traffic"))
+            # The sign of what was printed is not always that of the figures beside it.
+            found[row["tool"], capacity, cross] = 100 * (estimate / (capacity - cross) - 1)
+    return found
+
+
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
+    """Yield the figures. Nothing here depends on how busy the machine is."""
+    repetitions = 2 if quick else 5
+    theirs = published()
+    for capacity, cross in sorted({(capacity, cross) for _, capacity, cross in theirs}):
+        for method in METHODS:
+            runs = [_run(method, _Row(capacity, cross), seed) for seed in range(1, repetitions + 1)]
+            errors = [100 * error for error, _, _ in runs]
+            tool = theirs.get((method, capacity, cross))
+            goal = _TARGETS.get(method)
+            yield Figure(
+                name=f"{method} at {capacity:g}/{cross:g} Mbit/s, |error|",
+                unit="%",
+                ours=[abs(error) for error in errors],
+                peers={} if tool is None else {"published tool": [abs(tool)]},
+                target="" if goal is None else f"at most {goal:g} in each run",
+                met=None if goal is None else max(map(abs, errors)) <= goal,
+                note=f"errors {', '.join(f'{error:+.1f}' for error in errors)} %;"
+                f" {fmean(size for _, size, _ in runs) / 1e6:.2f} MB, {fmean(took for _, _, took in runs):.1f} s",
+                summary="worst",
+            )
+
+
+def _run(method: str, row: _Row, seed: int) -> tuple[float, int, float]:
+    """Return the error as a share of the truth, the bytes of probes, and the time in seconds."""
+    net = tn.Network(seed=seed)
+    left, right = net.switch("s1"), net.switch("s2")
+    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
+        for host in hosts:
+            net.link(net.host(host), switch, rate=f"{10 * row.capacity:g} Mbit")
+    net.link(left, right, rate=f"{row.capacity:g} Mbit")
+    payload_bps = row.cross * 1e6 * _PAYLOAD_BYTES / _ETHERNET_FRAME_BYTES
+    with net.simulate() as lab:
+        ports = bandwidth.path_ports(lab, ["h1", "s1", "s2", "h2"])
+        sampler = lab.sample(list(ports), "5 ms")
+        lab.start(tn.apps.udp("x1", "x2", rate=f"{payload_bps:.0f} bit", duration="1 h"))
+        lab.run_until("1 s")
+        capacity = f"{row.capacity:g} Mbit" if method == "spruce" else None
+        flow = bandwidth.bandwidth("h1", "h2", method, capacity=capacity, most_rate=f"{2 * row.capacity:g} Mbit")
+        handle = lab.start(flow)
+        lab.wait([handle])
+        lab.run_until(f"{lab.now() + 0.01:.6f} s")
+        told = handle.reports()[0].flows[0].bandwidth
+        if told is None or told.estimate_bps is None:
+            return float("inf"), 0, 0.0
+        true = bandwidth.truth(sampler.read(), ports, told).available_bps
+        return told.estimate_bps / true - 1, told.probe_bytes + told.control_bytes, told.window_s

@@ -1,0 +1,208 @@
+"""Many busy links at once: whether each keeps its rate, and whether the lab still calls itself valid."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+import twinnet as tn
+
+from bench.arena import Arena
+from bench.figure import Figure
+from bench.machine import missing
+from bench.quiet import Quiet
+
+TITLE = "Many busy links"
+
+LINK_BPS = 10_000_000
+PAYLOAD = 1470
+LINKS = (2, 10, 25, 50, 100)
+FLOWS = ((1, 100_000_000), (5, 100_000_000), (20, 100_000_000), (1, 1_000_000_000), (3, 1_000_000_000))
+PAIRS = 5
+_SETTLED_S = 1.0
+_UDP_SHARE = (PAYLOAD + 42) / (PAYLOAD + 42 + 24)
+_TCP_SHARE = 1514 / 1538
+"""What framing leaves of a line's rate to full-size frames, in bytes with the Ethernet header."""
+
+_BOUNDS = {2: 0.1, 10: 0.1, 25: 0.2, 50: 0.3, 100: 3.0}
+_TCP_BOUNDS = {(1, 100_000_000): 0.5, (5, 100_000_000): 0.5, (20, 100_000_000): 1.5}
+_GIGABIT_BOUNDS = {(1, 1_000_000_000): 0.2, (3, 1_000_000_000): 0.5}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the links of one run carried.
+
+    Parameters
+    ----------
+    errors_percent
+        For each link by how much its rate was off what framing leaves.
+    state
+        The lab's verdict on itself; empty for a peer, which has none.
+    """
+
+    errors_percent: tuple[float, ...]
+    state: str = ""
+
+    @property
+    def error_percent(self) -> float:
+        """The mean over the links."""
+        return mean(self.errors_percent)
+
+
+def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
+    """Yield the figures."""
+    seconds, repetitions = (2.0, 1) if quick else (4.0, 3)
+    links = LINKS[:3] if quick else LINKS
+    peer = missing("kernel") is None and missing("iperf") is None
+    for count in links:
+        ours: list[Outcome] = []
+        theirs: list[Outcome] = []
+        for _ in range(repetitions):
+            quiet.wait()
+            ours.append(datagrams(count, 2 * LINK_BPS, LINK_BPS, seconds))
+            if peer:
+                quiet.wait()
+                theirs.append(kernel_datagrams(count, 2 * LINK_BPS, LINK_BPS, seconds))
+        yield _rate(f"{count} links of 10 Mbit/s at twice their rate", ours, theirs, _BOUNDS[count])
+        yield _valid(f"{count} links of 10 Mbit/s", ours, judged=count <= 50)
+    light = [_quietly(quiet, lambda: datagrams(PAIRS, LINK_BPS, 10 * LINK_BPS, seconds)) for _ in range(repetitions)]
+    yield _valid(f"{PAIRS} pairs of 10 Mbit/s on links of 100 Mbit/s", light, judged=True)
+    bounds = _TCP_BOUNDS | _GIGABIT_BOUNDS
+    for count, rate_bps in FLOWS[:2] if quick else FLOWS:
+        flows = [_quietly(quiet, lambda c=count, r=rate_bps: streams(c, r, seconds)) for _ in range(repetitions)]
+        name = f"{count} TCP flow{'s' * (count > 1)} of {rate_bps / 1e6:g} Mbit/s"
+        yield _rate(name, flows, [], bounds[count, rate_bps])
+        yield _valid(name, flows, judged=(count, rate_bps) == (5, 100_000_000))
+    if not quick:
+        yield _greatest("datagrams of 1470 bytes", quiet, lambda count: datagrams(count, 2 * LINK_BPS, LINK_BPS, 2.0))
+        yield _greatest("TCP flows of 100 Mbit/s", quiet, lambda count: streams(count, 100_000_000, 2.0))
+
+
+def _quietly(quiet: Quiet, run: Callable[[], Outcome]) -> Outcome:
+    quiet.wait()
+    return run()
+
+
+def _rate(name: str, ours: Sequence[Outcome], theirs: Sequence[Outcome], bound: float) -> Figure:
+    found = [run.error_percent for run in ours]
+    peers = {"kernel bridge + HTB": [run.error_percent for run in theirs]} if theirs else {}
+    met = all(abs(one) <= bound for one in found)
+    return Figure(f"{name}: rate off by", "%", found, peers, f"within {bound:g}", met, summary="worst")
+
+
+def _valid(name: str, runs: Sequence[Outcome], judged: bool) -> Figure:
+    valid = [float(run.state == "valid") for run in runs]
+    return Figure(f"{name}: valid runs", "", valid, {}, "all" if judged else "", all(valid) if judged else None)
+
+
+def _greatest(name: str, quiet: Quiet, run: Callable[[int], Outcome]) -> Figure:
+    """The greatest number of links that stays valid, by bisection."""
+    most, too_many = 0, 129
+    while too_many - most > 1:
+        count = (most + too_many) // 2 if most else 16 if too_many > 16 else too_many // 2 or 1
+        quiet.wait()
+        if run(count).state == "valid":
+            most = count
+        else:
+            too_many = count
+    return Figure(f"greatest valid number of {name}", "", [float(most)], {}, "", None)
+
+
+def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:
+    """Drive `count` links of `link_bps` of ours with UDP of `offered_bps` each."""
+    with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
+        length = f"{seconds + 2 * _SETTLED_S} s"
+        flows = [
+            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{PAYLOAD} B", duration=length)
+            for n in range(count)
+        ]
+        expected = min(link_bps * _UDP_SHARE, offered_bps * (PAYLOAD + 42) / PAYLOAD)
+        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, expected)
+
+
+def streams(count: int, link_bps: int, seconds: float) -> Outcome:
+    """Drive `count` links of `link_bps` of ours with a CUBIC flow each."""
+    with _pairs(count, link_bps, link_bps).emulate() as lab:
+        length = f"{seconds + 2 * _SETTLED_S} s"
+        flows = [tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)]
+        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, link_bps * _TCP_SHARE)
+
+
+def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
+    net = tn.Network()
+    switch = net.switch("s1")
+    for number in range(count):
+        net.link(net.host(f"a{number}"), switch, rate=f"{access_bps} bit")
+        net.link(switch, net.host(f"b{number}"), rate=f"{link_bps} bit")
+    return net
+
+
+def _watch(lab: tn.Lab, apps: Sequence[tn.AppHandle], count: int, seconds: float, expected_bps: float) -> Outcome:
+    # Begins when queues are full and windows have grown.
+    time.sleep(_SETTLED_S)
+    lab.fidelity(reset=True)
+    sampler = lab.sample([f"b{number}-eth0" for number in range(count)], interval="250 ms")
+    time.sleep(seconds)
+    verdict = lab.fidelity().verdict()
+    samples = sampler.stop()
+    lab.wait(apps)
+    errors: list[float] = []
+    for series in samples.ports.values():
+        whole = series.received_bytes[:-1]
+        errors.append(100 * (sum(whole) * 8 / (len(whole) * 0.25) / expected_bps - 1))
+    return Outcome(tuple(errors), verdict.state)
+
+
+def kernel_datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:
+    """Drive as many links of the kernel: a bridge, and HTB as Mininet sets it before each receiver; iperf 2 sends."""
+    with Arena() as arena, contextlib.ExitStack() as stack:
+        arena.run(["ip", "link", "add", "br0", "type", "bridge"])
+        arena.run(["ip", "link", "set", "br0", "up"])
+        for number in range(count):
+            for side, address in (("a", 2 * number + 1), ("b", 2 * number + 2)):
+                _bridged_host(arena, f"{side}{number}", f"10.98.{address // 250}.{address % 250 + 1}")
+            port = f"b{number}-br"
+            arena.run(["tc", "qdisc", "add", "dev", port, "root", "handle", "5:0", "htb", "default", "1"])
+            rate = ["rate", f"{link_bps / 1e6:g}Mbit", "burst", "15k"]
+            arena.run(["tc", "class", "add", "dev", port, "parent", "5:0", "classid", "5:1", "htb", *rate])
+        for number in range(count):
+            address = 2 * number + 2
+            target = f"10.98.{address // 250}.{address % 250 + 1}"
+            sender = ["iperf", "-u", "-c", target, "-b", str(offered_bps), "-l", str(PAYLOAD)]
+            length = ["-t", f"{seconds + 3 * _SETTLED_S:g}"]
+            stack.callback(_end, arena.popen([*sender, *length], f"a{number}"))
+        time.sleep(_SETTLED_S)
+        before = _received(arena, count)
+        begin = time.monotonic()
+        time.sleep(seconds)
+        after = _received(arena, count)
+        elapsed = time.monotonic() - begin
+        # HTB counts bytes with the Ethernet header and no framing.
+        bps = ((last - first) * 8 / elapsed for first, last in zip(before, after, strict=True))
+        return Outcome(tuple(100 * (one / link_bps - 1) for one in bps))
+
+
+def _bridged_host(arena: Arena, name: str, address: str) -> None:
+    arena.run(["ip", "netns", "add", name])
+    arena.run(["ip", "link", "add", f"{name}-br", "type", "veth", "peer", "name", "eth0", "netns", name])
+    arena.run(["ip", "link", "set", f"{name}-br", "master", "br0", "up"])
+    arena.run(["ip", "-n", name, "address", "add", f"{address}/16", "dev", "eth0"])
+    arena.run(["ip", "-n", name, "link", "set", "eth0", "up"])
+
+
+def _received(arena: Arena, count: int) -> list[int]:
+    """Bytes that the kernel's bridge has sent to each receiver."""
+    paths = [f"/sys/class/net/b{number}-br/statistics/tx_bytes" for number in range(count)]
+    # The arena's own view of the devices: /sys shows those of the namespace that mounted it.
+    told = arena.run(["sh", "-c", "mount -t sysfs none /sys 2>/dev/null; cat " + " ".join(paths)])
+    return [int(line) for line in told.split()]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()

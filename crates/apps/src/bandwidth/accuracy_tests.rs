@@ -1,0 +1,122 @@
+//! Every method against a path whose truth is known.
+
+use serde_json::json;
+
+use super::estimator::Probing;
+use super::framing::{Framing, Layer};
+use super::method::Method;
+use super::model_path::{Cross, Link, ModelPath, Run};
+
+/// The rows of Aceto and others, *SOMETIME*, TMA 2017: capacity and cross traffic in Mbit/s.
+const ROWS: [(f64, f64); 8] =
+    [(3.0, 1.5), (5.0, 1.5), (10.0, 2.0), (10.0, 4.0), (20.0, 6.0), (100.0, 74.0), (100.0, 76.0), (1000.0, 74.0)];
+
+fn method(value: serde_json::Value) -> Method {
+    let method: Method = serde_json::from_value(value).unwrap();
+    method.validate().unwrap();
+    method
+}
+
+fn run(method: &Method, capacity: f64, load: f64, cross: Cross, seed: u64) -> Run {
+    let framing = Framing::new(Layer::Wire, false);
+    // The host's own link is ten times as fast.
+    let links = vec![
+        Link::new(capacity * 10e6, 0.0, cross, 1),
+        Link::new(capacity * 1e6, load * 1e6, cross, seed.wrapping_mul(77) + 3),
+    ];
+    let probing = Probing { framing, most_payload: 1472, most_rate_bps: 2.0 * capacity * 1e6, seed };
+    ModelPath::new(links, framing).run(&mut *method.build(probing))
+}
+
+/// The greatest error of `count` runs, as a share of the truth, and the mean of bytes.
+fn worst(method: &Method, (capacity, load): (f64, f64), cross: Cross, count: u64) -> (f64, f64) {
+    let runs: Vec<Run> = (1..=count).map(|seed| run(method, capacity, load, cross, seed)).collect();
+    let bytes = runs.iter().map(|run| run.bits / 8.0).sum::<f64>() / count as f64;
+    // Without an estimate the error is no number, and no less than any.
+    let worst = runs.iter().map(|run| if run.error().is_nan() { f64::INFINITY } else { run.error().abs() });
+    (worst.fold(0.0, f64::max), bytes)
+}
+
+#[test]
+fn the_four_published_tools_are_within_a_tenth_on_every_published_row() {
+    for name in ["pathload", "yaz", "assolo", "stab"] {
+        for row in ROWS {
+            let (worst, _) = worst(&method(json!({"name": name})), row, Cross::Constant, 3);
+            assert!(worst <= 0.10, "{name} on {row:?}: {:.1} %", 100.0 * worst);
+        }
+    }
+}
+
+#[test]
+fn hybrid_is_within_a_twentieth_on_every_published_row_at_a_fraction_of_pathloads_bytes() {
+    for row in ROWS {
+        let (error, bytes) = worst(&method(json!({"name": "hybrid"})), row, Cross::Constant, 10);
+        assert!(error <= 0.05, "{row:?}: {:.1} %", 100.0 * error);
+        let (_, pathload) = worst(&method(json!({"name": "pathload"})), row, Cross::Constant, 3);
+        assert!(bytes < 0.15 * pathload, "{row:?}: {bytes:.0} of {pathload:.0} bytes");
+    }
+}
+
+#[test]
+fn hybrid_stays_right_where_traffic_is_random() {
+    for row in ROWS {
+        let runs: Vec<Run> =
+            (1..=20).map(|seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, Cross::Poisson, seed)).collect();
+        let rmse = (runs.iter().map(|run| run.error().powi(2)).sum::<f64>() / 20.0).sqrt();
+        assert!(rmse < 0.10, "{row:?}: {:.1} %", 100.0 * rmse);
+    }
+}
+
+#[test]
+fn hybrid_stays_right_where_traffic_comes_in_bursts() {
+    for row in [(10.0, 2.0), (20.0, 6.0), (1000.0, 74.0)] {
+        let bursts = |seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, Cross::ParetoOnOff, seed);
+        let rmse = ((1..=20).map(|seed| bursts(seed).error().powi(2)).sum::<f64>() / 20.0).sqrt();
+        assert!(rmse < 0.10, "{row:?}: {:.1} %", 100.0 * rmse);
+    }
+}
+
+#[test]
+fn a_loaded_link_that_is_not_the_tight_one_does_not_mislead_hybrid() {
+    // 1G/100M/1G with 900, 20 and 900 Mbit/s: 100, 80 and 100 are available.
+    let framing = Framing::new(Layer::Wire, false);
+    let probing = Probing { framing, most_payload: 1472, most_rate_bps: 1e9, seed: 5 };
+    let links = [(1e9, 900e6), (100e6, 20e6), (1e9, 900e6)];
+    let links =
+        links.iter().zip(1..).map(|((rate, load), seed)| Link::new(*rate, *load, Cross::Constant, seed)).collect();
+    let run = ModelPath::new(links, framing).run(&mut *method(json!({"name": "hybrid"})).build(probing));
+    assert!(run.error().abs() < 0.1, "{run:?}");
+}
+
+#[test]
+fn stab_finds_the_tight_link() {
+    let framing = Framing::new(Layer::Wire, false);
+    let probing = Probing { framing, most_payload: 1472, most_rate_bps: 1e9, seed: 5 };
+    let links = [(100e6, 10e6), (100e6, 70e6), (100e6, 20e6)];
+    let links =
+        links.iter().zip(1..).map(|((rate, load), seed)| Link::new(*rate, *load, Cross::Constant, seed)).collect();
+    let run = ModelPath::new(links, framing).run(&mut *method(json!({"name": "stab"})).build(probing));
+    let thin: Vec<bool> = run.finding.hops.iter().map(|hop| hop.thin > 0.5).collect();
+    assert_eq!(thin, [true, true, false], "{:?}", run.finding);
+    assert!(run.error().abs() < 0.1, "{run:?}");
+}
+
+#[test]
+fn spruce_without_a_capacity_says_so() {
+    let none = run(&method(json!({"name": "spruce"})), 10.0, 4.0, Cross::Constant, 1);
+    assert!(none.finding.estimate_bps.is_none() && none.finding.gave_up.unwrap().contains("give capacity"));
+}
+
+#[test]
+fn hybrids_interval_covers_the_truth_about_as_often_as_it_says() {
+    for (cross, least) in [(Cross::Constant, 0.85), (Cross::Poisson, 0.88)] {
+        let covered = |row: &(f64, f64)| {
+            let runs = (1..=25).map(|seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, cross, seed));
+            runs.filter(Run::covers).count()
+        };
+        let covered: Vec<usize> = ROWS.iter().map(covered).collect();
+        let share = covered.iter().sum::<usize>() as f64 / (25.0 * ROWS.len() as f64);
+        println!("{cross:?}: {share:.3} {covered:?}");
+        assert!((least..=1.0).contains(&share), "{cross:?}: {share}, {covered:?} of 25 each");
+    }
+}

@@ -1,0 +1,98 @@
+//! The methods by name, with their settings.
+
+use serde::{Deserialize, Serialize};
+
+use super::assolo::{Assolo, AssoloConfig};
+use super::estimator::{Estimator, Probing};
+use super::hybrid::{Hybrid, HybridConfig};
+use super::kalman::{Kalman, KalmanConfig};
+use super::pathchirp::{Pathchirp, PathchirpConfig};
+use super::pathload::{Pathload, PathloadConfig};
+use super::spruce::{Spruce, SpruceConfig};
+use super::stab::{Stab, StabConfig};
+use super::turning_point::{Formula, TurningPoint, TurningPointConfig};
+use super::yaz::{Yaz, YazConfig};
+use crate::check::ConfigError;
+
+/// A method and its settings. Unknown settings are refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Method {
+    /// Trends of delay in fleets of streams.
+    Pathload(PathloadConfig),
+    /// Mean spacing of streams.
+    Yaz(YazConfig),
+    /// Chirps of exponentially rising rate.
+    Pathchirp(PathchirpConfig),
+    /// Reflected exponential chirps.
+    Assolo(AssoloConfig),
+    /// Chirps that expire at each hop.
+    Stab(StabConfig),
+    /// Pairs at the capacity of the tight link.
+    Spruce(SpruceConfig),
+    /// Cross traffic in the gaps of trains at the turning point.
+    Igi(TurningPointConfig),
+    /// Rate of trains at the turning point.
+    Ptr(TurningPointConfig),
+    /// A Kalman filter of strain over rate.
+    Kalman(KalmanConfig),
+    /// Trains that keep the tight link busy.
+    Hybrid(HybridConfig),
+}
+
+impl Method {
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pathload(_) => "pathload",
+            Self::Yaz(_) => "yaz",
+            Self::Pathchirp(_) => "pathchirp",
+            Self::Assolo(_) => "assolo",
+            Self::Stab(_) => "stab",
+            Self::Spruce(_) => "spruce",
+            Self::Igi(_) => "igi",
+            Self::Ptr(_) => "ptr",
+            Self::Kalman(_) => "kalman",
+            Self::Hybrid(_) => "hybrid",
+        }
+    }
+
+    /// Whether its interval says what an interrupted sender leaves of its estimate.
+    #[must_use]
+    pub const fn survives_interruptions(&self) -> bool {
+        matches!(self, Self::Hybrid(_))
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Pathload(config) => config.validate("pathload"),
+            Self::Yaz(config) => config.validate("yaz"),
+            Self::Pathchirp(config) => config.validate("pathchirp"),
+            Self::Assolo(config) => config.validate("assolo"),
+            Self::Stab(config) => config.validate("stab"),
+            Self::Spruce(config) => config.validate("spruce"),
+            Self::Igi(config) => config.validate("igi"),
+            Self::Ptr(config) => config.validate("ptr"),
+            Self::Kalman(config) => config.validate("kalman"),
+            Self::Hybrid(config) => config.validate("hybrid"),
+        }
+    }
+
+    /// The estimator.
+    #[must_use]
+    pub fn build(&self, probing: Probing) -> Box<dyn Estimator> {
+        match self.clone() {
+            Self::Pathload(config) => Box::new(Pathload::new(config, probing)),
+            Self::Yaz(config) => Box::new(Yaz::new(config, probing)),
+            Self::Pathchirp(config) => Box::new(Pathchirp::new(config, probing)),
+            Self::Assolo(config) => Box::new(Assolo::new(config, probing)),
+            Self::Stab(config) => Box::new(Stab::new(config, probing)),
+            Self::Spruce(config) => Box::new(Spruce::new(config, probing)),
+            Self::Igi(config) => Box::new(TurningPoint::new(config, Formula::InitialGapIncreasing, probing)),
+            Self::Ptr(config) => Box::new(TurningPoint::new(config, Formula::PacketTransmissionRate, probing)),
+            Self::Kalman(config) => Box::new(Kalman::new(config, probing)),
+            Self::Hybrid(config) => Box::new(Hybrid::new(config, probing)),
+        }
+    }
+}

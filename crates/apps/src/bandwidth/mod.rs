@@ -1,0 +1,36 @@
+//! Available bandwidth: estimators, and the apps that probe for them and listen.
+//!
+//! Available bandwidth of a path over a time is the least, over its links, of capacity less traffic. An
+//! [`estimator::Estimator`] says which train of packets to send and hears when each was sent and arrived; [`prober`]
+//! sends them and asks [`listener`] for the arrivals. A new method is a file with an `Estimator` and a line in
+//! [`method`].
+
+#[cfg(test)]
+mod accuracy_tests;
+pub(crate) mod assolo;
+mod chirp;
+#[cfg(test)]
+mod conversation_tests;
+pub(crate) mod estimator;
+mod excursions;
+pub(crate) mod framing;
+mod hinge;
+mod hybrid;
+mod kalman;
+pub(crate) mod listener;
+pub(crate) mod message;
+pub(crate) mod method;
+#[cfg(test)]
+mod model_path;
+mod pathchirp;
+mod pathload;
+pub(crate) mod prober;
+pub(crate) mod prober_config;
+pub(crate) mod replay;
+mod spruce;
+mod stab;
+mod student;
+pub(crate) mod train;
+mod trend;
+mod turning_point;
+mod yaz;

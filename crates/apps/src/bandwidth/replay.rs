@@ -1,0 +1,35 @@
+//! Recorded trains through any estimator, without a network.
+//!
+//! A record holds the trains that one prober sent. The estimator hears them in their order, whatever it would have
+//! asked for: methods that take any train give the estimate of the same stamps, so that a comparison is paired; a
+//! method that finds trains of a kind that it cannot use says so in its finding.
+
+use super::estimator::{Finding, Probing, Step};
+use super::method::Method;
+use super::train::Train;
+use crate::check::ConfigError;
+
+/// What `method` finds in `trains`. Trains whose stamps do not fit their plan are left out and told of.
+///
+/// # Errors
+/// [`ConfigError`] when a setting of the method is out of range.
+pub fn replay(method: &Method, probing: Probing, trains: &[Train]) -> Result<Finding, ConfigError> {
+    method.validate()?;
+    let mut estimator = method.build(probing);
+    let mut broken = 0;
+    for train in trains {
+        if estimator.next() == Step::Done {
+            break;
+        }
+        if train.is_whole() {
+            estimator.hear(train);
+        } else {
+            broken += 1;
+        }
+    }
+    let mut finding = estimator.finding();
+    if broken > 0 {
+        finding.notes.push(format!("{broken} trains of the record have stamps that do not fit their plan"));
+    }
+    Ok(finding)
+}

@@ -1,0 +1,254 @@
+//! Yaz: a stream whose mean spacing the path leaves as it was is at the available bandwidth.
+//!
+//! Sommers, Barford, Willinger, *A proposed framework for calibration of available bandwidth estimation tools*, ISCC
+//! 2006 (University of Wisconsin-Madison, TR 1546, 2005). Spacing starts short and grows by half of what the path
+//! changed it by.
+//!
+//! Differences: spacings are measured in nanoseconds as fractions and never rounded, and the first spacing is that of
+//! the highest rate that may be sent, so that the rates of the method have no ceiling of its own. The resolution is
+//! the published 500 kbit/s or a share of the rate, whichever is finer: at a few Mbit/s the published one is a third
+//! of what is measured. The path's noise moves the spacing to either side of its target, so the rate that is told is
+//! the one at which the streams of a round cross from expansion to none, interpolated between the last two spacings.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
+use super::train::{Plan, Train};
+use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
+
+/// The settings, with the published values as defaults where nothing else is said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct YazConfig {
+    /// Packets of a stream.
+    pub packets: u32,
+    /// Streams of a round (published: 1).
+    pub streams: u32,
+    /// The resolution in bit/s.
+    pub resolution_bps: f64,
+    /// The resolution as a share of the rate, where that is finer (not published).
+    pub relative_resolution: f64,
+    /// The first gap in nanoseconds; null for that of the highest rate that may be sent (published: 40 us).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_gap_ns: Option<f64>,
+    /// The longest gap in nanoseconds (published: 1 ms, with packets halved from there on).
+    pub most_gap_ns: f64,
+    /// Mean silence between streams, in nanoseconds.
+    pub stream_idle_ns: f64,
+    /// Mean silence between estimates, in nanoseconds.
+    pub estimate_idle_ns: f64,
+    /// Estimates to make.
+    pub estimates: u32,
+    /// Rounds of one estimate at most.
+    pub rounds: u32,
+}
+
+impl Default for YazConfig {
+    fn default() -> Self {
+        Self {
+            packets: 50,
+            streams: 1,
+            resolution_bps: 500e3,
+            relative_resolution: 0.02,
+            first_gap_ns: None,
+            most_gap_ns: 1e6,
+            stream_idle_ns: 50e6,
+            estimate_idle_ns: 500e6,
+            estimates: 10,
+            rounds: 200,
+        }
+    }
+}
+
+impl YazConfig {
+    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
+        check_range(kind, "packets", self.packets, 20, 1000)?;
+        check_range(kind, "streams", self.streams, 1, 100)?;
+        check_range(kind, "resolution_bps", self.resolution_bps, 1e3, 1e9)?;
+        check_range(kind, "relative_resolution", self.relative_resolution, 0.001, 1.0)?;
+        check_range(kind, "first_gap_ns", self.first_gap_ns.unwrap_or(40_000.0), 1.0, 1e9)?;
+        check_range(kind, "most_gap_ns", self.most_gap_ns, 1e4, 1e9)?;
+        check_range(kind, "stream_idle_ns", self.stream_idle_ns, 1e5, 1e10)?;
+        check_range(kind, "estimate_idle_ns", self.estimate_idle_ns, 1e5, 1e11)?;
+        check_range(kind, "estimates", self.estimates, 1, 1000)?;
+        check_range(kind, "rounds", self.rounds, 5, 10_000)
+    }
+}
+
+/// Packets are halved down to this.
+const LEAST_PAYLOAD: u32 = 200;
+/// The least change of a spacing that means anything: 1 us in the published tool, whose clock could not tell less.
+const LEAST_TOLERANCE_NS: f64 = 1.0;
+
+/// The estimator.
+pub struct Yaz {
+    config: YazConfig,
+    probing: Probing,
+    random: Stream,
+    payload: u32,
+    gap_ns: f64,
+    /// Mean spacings of this round's streams: sent, and received less sent.
+    round: Vec<(f64, f64)>,
+    /// The round before of this estimate: rate, and relative expansion.
+    before: Option<(f64, f64)>,
+    rounds: u32,
+    pause: bool,
+    estimates: Vec<f64>,
+    invalid: u32,
+    interrupted: u32,
+    gave_up: Option<String>,
+}
+
+impl Yaz {
+    /// An estimator that has heard nothing.
+    #[must_use]
+    pub fn new(config: YazConfig, probing: Probing) -> Self {
+        let mut yaz = Self {
+            random: Stream::new(probing.seed),
+            config,
+            probing,
+            payload: 0,
+            gap_ns: 0.0,
+            round: Vec::new(),
+            before: None,
+            rounds: 0,
+            pause: false,
+            estimates: Vec::new(),
+            invalid: 0,
+            interrupted: 0,
+            gave_up: None,
+        };
+        yaz.begin();
+        yaz
+    }
+
+    /// A new estimate: from the highest rate on, or from well above the last one.
+    fn begin(&mut self) {
+        self.payload = self.probing.most_payload;
+        let first = self.config.first_gap_ns.unwrap_or(0.0);
+        let floor = self.probing.framing.gap_ns(self.payload, self.probing.most_rate_bps);
+        self.gap_ns = first.max(floor);
+        self.before = None;
+        self.rounds = 0;
+    }
+
+    fn rate(&self, gap_ns: f64) -> f64 {
+        self.probing.framing.bits(self.payload) * 1e9 / gap_ns
+    }
+
+    /// Mean spacing as sent and its change by the path; `None` when too little of the stream can be used.
+    fn spacing(&mut self, train: &Train) -> Option<(f64, f64)> {
+        if train.reordered() || train.clock_stepped {
+            return None;
+        }
+        let interruptions = train.interruptions();
+        self.interrupted += interruptions.len() as u32;
+        let places = train.arrived();
+        let (mut sent, mut received, mut count) = (0.0, 0.0, 0_usize);
+        for pair in places.windows(2) {
+            // A gap that spans a loss is kept, one in which the sender lost its processor is not.
+            if interruptions.iter().any(|place| *place > pair[0] && *place <= pair[1]) {
+                continue;
+            }
+            sent += (train.sent_ns[pair[1]] - train.sent_ns[pair[0]]) as f64;
+            received += (train.arrived_ns[pair[1]]? - train.arrived_ns[pair[0]]?) as f64;
+            count += pair[1] - pair[0];
+        }
+        (count * 2 >= train.plan.packets.len()).then(|| (sent / count as f64, (received - sent) / count as f64))
+    }
+
+    fn end_round(&mut self) {
+        let count = self.round.len() as f64;
+        let sent = self.round.iter().map(|(sent, _)| sent).sum::<f64>() / count;
+        let change = self.round.iter().map(|(_, change)| change).sum::<f64>() / count;
+        self.round.clear();
+        self.rounds += 1;
+        let rate = self.rate(sent);
+        let resolution = self.config.resolution_bps.min(self.config.relative_resolution * rate);
+        let tolerance = (self.rate(1.0) / (rate - resolution) - sent).max(LEAST_TOLERANCE_NS);
+        if change.abs() <= tolerance {
+            self.settle(rate, change / sent);
+        } else if self.rounds >= self.config.rounds {
+            self.gave_up = Some(format!("spacings had not settled after {} rounds", self.rounds));
+        } else {
+            self.before = Some((rate, change / sent));
+            self.gap_ns = sent + change.abs() / 2.0;
+            self.shorten();
+        }
+    }
+
+    /// Above the longest gap packets become shorter instead.
+    fn shorten(&mut self) {
+        while self.gap_ns > self.config.most_gap_ns {
+            let shorter = self.probing.framing.payload(self.probing.framing.bits(self.payload) / 2.0);
+            if shorter < LEAST_PAYLOAD {
+                break;
+            }
+            let rate = self.rate(self.gap_ns);
+            self.payload = shorter;
+            self.gap_ns = self.probing.framing.gap_ns(shorter, rate);
+        }
+    }
+
+    /// The line through the last two rounds meets no expansion here: expansion is (rate - available) / capacity.
+    fn settle(&mut self, rate: f64, expansion: f64) {
+        let crossing = self.before.and_then(|(before, was)| {
+            let slope = (was - expansion) / (before - rate);
+            (slope > 0.0).then(|| rate - expansion / slope).filter(|found| (0.5..=1.5).contains(&(found / rate)))
+        });
+        self.estimates.push(crossing.unwrap_or(rate));
+        self.pause = true;
+        self.begin();
+    }
+}
+
+impl Estimator for Yaz {
+    fn next(&mut self) -> Step {
+        if self.gave_up.is_some() || self.estimates.len() >= self.config.estimates as usize {
+            return Step::Done;
+        }
+        let mean =
+            if std::mem::take(&mut self.pause) { self.config.estimate_idle_ns } else { self.config.stream_idle_ns };
+        let idle_ns = -mean * self.random.uniform().ln();
+        Step::Send { plan: Plan::even(self.config.packets as usize, self.payload, self.gap_ns), idle_ns }
+    }
+
+    fn hear(&mut self, train: &Train) {
+        match self.spacing(train) {
+            Some(found) => self.round.push(found),
+            None => {
+                self.invalid += 1;
+                if self.invalid >= 50 + 2 * self.config.rounds {
+                    self.gave_up = Some("too many streams were lost, reordered or interrupted".to_owned());
+                }
+            }
+        }
+        if self.round.len() >= self.config.streams as usize {
+            self.end_round();
+        }
+    }
+
+    fn finding(&self) -> Finding {
+        let mut notes = Vec::new();
+        if self.invalid > 0 {
+            notes.push(format!("{} streams could not be used (lost, reordered or interrupted)", self.invalid));
+        }
+        if self.interrupted > 0 {
+            notes.push(format!("{} gaps in which the sender lost its processor", self.interrupted));
+        }
+        let found = mean_and_error(&self.estimates);
+        let ends = found
+            .filter(|(_, error)| error.is_finite())
+            .map(|(mean, error)| (mean - 1.96 * error, mean + 1.96 * error));
+        Finding {
+            estimate_bps: found.map(|(mean, _)| mean),
+            low_bps: ends.map(|(low, _)| low.max(0.0)),
+            high_bps: ends.map(|(_, high)| high),
+            confidence: ends.map(|_| 0.95),
+            gave_up: self.gave_up.clone(),
+            notes,
+            ..Finding::default()
+        }
+    }
+}

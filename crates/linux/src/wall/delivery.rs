@@ -1,0 +1,337 @@
+//! Frames handed to hosts by a second thread while the loop has too much to do.
+//!
+//! Writing a frame to a host's interface runs the host's whole network stack: its TCP takes the segment, acknowledges it, wakes a program. Under
+//! load that is half of what a frame costs the loop. While the loop works for more than half of its time, and the machine has another
+//! processor, this thread writes in its place; the loop goes on with the schedule. Otherwise the loop writes itself, which is sooner by
+//! a wake-up. Each host's frames keep their order: the loop writes again only when this thread has nothing left.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use twinnet_fabric::PortId;
+use twinnet_packet::Frame;
+use twinnet_units::{Duration, Time};
+
+use crate::kernel::device::Writer;
+use crate::wall::clock::LabClock;
+use crate::wall::fidelity::HandOvers;
+use crate::wall::scheduling::become_realtime;
+
+/// Name of the thread, by which an owner finds it.
+pub(crate) const THREAD_NAME: &str = "delivery";
+
+/// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half of the first, because
+/// giving them away halves what it has to do.
+const SHARES: (f64, f64) = (0.5, 0.2);
+/// How often that is decided.
+const PERIOD: Duration = Duration::from_ms(20);
+/// Frames that the loop gives away at once.
+const BATCH: usize = 8;
+/// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others itself, so that both share
+/// the work by what each can do.
+const ENOUGH: usize = 32;
+/// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
+const PATIENCE: Duration = Duration::from_us(30);
+/// Frames kept to be used again.
+const KEPT: usize = 256;
+
+/// A frame to be handed over.
+struct Job {
+    port: PortId,
+    due: Time,
+    frame: Box<Frame>,
+}
+
+/// What loop and thread share.
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    /// Frames that were given away and are not written yet: all, and by the port of the host.
+    outstanding: AtomicUsize,
+    of_port: Vec<AtomicUsize>,
+    done: Mutex<Done>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    asleep: bool,
+    ended: bool,
+}
+
+/// What the thread has to tell.
+#[derive(Default)]
+struct Done {
+    hand_overs: HandOvers,
+    // Boxes are what is kept: handing one out costs no allocation.
+    #[allow(clippy::vec_box)]
+    used: Vec<Box<Frame>>,
+}
+
+/// The loop's side: decides who hands over, and gives frames away. The thread ends when this is dropped.
+pub(crate) struct Delivery {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether frames are given away at present.
+    active: bool,
+    /// Frames to be given away with the next ones.
+    batch: Vec<Job>,
+    share: Share,
+}
+
+impl Delivery {
+    /// A delivery to the interfaces with `writers`, by port; without a thread on a machine with a single processor. The thread asks for
+    /// real-time scheduling where `realtime` is set.
+    ///
+    /// # Errors
+    /// When the kernel gives no thread.
+    pub(crate) fn start(writers: Vec<Option<Writer>>, clock: LabClock, realtime: bool) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            outstanding: AtomicUsize::new(0),
+            of_port: writers.iter().map(|_| AtomicUsize::new(0)).collect(),
+            done: Mutex::default(),
+        });
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let thread = if processors > 1 && writers.iter().any(Option::is_some) {
+            let theirs = Arc::clone(&shared);
+            let work = move || {
+                if realtime {
+                    become_realtime();
+                }
+                run(&theirs, &writers, clock);
+            };
+            Some(std::thread::Builder::new().name(THREAD_NAME.into()).spawn(work)?)
+        } else {
+            None
+        };
+        Ok(Self { shared, thread, active: false, batch: Vec::with_capacity(BATCH), share: Share::default() })
+    }
+
+    /// Gives `frame` away, or back where the loop is to hand it over itself: when it has little to do, or the thread has enough.
+    pub(crate) fn take(&mut self, port: PortId, frame: Box<Frame>, due: Time) -> Option<Box<Frame>> {
+        let Some(of_port) = self.shared.of_port.get(port.0 as usize) else { return Some(frame) };
+        let waiting = self.batch.len() + self.shared.outstanding.load(Ordering::Acquire);
+        // A host's frames keep their order: while the thread has one of them, the next goes there too.
+        if (!self.active || waiting >= ENOUGH) && of_port.load(Ordering::Acquire) == 0 {
+            return Some(frame);
+        }
+        of_port.fetch_add(1, Ordering::Release);
+        self.batch.push(Job { port, due, frame });
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+        None
+    }
+
+    /// Lets the thread begin with what was given away.
+    pub(crate) fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        self.shared.outstanding.fetch_add(self.batch.len(), Ordering::Release);
+        let mut queue = lock(&self.shared.queue);
+        queue.jobs.extend(self.batch.drain(..));
+        if std::mem::take(&mut queue.asleep) {
+            drop(queue);
+            self.shared.filled.notify_one();
+        }
+    }
+
+    /// The loop has worked from `begin` to `end`, or only looked (`worked` is false).
+    pub(crate) fn observe(&mut self, begin: Time, end: Time, worked: bool) {
+        if let Some(share) = self.share.observe(begin, end, worked) {
+            self.active = self.thread.is_some() && share > if self.active { SHARES.1 } else { SHARES.0 };
+        }
+    }
+
+    /// Frames that were handed over and can be used again.
+    #[allow(clippy::vec_box)]
+    pub(crate) fn used(&self) -> Vec<Box<Frame>> {
+        match self.shared.done.try_lock() {
+            Ok(mut done) if !done.used.is_empty() => std::mem::take(&mut done.used),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the thread handed over since the record began.
+    pub(crate) fn hand_overs(&self) -> HandOvers {
+        lock(&self.shared.done).hand_overs.clone()
+    }
+
+    /// Begins that record anew.
+    pub(crate) fn forget(&self) {
+        lock(&self.shared.done).hand_overs = HandOvers::default();
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).ended = true;
+        self.shared.filled.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How much of its time the loop works.
+#[derive(Debug, Default)]
+struct Share {
+    since: Time,
+    worked: Duration,
+}
+
+impl Share {
+    /// Returns the share of a period that is over.
+    fn observe(&mut self, begin: Time, end: Time, worked: bool) -> Option<f64> {
+        if worked {
+            self.worked += end - begin;
+        }
+        let elapsed = end - self.since;
+        if elapsed < PERIOD {
+            return None;
+        }
+        let share = self.worked.as_secs_f64() / elapsed.as_secs_f64();
+        *self = Self { since: end, worked: Duration::ZERO };
+        Some(share)
+    }
+}
+
+/// A lock that a panic elsewhere does not close: what it guards is whole between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread: hands over what comes, in its order.
+fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
+    let mut batch = VecDeque::new();
+    while await_jobs(shared, &mut batch, clock) {
+        let count = batch.len();
+        let mut done = lock(&shared.done);
+        for job in batch.drain(..) {
+            if let Some(Some(writer)) = writers.get(job.port.0 as usize) {
+                done.hand_overs.hand_over(job.port, clock.now() - job.due);
+                done.hand_overs.written(&job.frame, &writer.write(&job.frame));
+            }
+            if done.used.len() < KEPT {
+                done.used.push(job.frame);
+            }
+            if let Some(of_port) = shared.of_port.get(job.port.0 as usize) {
+                of_port.fetch_sub(1, Ordering::Release);
+            }
+            shared.outstanding.fetch_sub(1, Ordering::Release);
+        }
+        drop(done);
+        debug_assert!(count > 0, "woken without a frame");
+    }
+}
+
+/// Waits until there are frames and takes them all; false when there will be none any more.
+fn await_jobs(shared: &Shared, batch: &mut VecDeque<Job>, clock: LabClock) -> bool {
+    let patience = clock.now() + PATIENCE;
+    while shared.outstanding.load(Ordering::Acquire) == 0 && clock.now() < patience {
+        std::hint::spin_loop();
+    }
+    let mut queue = lock(&shared.queue);
+    while queue.jobs.is_empty() {
+        if queue.ended {
+            return false;
+        }
+        queue.asleep = true;
+        queue = shared.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+    queue.asleep = false;
+    std::mem::swap(&mut queue.jobs, batch);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    /// A delivery to one socket, and its other end.
+    fn delivery() -> (Delivery, UnixStream, LabClock) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let clock = LabClock::start();
+        let writer = Writer::new(Arc::new(OwnedFd::from(ours)), false);
+        (Delivery::start(vec![Some(writer)], clock, false).unwrap(), theirs, clock)
+    }
+
+    fn frame(mark: u8) -> Box<Frame> {
+        Box::new(Frame::new(vec![mark; 60]))
+    }
+
+    #[test]
+    fn a_loop_with_little_to_do_hands_over_itself() {
+        let (mut delivery, _theirs, clock) = delivery();
+        assert!(delivery.take(PortId(0), frame(1), clock.now()).is_some());
+    }
+
+    #[test]
+    fn frames_that_were_given_away_arrive_in_order_and_are_counted() {
+        let (mut delivery, mut theirs, clock) = delivery();
+        if delivery.thread.is_none() {
+            return; // A single processor: there is nobody to give frames to.
+        }
+        delivery.active = true;
+        for mark in 0..20 {
+            assert!(delivery.take(PortId(0), frame(mark), clock.now()).is_none());
+        }
+        delivery.flush();
+        let mut bytes = vec![0; 20 * 70];
+        theirs.read_exact(&mut bytes).unwrap();
+        // Ten bytes of the header before each frame.
+        let marks: Vec<u8> = bytes.chunks(70).map(|frame| frame[10]).collect();
+        assert_eq!(marks, (0..20).collect::<Vec<u8>>());
+        // What was read is counted as soon as the thread has put its pen down.
+        while delivery.shared.outstanding.load(Ordering::Acquire) > 0 {
+            std::hint::spin_loop();
+        }
+        assert_eq!(delivery.hand_overs().handed_over, 20);
+        assert!(delivery.take(PortId(7), frame(0), clock.now()).is_some(), "there is no such port");
+        delivery.forget();
+        assert_eq!(delivery.hand_overs().handed_over, 0);
+        assert_eq!(delivery.used().len(), 20);
+    }
+
+    #[test]
+    fn the_loop_writes_what_is_too_much_for_the_thread_but_never_overtakes_it() {
+        let (mut delivery, _theirs, clock) = delivery();
+        if delivery.thread.is_none() {
+            return; // A single processor: there is nobody to give frames to.
+        }
+        delivery.active = true;
+        let shared = Arc::clone(&delivery.shared);
+        shared.outstanding.fetch_add(ENOUGH, Ordering::Release);
+        assert!(delivery.take(PortId(0), frame(1), clock.now()).is_some());
+        shared.of_port[0].fetch_add(1, Ordering::Release);
+        assert!(delivery.take(PortId(0), frame(2), clock.now()).is_none());
+    }
+
+    #[test]
+    fn the_share_decides_and_does_not_flutter() {
+        let (mut delivery, _theirs, _) = delivery();
+        if delivery.thread.is_none() {
+            return; // A single processor: there is nobody to give frames to.
+        }
+        let at = |ms| Time::ZERO + Duration::from_ms(ms);
+        delivery.observe(at(0), at(12), true);
+        delivery.observe(at(12), at(20), false);
+        assert!(delivery.active, "60 % of the time");
+        delivery.observe(at(20), at(26), true);
+        delivery.observe(at(26), at(40), false);
+        assert!(delivery.active, "30 %: giving hand-overs away may have halved it");
+        delivery.observe(at(40), at(42), true);
+        delivery.observe(at(42), at(60), false);
+        assert!(!delivery.active, "10 %");
+    }
+}

@@ -1,0 +1,34 @@
+//! Estimators of available bandwidth on recorded trains.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use twinnet_apps::{replay_bandwidth as replay, BandwidthMethod, Framing, Layer, Probing, Train};
+
+/// What is to be replayed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    method: BandwidthMethod,
+    layer: Layer,
+    v6: bool,
+    most_payload: u32,
+    most_rate_bps: f64,
+    seed: u64,
+    trains: Vec<Train>,
+}
+
+/// What a method finds in recorded trains; `request` and the answer are JSON.
+#[pyfunction]
+pub fn replay_bandwidth(py: Python<'_>, request: &str) -> PyResult<String> {
+    let refused = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let request: Request = serde_json::from_str(request).map_err(|error| refused(&error))?;
+    let probing = Probing {
+        framing: Framing::new(request.layer, request.v6),
+        most_payload: request.most_payload,
+        most_rate_bps: request.most_rate_bps,
+        seed: request.seed,
+    };
+    let found = py.detach(|| replay(&request.method, probing, &request.trains)).map_err(|error| refused(&error))?;
+    serde_json::to_string(&found).map_err(|error| refused(&error))
+}

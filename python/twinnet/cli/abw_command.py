@@ -1,0 +1,160 @@
+"""``twinnet abw``: available bandwidth between two machines."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS
+
+if TYPE_CHECKING:
+    from twinnet.sockets.probing import Probed
+
+__all__ = ["abw"]
+
+_EXAMPLES = """\b
+Examples:
+  twinnet abw --listen
+  twinnet abw 10.0.0.2
+  twinnet abw 10.0.0.2 --method pathload --json
+  twinnet abw 10.0.0.2 --method spruce --capacity "100 Mbit"
+  twinnet abw 10.0.0.2 --budget "5 MB" --most-rate "50 Mbit"
+
+Start the listener at the far end first. Rates are those of an Ethernet line, preamble and gap included; with --layer
+network those of IP. Exit status 1 when there is no estimate."""
+
+
+@click.command(short_help="Estimate the available bandwidth to another machine, or listen there.", epilog=_EXAMPLES)
+@click.argument("host", required=False)
+@click.option("--listen", is_flag=True, help="Listen here for probes of others, until Ctrl-C.")
+@click.option("--method", type=click.Choice(METHODS), default="hybrid", show_default=True, help="How to estimate.")
+@click.option("--capacity", metavar="RATE", help="Capacity of the tight link: spruce needs it, hybrid can use it.")
+@click.option("--prior", metavar="RATE", help="With hybrid: what counters say is available.")
+@click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
+@click.option(
+    "--setting", "settings", multiple=True, metavar="NAME=NUMBER", help="A setting of the method; may be repeated."
+)
+@click.option("--layer", type=click.Choice(["wire", "network"]), default="wire", show_default=True)
+@click.option("--mtu", type=click.IntRange(92, 65535), default=1500, show_default=True, help="The path's MTU in bytes.")
+@click.option(
+    "--most-rate", metavar="RATE", help="The highest rate to send at (1 Gbit), or with --listen to let (10 Gbit)."
+)
+@click.option("--budget", metavar="SIZE", help="The most data that probes may cost, such as '5 MB'.")
+@click.option("--duration", metavar="TIME", help="The most time that the estimate, or the listener, takes.")
+@click.option("--allow", multiple=True, metavar="ADDRESS", help="With --listen: answer only this; may be repeated.")
+@click.option("--port", type=click.IntRange(1, 65535), default=BANDWIDTH_PORT, show_default=True, metavar="PORT")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of all randomness.")
+@click.option("--record", is_flag=True, help="With --json: keep the stamps of all trains.")
+@click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")
+@click.option("-6", "family", flag_value="6", help="IPv6 where the name has both.")
+@json_option
+def abw(host: str | None, listen: bool, as_json: bool, **options: Any) -> int:
+    """Estimate the bandwidth that is available on the way to HOST, where `twinnet abw --listen` runs.
+
+    Needs no lab and no privileges; as root the sender keeps its gaps on a busy machine, too.
+    """
+    if listen:
+        if host is not None:
+            raise click.UsageError("--listen waits for others: leave HOST out")
+        return _listen(as_json, options)
+    if host is None:
+        raise click.UsageError("give a host, such as 10.0.0.2, or --listen")
+    if options["allow"]:
+        raise click.UsageError("--allow belongs to --listen")
+    return _probe(host, as_json, options)
+
+
+def _listen(as_json: bool, options: dict[str, Any]) -> int:
+    from twinnet.sockets.probing import listen_for_probes
+
+    def ready() -> None:
+        click.echo(f"Listening for probes on UDP {options['port']}.", err=True)
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        report = listen_for_probes(
+            port=options["port"],
+            most_rate=options["most_rate"] or "10 Gbit",
+            allow=options["allow"] or None,
+            duration=options["duration"],
+            ready=ready,
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if as_json:
+        print_json(dict(report.raw))
+    else:
+        click.echo(f"{report.packets} datagrams, {report.bytes} bytes")
+        for error in report.errors:
+            click.echo(error)
+    return 0
+
+
+def _probe(host: str, as_json: bool, options: dict[str, Any]) -> int:
+    from twinnet.sockets.probing import probe
+
+    names = ("capacity", "prior", "prior_std", "layer", "mtu", "budget", "port", "seed", "record")
+    given = {name: options[name] for name in names}
+    given["most_rate"] = options["most_rate"] or "1 Gbit"
+    given["duration"] = options["duration"] or "10 min"
+    family = {"4": socket.AF_INET, "6": socket.AF_INET6}.get(options["family"] or "", 0)
+    probed = probe(host, options["method"], family=family, settings=_settings(options["settings"]), **given)
+    if as_json:
+        told = dict(probed.report.raw)
+        print_json({**told, "doubts": list(probed.doubts), "processor": probed.processor.text})
+    else:
+        _print(probed)
+    bandwidth = probed.report.bandwidth
+    return 0 if bandwidth is not None and bandwidth.estimate_bps is not None else 1
+
+
+def _settings(texts: tuple[str, ...]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise click.UsageError(f"--setting {text!r} is not NAME=NUMBER")
+        if value in ("true", "false"):
+            found[name] = value == "true"
+            continue
+        try:
+            number = float(value)
+        except ValueError:
+            raise click.UsageError(f"--setting {text!r}: {value!r} is no number") from None
+        found[name] = int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
+    return found
+
+
+def _print(probed: Probed) -> None:
+    from twinnet.cli.sent_table import rate_text
+
+    told = probed.report.bandwidth
+    if told is None:
+        for error in probed.report.errors:
+            click.echo(error)
+        return
+    if told.estimate_bps is None:
+        click.echo(f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}")
+    else:
+        sort = "range" if told.confidence is None else f"{100 * told.confidence:.0f} % interval"
+        ends = f"{rate_text(told.low_bps)} to {rate_text(told.high_bps)}"
+        click.echo(f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})")
+        if told.capacity_bps is not None:
+            click.echo(f"Capacity of the tight link: {rate_text(told.capacity_bps)}")
+        if told.gave_up:
+            click.echo(f"It stopped early: {told.gave_up}")
+    for hop in told.hops:
+        click.echo(f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}")
+    cost = (told.probe_bytes + told.control_bytes) / 1e6
+    click.echo(f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB")
+    for line in (*told.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
+        if line != told.gave_up:
+            click.echo(line)
+    click.echo(probed.processor.text)

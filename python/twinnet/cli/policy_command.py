@@ -1,0 +1,178 @@
+"""``twinnet policy``: list, show, new, compare."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import table
+
+if TYPE_CHECKING:
+    from twinnet.network import Network
+    from twinnet.policies import CompiledPolicy, Policy
+
+__all__ = ["policy"]
+
+
+@click.group(short_help="QoS policies: list, show, write and compare them.")
+def policy() -> None:
+    """QoS policies: which traffic classes there are, what each gets, and where that is enforced.
+
+    Each of these commands takes --json.
+    """
+
+
+@policy.command("list")
+@json_option
+def list_policies(as_json: bool) -> None:
+    """List the policies that have a name: those of twinnet and of other packages that are installed."""
+    from twinnet.policies import find_policy, known_policies
+
+    found = [(name, find_policy(name)) for name in known_policies()]
+    if as_json:
+        print_json([_described(name, one) for name, one in found])
+        return
+    click.echo(table(["policy", "what it does"], [[name, one.title] for name, one in found]))
+
+
+@policy.command("show")
+@click.argument("name", metavar="POLICY")
+@click.option("--network", "where", metavar="FILE|TEMPLATE", help="The network; tree:2,2 when nothing is said.")
+@click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
+@click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")
+@click.option("--rules", is_flag=True, help="Print the commands for Open vSwitch as well.")
+@json_option
+def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules: bool, as_json: bool) -> None:
+    """Show what POLICY promises and what it comes to in a network.
+
+    POLICY is a name that `twinnet policy list` knows, or module:function of your own, from the present folder too.
+    """
+    from twinnet.policies import Enforcement, compile_policy, find_policy, open_vswitch_commands
+
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = find_policy(name)
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    at = "core" if not places else places[0] if len(places) == 1 else list(places)
+    compiled = compile_policy(_network(where or "tree:2,2"), found, Enforcement(at, rate))
+    commands = open_vswitch_commands(compiled) if rules else []
+    if as_json:
+        print_json(_described(name, found) | _compiled(compiled) | ({"commands": commands} if rules else {}))
+        return
+    told = _described(name, found)
+    click.echo(
+        "\n".join(f"{key:>8}: {told[key]}" for key in ("policy", "title", "promise", "origin", "fails") if told[key])
+    )
+    click.echo()
+    rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
+    click.echo(table(["queue", "class", "minimum", "maximum"], rows))
+    count, switches = len(compiled.ports), len({one.switch for one in compiled.ports})
+    click.echo(
+        f"\nEnforced at {compiled.enforcement.text}: {count} ports of {switches} switches. "
+        f"{compiled.rule_count} rules in {len(compiled.switches)} switches."
+    )
+    if rules:
+        click.echo("\n" + "\n".join(commands))
+
+
+@policy.command("new")
+@click.argument("name")
+@click.option(
+    "--in", "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path(), help="The folder."
+)
+@json_option
+def new(name: str, folder: Path, as_json: bool) -> None:
+    """Write a commented policy NAME and its test into the present folder, or into that of --in."""
+    from twinnet.policies.skeleton import write_skeleton
+
+    written = write_skeleton(name, folder)
+    if as_json:
+        print_json([str(path) for path in written])
+        return
+    for path in written:
+        click.echo(f"wrote {path}")
+    click.echo(f"try it: python -m pytest {written[1]}")
+
+
+@policy.command("compare")
+@click.argument("results", type=click.Path(file_okay=False, exists=True, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where files go; RESULTS/policies.")
+@json_option
+def compare(results: Path, out: Path | None, as_json: bool) -> None:
+    """Compare the policies of RESULTS, which `twinnet run` wrote: tables of each profile, the leaves against the core,
+    and a ranking as a table and a figure."""
+    from twinnet.report.policy_comparison import places_compared, profile_table, ranking, ranking_figure
+    from twinnet.report.policy_samples import profile_samples
+    from twinnet.study.store import ResultStore
+
+    profiles = profile_samples(run for run in ResultStore(results).all_runs() if run.record.get("status") == "finished")
+    folder = out or results / "policies"
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {"profiles": profile_table(profiles), "leaf-and-core": places_compared(profiles)}
+    tables["ranking"] = ranking(profiles)
+    for name, frame in tables.items():
+        frame.write_csv(folder / f"{name}.csv")
+    ranking_figure(tables["ranking"], folder / "ranking.svg")
+    misplaced = [line for one in profiles for line in one.misplaced]
+    full = [[one.label, port, name, str(drops)] for one in profiles for (port, name), drops in one.full_queues.items()]
+    if as_json:
+        print_json({name: frame.to_dicts() for name, frame in tables.items()} | {"misplaced": misplaced, "full": full})
+        return
+    best = tables["ranking"]
+    columns = [name for name in best.columns if name not in ("policy", "enforced_at")]
+    click.echo(table(columns, [[_cell(row[name]) for name in columns] for row in best.to_dicts()]))
+    if not tables["leaf-and-core"].is_empty():
+        click.echo("\nLeaves and core (difference: leaf minus core):")
+        columns = [
+            "policy",
+            "quantity",
+            "leaf_mean",
+            "core_mean",
+            "student_p",
+            "welch_p_holm",
+            "mann_whitney_p",
+            "effect_g",
+        ]
+        click.echo(
+            table(columns, [[_cell(row[name]) for name in columns] for row in tables["leaf-and-core"].to_dicts()])
+        )
+    if full:
+        most = sorted(full, key=lambda row: -int(row[3]))[:12]
+        click.echo("\nQueues that were full (frames dropped, all repetitions; the twelve with most):")
+        click.echo(table(["profile", "port", "class", "dropped"], most))
+    for line in misplaced:
+        click.echo(f"warning: {line}")
+    click.echo(f"\nFiles: {folder}")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def _described(name: str, one: Policy) -> dict[str, Any]:
+    return {"policy": name, "title": one.title, "promise": one.promise, "origin": one.origin, "fails": one.fails}
+
+
+def _compiled(compiled: CompiledPolicy) -> dict[str, Any]:
+    classes = [
+        {"queue": number, "class": one.name, "minimum": _amount(one.minimum), "maximum": _amount(one.maximum)}
+        for number, one in compiled.classes.items()
+    ]
+    rules = {name: len(one.rules) for name, one in compiled.switches.items()}
+    return {"classes": classes, "rules": rules, "ports": [one.port.name for one in compiled.ports]}
+
+
+def _amount(amount: str | float | None) -> str:
+    return "-" if amount is None else amount if isinstance(amount, str) else f"{amount * 100:.3g} %"
+
+
+def _network(text: str) -> Network:
+    from twinnet.network import templates
+    from twinnet.network.topology_file import load_network
+
+    return templates.from_text(text, rate="10 Gbit") if templates.is_template(text) else load_network(text)

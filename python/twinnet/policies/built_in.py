@@ -1,0 +1,113 @@
+"""The policies that come with twinnet, by name; those of other packages; and those that a user names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from twinnet.errors import BadPolicy, did_you_mean
+from twinnet.policies.policy import FunctionPolicy, Policy, PolicyFunction
+
+__all__ = ["ENTRY_POINTS", "built_in_policies", "find_policy", "known_policies"]
+
+ENTRY_POINTS = "twinnet.policies"
+"""The group of entry points under which other packages offer policies."""
+_HOMES = {
+    "basic-cbq": "class_based:BasicCbq",
+    "source-cbq": "class_based:SourceCbq",
+    "destination-cbq": "class_based:DestinationCbq",
+    "source-destination-cbq": "class_based:SourceDestinationCbq",
+    "strict-priority": "strict_priority:StrictPriority",
+    "fair-queueing": "fair_queueing:FairQueueing",
+    "diffserv": "differentiated_services:DifferentiatedServices",
+    "rate-limit": "rate_limit:RateLimit",
+    "qosflow": "chosen_disciplines:ChosenDisciplines",
+    "openqos": "spare_capacity:SpareCapacity",
+    "constrained-paths": "constrained_paths:ConstrainedPaths",
+    "measuring": "measuring:Measuring",
+    "best-effort": "best_effort:BestEffort",
+}
+_FORM = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
+
+
+def built_in_policies() -> dict[str, type[Policy]]:
+    """Return the classes of the policies that come with twinnet, by name."""
+    return {name: _load(name, f"twinnet.policies.{home}") for name, home in _HOMES.items()}
+
+
+def known_policies() -> dict[str, str]:
+    """Return where each policy is that has a name: the built-in ones, and those of entry points."""
+    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {name: f"twinnet.policies.{home}" for name, home in _HOMES.items()} | {
+        name: value for name, value in offered.items() if name not in _HOMES
+    }
+
+
+def find_policy(text: str, settings: Mapping[str, Any] | None = None) -> Policy:
+    """Return the policy that `text` names: a built-in one, one of another package, or ``module:function`` (or class).
+
+    Python code is loaded only where `text` names a module or an installed package offers the name.
+
+    Parameters
+    ----------
+    text
+        Such as ``basic-cbq`` or ``my_policies:fair_web``.
+    settings
+        What the policy is made with, by keyword.
+
+    Raises
+    ------
+    BadPolicy
+        When there is no such policy, or it does not take these settings.
+
+    Examples
+    --------
+    >>> find_policy("basic-cbq").name
+    'basic-cbq'
+    """
+    known = known_policies()
+    if text in known:
+        found = _load(text, known[text])
+    elif _FORM.match(text):
+        found = _load(text, text)
+    else:
+        raise BadPolicy(
+            f"there is no policy {text!r}", f"{did_you_mean(text, known)}; or name your own as module:function"
+        )
+    return _made(text, found, settings or {})
+
+
+def _load(name: str, place: str) -> Any:
+    try:
+        if place.startswith("twinnet."):
+            module, _, attribute = place.partition(":")
+            return getattr(importlib.import_module(module), attribute)
+        return EntryPoint(name, place, ENTRY_POINTS).load()
+    except (ImportError, AttributeError) as error:
+        raise BadPolicy(
+            f"the policy {name} cannot be loaded from {place}: {error}", "mend the name or the module"
+        ) from None
+
+
+def _made(text: str, found: Any, settings: Mapping[str, Any]) -> Policy:
+    if isinstance(found, type) and issubclass(found, Policy):
+        accepted = [p for p in inspect.signature(found).parameters if p != "self"]
+        unknown = next((key for key in settings if key not in accepted), None)
+        if unknown is not None:
+            raise BadPolicy(f"the policy {text} has no setting {unknown!r}", did_you_mean(unknown, accepted))
+        policy = found(**settings)
+        policy.name = policy.name or text
+        return policy
+    if settings:
+        raise BadPolicy(f"the policy {text} takes no settings", "leave them out")
+    if isinstance(found, Policy):
+        return found
+    if callable(cast("object", found)):
+        return FunctionPolicy(cast("PolicyFunction", found))
+    raise BadPolicy(
+        f"{text} is {found!r}, which is no policy", "name a Policy class, or a function of network and load"
+    )

@@ -1,0 +1,170 @@
+"""The four policies of class-based queueing that Regencia and Yu compared, by application and by groups of addresses.
+
+Regencia, Yu: Introducing a Test Framework for Quality of Service Mechanisms in the Context of Software-Defined
+Networking. ICICT 2021. They tell the queues (three, of 0.33 of the scheduler's rate each, minimum and maximum) and
+that classes are by application, source, destination or both; not which hosts are in which group. Here groups are equal
+parts of the load's servers (which send nearly all) and clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from twinnet.errors import BadPolicy
+from twinnet.network.network import Network
+from twinnet.policies import schedulers
+from twinnet.policies.applications import application_matches
+from twinnet.policies.groups import Groups, checked_groups, clients_of, even_parts, servers_of
+from twinnet.policies.load import Load
+from twinnet.policies.match import Match
+from twinnet.policies.policy import Policy
+from twinnet.policies.traffic_class import Amount, TrafficClass
+from twinnet.qos.cbq import LinkSharing
+from twinnet.qos.queue import Queue
+
+__all__ = ["BasicCbq", "DestinationCbq", "SourceCbq", "SourceDestinationCbq"]
+
+_ORIGIN = "Regencia and Yu, ICICT 2021"
+_QUEUES = 3
+
+
+class _ClassBased(Policy):
+    """What the four have in common: queues of one share, as HTB or as class-based queueing proper.
+
+    Parameters
+    ----------
+    share
+        What each queue has of the scheduler's rate.
+    borrow
+        Whether a queue may have what others leave; without it the share is a maximum too, as published.
+    discipline
+        ``htb``, as Open vSwitch has it, or ``cbq`` (Floyd and Jacobson 1995).
+    link_sharing
+        The link-sharing guideline of ``cbq``: ``formal``, ``ancestor_only`` or ``top_level``.
+    """
+
+    origin = _ORIGIN
+
+    def __init__(
+        self,
+        share: Amount = 0.33,
+        borrow: bool = False,
+        discipline: Literal["htb", "cbq"] = "htb",
+        link_sharing: LinkSharing = "formal",
+    ) -> None:
+        if discipline not in ("htb", "cbq"):
+            raise BadPolicy(f"the discipline is {discipline!r}; allowed are 'htb' and 'cbq'")
+        self.share = share
+        self.maximum: Amount | None = None if borrow else share
+        self._discipline = discipline
+        self._link_sharing: LinkSharing = link_sharing
+
+    def queue(self, rate_bps: int, classes: Mapping[int, TrafficClass]) -> Queue:
+        """Return the discipline that was chosen."""
+        if self._discipline == "cbq":
+            return schedulers.cbq(rate_bps, classes, self._link_sharing)
+        return schedulers.htb(rate_bps, classes)
+
+    def one(self, name: str, matches: Sequence[Match] = (), precedence: int = 0) -> TrafficClass:
+        """A class of the common share."""
+        return TrafficClass(name, matches, minimum=self.share, maximum=self.maximum, precedence=precedence)
+
+
+class BasicCbq(_ClassBased):
+    """Classes by application: HTTP, streaming, the rest."""
+
+    name = "basic-cbq"
+    title = "Classes by application: HTTP, streaming, the rest"
+    promise = "Each of HTTP, video and the rest has a third of the port, whatever the others send."
+    fails = "When most of the load is one application: two thirds of the port then stand idle unless queues may borrow."
+
+    def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
+        """Return HTTP, video and the rest."""
+        del network
+        # A packet from the video port to the HTTP port would be of both.
+        http = self.one("http", application_matches(load, "http"), precedence=1)
+        return [http, self.one("video", application_matches(load, "video")), self.one("rest")]
+
+
+class _Grouped(_ClassBased):
+    """Classes by groups of hosts; the last group's queue takes the rest too.
+
+    Parameters
+    ----------
+    groups
+        Hosts by group; equal parts of the load's when nothing is said.
+    share, borrow, discipline, link_sharing
+        As for :class:`BasicCbq`.
+    """
+
+    def __init__(
+        self,
+        groups: Groups | None = None,
+        share: Amount = 0.33,
+        borrow: bool = False,
+        discipline: Literal["htb", "cbq"] = "htb",
+        link_sharing: LinkSharing = "formal",
+    ) -> None:
+        super().__init__(share, borrow, discipline, link_sharing)
+        self._groups = None if groups is None else checked_groups(groups)
+
+    def parts(self, hosts: Sequence[str], stem: str) -> Groups:
+        """The groups that were given, or equal parts of `hosts`."""
+        return self._groups if self._groups is not None else even_parts(hosts, min(_QUEUES, max(1, len(hosts))), stem)
+
+
+class SourceCbq(_Grouped):
+    """Classes by the sender's address: groups of servers."""
+
+    name = "source-cbq"
+    title = "Classes by source address: groups of servers"
+    promise = "No group of senders takes more than its third of a port from the others."
+    fails = (
+        "When one group's servers are asked for more than the others': its clients wait while other queues are empty."
+    )
+
+    def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
+        """Return a class for each group but the last, and the last as the rest."""
+        groups = list(self.parts(servers_of(network, load), "servers").items())
+        named = [self.one(name, [Match(source=hosts)]) for name, hosts in groups[:-1]]
+        return [*named, self.one(groups[-1][0])]
+
+
+class DestinationCbq(_Grouped):
+    """Classes by the receiver's address: groups of clients."""
+
+    name = "destination-cbq"
+    title = "Classes by destination address: groups of clients"
+    promise = "No group of receivers takes more than its third of a port from the others."
+    fails = "At a leaf, where a port has one client, of one group: it has a third of the port and never more."
+
+    def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
+        """Return a class for each group but the last, and the last as the rest."""
+        groups = list(self.parts(clients_of(network, load), "clients").items())
+        named = [self.one(name, [Match(destination=hosts)]) for name, hosts in groups[:-1]]
+        return [*named, self.one(groups[-1][0])]
+
+
+class SourceDestinationCbq(_ClassBased):
+    """Classes by pairs of a group of servers and a group of clients.
+
+    Each queue has every group of servers once and every group of clients once (a Latin square), so that neither a busy
+    server nor a busy client fills one queue alone.
+    """
+
+    name = "source-destination-cbq"
+    title = "Classes by source and destination: pairs of a group of servers and a group of clients"
+    promise = "Pairs of groups share a port by thirds; each group has a part in every queue."
+    fails = "It takes most rules of the four, nine pairs of groups each way, and isolates no single group."
+
+    def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
+        """Return the queues of the square; the last one is the rest."""
+        count = min(_QUEUES, len(servers_of(network, load)), len(clients_of(network, load)))
+        servers = list(even_parts(servers_of(network, load), max(1, count), "servers").values())
+        clients = list(even_parts(clients_of(network, load), max(1, count), "clients").values())
+        found: list[TrafficClass] = []
+        for queue in range(count - 1):
+            pairs = [(servers[place], clients[(queue - place) % count]) for place in range(count)]
+            found.append(self.one(f"pairs-{queue + 1}", [Match(source=a, destination=b) for a, b in pairs]))
+        return [*found, self.one(f"pairs-{count}")]

@@ -1,0 +1,149 @@
+"""Estimates available bandwidth from this machine, and listens for those who do."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twinnet.errors import BadValue, LabError
+from twinnet.results.flow_report import FlowReport
+from twinnet.sockets.machine import HERE, Machine, Processor
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT, bandwidth_listener, bandwidth_prober
+from twinnet.units import duration_ps
+
+__all__ = ["Probed", "listen_for_probes", "probe"]
+
+_TURN_PS = 200_000_000_000
+
+
+@dataclass(frozen=True)
+class Probed:
+    """An estimate that was made from this machine.
+
+    Parameters
+    ----------
+    report
+        What the prober reports; its `bandwidth` is the estimate.
+    processor
+        What the sending thread found about its processor: on a shared one an estimate is to be doubted.
+    """
+
+    report: FlowReport
+    processor: Processor
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons to doubt the estimate that lie in this machine and the listener's."""
+        told = self.report.bandwidth
+        if told is None:
+            return ()
+        found: list[str] = []
+        if told.interruptions > 0.01 * max(told.probe_packets, 1):
+            found.append(f"the sender lost its processor in {told.interruptions} of {told.probe_packets} gaps")
+        if told.least_generated_share is not None and (told.generated_share or 0.0) < 0.95:
+            found.append(f"trains were sent at {100 * (told.generated_share or 0):.1f} % of the rates asked for")
+        if told.trains and told.batched_trains > 0.2 * told.trains:
+            found.append(f"{told.batched_trains} of {told.trains} trains arrived in batches (interrupt coalescence)")
+        if told.overflowed:
+            found.append(f"the listener's host threw {told.overflowed} datagrams away")
+        if told.clock_steps:
+            found.append(f"a clock was set during {told.clock_steps} trains")
+        return tuple(found)
+
+
+def probe(to: str, method: str = "hybrid", *, seed: int = 1, family: int = 0, **settings: Any) -> Probed:
+    """Estimate the available bandwidth to the listener at `to`, a name or an address.
+
+    Parameters
+    ----------
+    to
+        The listener's host.
+    method, settings
+        As for :func:`twinnet.bandwidth.bandwidth_prober`.
+    seed
+        Of what the method draws.
+    family
+        ``socket.AF_INET`` or ``AF_INET6`` where a name has both; 0 for the first.
+
+    Raises
+    ------
+    BadValue
+        The name is not known, or a setting is not allowed.
+    """
+    app = bandwidth_prober(HERE, _address(to, family), method, flow=1, **settings)
+    with Machine() as machine:
+        number = machine.start(app, seed=seed)
+        try:
+            machine.wait([number])
+        except KeyboardInterrupt:
+            machine.stop(number)
+            machine.wait([number])
+        return Probed(machine.reports([number])[0].flows[0], machine.processor())
+
+
+def listen_for_probes(
+    *,
+    port: int = BANDWIDTH_PORT,
+    most_rate: str = "10 Gbit",
+    allow: Sequence[str] | None = None,
+    duration: str | None = None,
+    ready: Callable[[], None] | None = None,
+) -> FlowReport:
+    """Answer probers until `duration` is over or an interrupt; return what was counted.
+
+    Parameters
+    ----------
+    port, most_rate, allow
+        As for :func:`twinnet.bandwidth.bandwidth_listener`.
+    duration
+        When to end.
+    ready
+        Called when the port is open.
+
+    Raises
+    ------
+    LabError
+        The port is in use.
+    """
+    if allow is not None:
+        for address in allow:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                raise BadValue(f"{address!r} is no address", "give addresses such as 10.0.0.1") from None
+    with Machine() as machine:
+        number = machine.start(bandwidth_listener(HERE, port=port, most_rate=most_rate, allow=allow))
+        first = machine.reports([number])[0]
+        if first.finished:
+            told = "; ".join(error for flow in first.flows for error in flow.errors)
+            raise LabError(
+                f"UDP port {port} cannot be used: {told}",
+                f"end what uses it (ss -lnp sport = :{port}), or choose another port",
+                "PortNotUsable",
+            )
+        if ready is not None:
+            ready()
+        end_ps = None if duration is None else machine.now_ps() + duration_ps(duration)
+        with contextlib.suppress(KeyboardInterrupt):
+            while end_ps is None or machine.now_ps() < end_ps:
+                turn_ps = machine.now_ps() + _TURN_PS
+                machine.wait([number], turn_ps if end_ps is None else min(turn_ps, end_ps))
+        machine.stop(number)
+        machine.wait([number])
+        return machine.reports([number])[0].flows[0]
+
+
+def _address(name: str, family: int) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise BadValue(f"the listener {name!r} is not known: {error}", "give its address") from None
+    return str(found[0][4][0])

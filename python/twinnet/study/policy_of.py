@@ -1,0 +1,82 @@
+"""The QoS policy of a run: what the study file says of it, and what it comes to in the run's network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from twinnet.network import Network
+from twinnet.policies import CompiledPolicy, Demand, Enforcement, Load, compile_policy, find_policy
+from twinnet.study.field_types import STRICT, RateBps
+
+if TYPE_CHECKING:
+    from twinnet.study.specification import StudySpecification, Traffic
+
+__all__ = ["PolicySettings", "compiled_policy", "load_of"]
+
+_PORTS = {"http": 8080, "video": 8081, "rtp": 5004, "voice": 5006, "tcp": 5002, "udp": 5003}
+"""Of the built-in apps, where the traffic names none."""
+_APPLICATIONS = {"http": "http", "video": "video", "rtp": "video", "voice": "voice", "ping": "ping"}
+"""What policies call the traffic; other traffic goes by its own name."""
+
+
+class PolicySettings(BaseModel):
+    """The policy of a study, and where it is enforced.
+
+    Attributes
+    ----------
+    use
+        A policy's name, such as `basic-cbq` (`twinnet policy list`), or `module:function` of one's own.
+    at
+        `core`, `leaf`, `all`, or switches (`s1`) and ports (`s1-eth2`).
+    rate
+        What each scheduler may send; the line rate when nothing is said.
+    direction
+        `egress` (queues), or `ingress` (meters alone).
+    settings
+        What the policy is made with, by keyword.
+    """
+
+    model_config = STRICT
+
+    use: Annotated[str, Field(min_length=1, max_length=200)]
+    at: str | Annotated[list[str], Field(min_length=1, max_length=10_000)] = "core"
+    rate_bps: RateBps | None = Field(default=None, alias="rate")
+    direction: Literal["egress", "ingress"] = "egress"
+    settings: dict[str, Any] = {}
+
+
+def load_of(specification: StudySpecification) -> Load:
+    """What the traffic of the study asks for, as policies see it."""
+    return Load(tuple(one for entry in specification.traffic for one in _demands(entry)))
+
+
+def _demands(entry: Traffic) -> Iterator[Demand]:
+    application = _APPLICATIONS.get(entry.app, entry.name)
+    port = None if entry.app == "ping" else entry.port or _PORTS[entry.app]
+    protocol = {"ping": "icmp", "http": "tcp", "video": "tcp", "tcp": "tcp"}.get(entry.app, "udp")
+    rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
+    if entry.app == "video" and rate is None and entry.ladder_bps:
+        rate = f"{max(entry.ladder_bps)} bit"
+    for source in entry.sources:
+        # A client asks; what streams by itself is sent to its client.
+        asked = entry.app in ("http", "video", "ping")
+        client, server = (source, entry.to) if asked else (entry.to, source)
+        yield Demand(client, server, application, "icmp" if protocol == "icmp" else _transport(protocol), port, rate)
+
+
+def _transport(protocol: str) -> Literal["tcp", "udp"]:
+    return "tcp" if protocol == "tcp" else "udp"
+
+
+def compiled_policy(specification: StudySpecification, network: Network) -> CompiledPolicy | None:
+    """What the policy of the study comes to in `network`, ``None`` without one; raises `BadPolicy`."""
+    settings = specification.policy
+    if settings is None:
+        return None
+    rate = f"{settings.rate_bps} bit" if settings.rate_bps is not None else None
+    at = settings.at if isinstance(settings.at, str) else tuple(settings.at)
+    enforcement = Enforcement(at, rate, settings.direction)
+    return compile_policy(network, find_policy(settings.use, settings.settings), enforcement, load_of(specification))

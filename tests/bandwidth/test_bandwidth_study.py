@@ -1,0 +1,87 @@
+"""The study of available bandwidth: its file, its measurements, its published figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from twinnet.cli import run as command_line
+from twinnet.study.resolution import built_in_studies, load_study, read_study
+from twinnet.yaml_source import SourceError, parse_yaml
+
+from bench.abw import published
+
+TEXT = """
+study: one-estimate
+title: One estimate
+question: Is it right?
+network:
+  hosts: {h1: , h2: , x1: , x2: }
+  switches: {s1: , s2: }
+  links:
+    - {between: [h1, s1], rate: 100 Mbit}
+    - {between: [x1, s1], rate: 100 Mbit}
+    - {between: [h2, s2], rate: 100 Mbit}
+    - {between: [x2, s2], rate: 100 Mbit}
+    - {between: [s1, s2], rate: 10 Mbit}
+traffic:
+  - {name: cross, app: udp, from: [x1], to: x2, port: 5003, rate: 4 Mbit, duration: 5 s}
+  - {name: probes, app: bandwidth, from: [h1], to: h2, method: hybrid, most_rate: 20 Mbit, start: 500 ms}
+measurements:
+  estimate: {of: available_bandwidth}
+  error: {of: available_bandwidth_error, ports: [h1-eth0, s1-eth3, s2-eth3]}
+  cost: {of: probe_bytes}
+repetitions: 4
+clock: virtual
+settle: 100 ms
+drain: 100 ms
+statements:
+  - {id: right, text: It is right., check: "max(error) < 0.1 and min(error) > -0.1"}
+  - {id: cheap, text: It is cheap., check: "max(cost) < 500 kB"}
+  - {id: rate, text: It has a unit., check: "5 Mbit < mean(estimate) < 7 Mbit"}
+"""
+
+
+def test_a_study_measures_an_estimate_and_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "study.yaml").write_text(TEXT, encoding="utf-8")
+    assert (
+        command_line(["run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "out"), "--json", "--no-report"])
+        == 0
+    )
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {one["id"]: one["verdict"] for one in told["statements"]} == dict.fromkeys(
+        ("right", "cheap", "rate"), "supported"
+    )
+
+
+def test_the_built_in_study_has_all_rows_and_methods() -> None:
+    study = load_study("available-bandwidth")
+    assert len(study.specification.factors["row"].levels) == 8
+    assert len(study.specification.factors["estimator"].levels) == 10
+    rows = {(capacity, cross) for _, capacity, cross in published()}
+    levels = {tuple(float(part[1:]) for part in name.split("-")) for name in study.specification.factors["row"].levels}
+    assert rows == levels
+    assert built_in_studies()["available-bandwidth"].name == "study.yaml"
+
+
+def test_published_errors_are_those_of_the_figures() -> None:
+    found = published()
+    assert found["assolo", 10, 2] == pytest.approx(325)
+    assert found["stab", 1000, 74] == pytest.approx(-87, abs=0.5)
+    assert len(found) == 11
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("method: hybrid", "method: guess", "is not known"),
+        ("method: hybrid", "method: spruce", "needs 'capacity'"),
+        ("method: hybrid, ", "", "needs 'method'"),
+        (", ports: [h1-eth0, s1-eth3, s2-eth3]", "", "need 'ports'"),
+    ],
+)
+def test_mistakes_in_a_study_are_told(old: str, new: str, said: str) -> None:
+    text = TEXT.replace(old, new)
+    with pytest.raises(SourceError, match=said):
+        read_study(parse_yaml(text, "study.yaml"), {}, None, text)

@@ -1,0 +1,71 @@
+"""`twinnet policy`: list, show, new, compare."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from twinnet import policies
+
+
+def run(*words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from twinnet.cli import main; main()", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_list_tells_every_policy() -> None:
+    told = json.loads(run("policy", "list", "--json").stdout)
+    assert [one["policy"] for one in told] == list(policies.known_policies())
+    assert all(one["promise"] for one in told)
+
+
+def test_show_tells_classes_places_rules_and_commands() -> None:
+    words = ("--network", "tree:2,2", "--at", "leaf", "--rate", "100 Mbit", "--rules", "--json")
+    told = json.loads(run("policy", "show", "basic-cbq", *words).stdout)
+    assert [one["class"] for one in told["classes"]] == ["rest", "http", "video"]
+    assert sum(told["rules"].values()) == len([line for line in told["commands"] if line.startswith("cookie=")])
+    assert len(told["ports"]) == 6
+    assert any("max-rate=33000000" in line for line in told["commands"])
+
+
+def test_an_unknown_policy_is_wrong_usage_with_the_nearest_name() -> None:
+    done = run("policy", "show", "basic-qbc")
+    assert done.returncode == 2
+    assert "did you mean 'basic-cbq'" in done.stderr
+
+
+def test_new_writes_a_policy_that_passes_its_own_test(tmp_path: Path) -> None:
+    assert run("policy", "new", "my-own", folder=tmp_path).returncode == 0
+    tried = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_own.py"]
+    done = subprocess.run(tried, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "HTTP has at least half" in run("policy", "show", "my_own:MyOwn", folder=tmp_path).stdout
+    again = run("policy", "new", "my-own", folder=tmp_path)
+    assert again.returncode == 2 and "is there already" in again.stderr
+
+
+def test_compare_writes_tables_and_a_figure_and_refuses_studies_without_policies(tmp_path: Path) -> None:
+    words = ("--preset", "tiny", "--no-report", "--out", str(tmp_path))
+    assert run("run", "qos-class-profiles", *words).returncode == 0
+    results = tmp_path / "qos-class-profiles"
+    told = json.loads(run("policy", "compare", str(results), "--json").stdout)
+    assert {row["policy"] for row in told["ranking"]} == {
+        "basic-cbq",
+        "source-cbq",
+        "destination-cbq",
+        "source-destination-cbq",
+    }
+    assert told["misplaced"] == []
+    ranks = [row["mean_rank"] for row in told["ranking"]]
+    assert ranks == sorted(ranks)
+    basic = {row["enforced_at"]: row for row in told["ranking"] if row["policy"] == "basic-cbq"}
+    assert basic["leaf"]["http_mbps"] > basic["core"]["http_mbps"]
+    adjusted = [row for row in told["leaf-and-core"] if row["quantity"] == "transfer_rate"]
+    assert len(adjusted) == 4 and all(row["welch_p_holm"] >= row["welch_p"] for row in adjusted)
+    figure = (results / "policies" / "ranking.svg").read_text()
+    assert "basic-leaf" in figure or figure.startswith("<?xml")
+    assert run("run", "mtu-sweep", *words).returncode == 0
+    refused = run("policy", "compare", str(tmp_path / "mtu-sweep"))
+    assert refused.returncode == 2 and "had no policy" in refused.stderr
