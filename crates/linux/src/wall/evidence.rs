@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use serde_json::{json, Value};
 
-use crate::agent;
-use crate::wall::scheduling::{threads_of, THREAD_NAME};
+use crate::wall::delivery;
+use crate::wall::scheduling::{threads_of, AGENT_THREAD_NAME, THREAD_NAME};
 
 /// Threads of programs that are looked at. With more of them a look would cost the machine what it looks for.
 const MOST_THREADS: usize = 512;
@@ -44,8 +44,9 @@ struct Reading {
 impl Reading {
     fn now() -> Self {
         let mut times = Times::default();
-        times[0] = waited_by_threads(THREAD_NAME);
-        times[1] = waited_by_threads(agent::THREAD_NAME);
+        // The fabric hands frames over by a thread of its own, too.
+        times[0] = waited_by_threads(THREAD_NAME) + waited_by_threads(delivery::THREAD_NAME);
+        times[1] = waited_by_threads(AGENT_THREAD_NAME);
         times[3] = pressure("cpu");
         times[4] = pressure("memory");
         times[5] = throttled_s();
