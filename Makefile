@@ -41,6 +41,7 @@ check: $(VENV)/.built
 	$(BIN)/ruff format --check python tests bench tools
 	$(BIN)/ruff check python tests bench tools
 	$(BIN)/pyright
+	$(BIN)/python tools/check_public_types.py
 	$(BIN)/python tools/check_imports.py
 	$(MAKE) --no-print-directory test
 

@@ -25,6 +25,7 @@ PYTHON_ORDER = (
     "errors",
     "units",
     "ranges",
+    "settings",
     "yaml_source",
     "stats",
     "traffic",
@@ -42,6 +43,7 @@ PYTHON_ORDER = (
     "bandwidth",
     "study",
     "report",
+    "studies",
     "validation",
     "cli",
 )
@@ -53,6 +55,7 @@ APART_IS_IMPORTED_BY = {"cli"}
 
 DOORS = {
     ("network.starting", "lab"): "Network.emulate and simulate start a lab, which they import when they are called",
+    ("results", "studies"): "results.load reads a study's results, which study and report make, when it is called",
     ("network.drawable", "drawing"): "Network.draw imports its picture when it is called",
     ("errors", "lab_process"): "the type of TimeLimit.completed",
 }

@@ -19,11 +19,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinnet import bandwidth, control, errors, lab, programs, qos, units
+    from twinnet import bandwidth, control, errors, lab, programs, qos, results, stats, studies, units
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
     from twinnet.network.link_settings import GilbertElliott, Jitter, JitterTable
+    from twinnet.network.nodes import Host, Router, Switch
     from twinnet.network.topology_file import load_network
     from twinnet.network.tunnels import Tunnel, gre, vxlan
     from twinnet.results import fidelity
@@ -36,11 +37,14 @@ __version__ = "0.1.0"
 __all__ = [
     "FidelityRecord",
     "GilbertElliott",
+    "Host",
     "Jitter",
     "JitterTable",
     "Lab",
     "LabError",
     "Network",
+    "Router",
+    "Switch",
     "Thresholds",
     "Tunnel",
     "TwinnetError",
@@ -59,6 +63,9 @@ __all__ = [
     "processes",
     "programs",
     "qos",
+    "results",
+    "stats",
+    "studies",
     "templates",
     "units",
     "vxlan",
@@ -74,17 +81,23 @@ _MODULES = {
     "processes": "traffic.distributions",
     "programs": "programs",
     "qos": "qos",
+    "results": "results",
+    "stats": "stats",
+    "studies": "studies",
     "templates": "network.templates",
     "units": "units",
 }
 _HOMES = {
     "FidelityRecord": "results.fidelity",
     "GilbertElliott": "network.link_settings",
+    "Host": "network.nodes",
     "Jitter": "network.link_settings",
     "JitterTable": "network.link_settings",
     "Lab": "lab",
     "LabError": "errors",
     "Network": "network",
+    "Router": "network.nodes",
+    "Switch": "network.nodes",
     "Thresholds": "results.fidelity",
     "Tunnel": "network.tunnels",
     "TwinnetError": "errors",

@@ -128,6 +128,13 @@ def match_captures(paths: Sequence[str | PathLike[str]], *, payload_bytes: int, 
         One is no capture; `args` are its index and a text.
     """
 
+def check_queue(configuration: str) -> str:
+    """Check a queue configuration (JSON, in the form of the lab protocol) and return it with every default written out.
+    Raises `ValueError` with the path of what is wrong."""
+
+def check_app(configuration: str) -> str:
+    """As :func:`check_queue`, for an app whose `to` is an address."""
+
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 

@@ -105,7 +105,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
             HEAD + "- {between: [h1, s1], queue: {kind: htb, rate: 1 Mbit, queues: {1: {min_rate: 9}}}}\n",
             "links[0].queue.queues.1.min_rate: the rate 9 has no unit",
         ),
-        (HEAD + "- {between: [h1, s1], queue: {kind: tbf, rate: 1 Mbit, burst: 0 B}}\n", "no frame could ever pass"),
+        (HEAD + "- {between: [h1, s1], queue: {kind: tbf, rate: 1 Mbit, burst: 0 B}}\n", "would never let one through"),
         (HEAD + "- {between: [h1, s1], a_to_b: {dely: 1 s}}\n", "links[0].a_to_b.dely: unknown key; did you mean 'delay'?"),
         ("hosts: {h1: }\nhosts: {h2: }\n", "2:1: hosts: the key is given twice; first in line 1"),
         ("hosts: {h1: , h1: }\n", "1:15: hosts.h1: the key is given twice"),

@@ -10,6 +10,7 @@ network or a study. What cannot be so is checked in the way that a note before t
 ``status N``              the last command ends with this status
 ``background``            a lab that stands until the page ends
 ``output``                what the python block before it prints
+``goes on``               a python block that goes on from those before it on the page, which are run again
 ``make``                  the Makefile has these targets
 ``options``               the command line takes these commands; they are not run
 ``syntax``                bash can read it; it would change the machine
@@ -85,6 +86,7 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.background: list[subprocess.Popen[str]] = []
+        self.script = ""
         self.lab_name = f"classroom-{os.getpid()}"
         commands = folder / ".bin"
         commands.mkdir()
@@ -103,7 +105,8 @@ class Scratch:
         if block.note("background") is not None:
             return self.begin(block)
         if block.language == "python":
-            return self.call(block, [str(self.folder / ".bin/python"), "-c", self.adapted(block, block.text)])
+            self.script = (self.script if block.note("goes on") is not None else "") + self.adapted(block, block.text)
+            return self.call(block, [str(self.folder / ".bin/python"), "-c", self.script])
         if block.language == "sh":
             return self.call(block, ["bash", "-euo", "pipefail", "-c", self.adapted(block, block.text)])
         return self.converse(block)

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from twinnet.cli import run as command_line
 from twinnet.report.wording import worded_value
+from twinnet.results.tables import table
 from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate
 from twinnet.study.run_quantities import RunTables
-from twinnet.study.tables import table
 
 ROWS: list[dict[str, Any]] = [
     {"name": "a", "role": "sink", "packets": 101, "start_s": 1.0, "end_s": 2.0, "reordered_packets": 5}

@@ -11,6 +11,7 @@ import pytest
 import twinnet as tn
 from twinnet.cli import run as command_line
 from twinnet.results.flow_report import AppReport, FlowReport
+from twinnet.results.tables import table
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.predicate import Aggregate
@@ -18,7 +19,6 @@ from twinnet.study.resolution import load_study
 from twinnet.study.run_quantities import RunTables
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.study.store import ResultStore
-from twinnet.study.tables import table
 
 STUDY = """\
 study: outage

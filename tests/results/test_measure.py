@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from twinnet.results.layers import carried_bytes, payload_limit_bytes
 from twinnet.results.series import Cumulative, band, flow_bytes, port_bytes, rates_between_arrivals
-from twinnet.study.tables import table
+from twinnet.results.tables import table
 
 
 def intervals(*rows):

@@ -3,11 +3,11 @@
 import random
 from collections.abc import Callable
 
+from twinnet.results.tables import table
 from twinnet.study.judgement import judged_record
 from twinnet.study.plan import PlannedRun
 from twinnet.study.runner import Progress
 from twinnet.study.store import Measured
-from twinnet.study.tables import table
 
 STEP_S = 0.125
 PAYLOAD_SHARE = {"tcp": 1448 / 1538, "udp": 1470 / 1536, "http": 1448 / 1538}

@@ -7,6 +7,7 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod settings;
 mod sockets;
 mod theory;
 mod units;
@@ -38,6 +39,8 @@ mod _core {
     use super::openflow::{
         openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
     };
+    #[pymodule_export]
+    use super::settings::{check_app, check_queue};
     #[pymodule_export]
     use super::sockets::SocketAgent;
     #[pymodule_export]

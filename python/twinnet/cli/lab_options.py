@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -61,13 +62,14 @@ def queue_from_text(text: str) -> Queue:
     """
     from pydantic import TypeAdapter, ValidationError
 
-    from twinnet.network.topology_schema import QUEUE_KINDS, QueueModel
+    from twinnet.qos import Queue
 
+    kinds = Queue.kinds()
     kind, *words = [part.strip() for part in text.split(",")]
-    if kind not in QUEUE_KINDS:
-        raise BadValue(f"there is no queue {kind!r}", did_you_mean(kind, QUEUE_KINDS))
+    if kind not in kinds:
+        raise BadValue(f"there is no queue {kind!r}", did_you_mean(kind, kinds))
     given: dict[str, Any] = {"kind": kind}
-    known = [name for name in QUEUE_KINDS[kind].model_fields if name != "kind"]
+    known = [one.name for one in dataclasses.fields(kinds[kind]) if one.name != "kind"]
     for word in words:
         name, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not value:
@@ -78,7 +80,7 @@ def queue_from_text(text: str) -> Queue:
             int(value) if re.fullmatch(r"\d{1,18}", value) else {"true": True, "false": False}.get(value, value)
         )
     try:
-        return TypeAdapter[Any](QueueModel).validate_python(given).build()
+        return TypeAdapter(Queue).validate_python(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][-1]) if first["loc"] else kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,7 +30,7 @@ def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> N
     """
     from twinnet.network import templates
 
-    given = {name: value for name, value in link.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in link.items() if value is not None}
     if templates.is_template(text):
         return templates.from_text(text, seed, **given)
     if given:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 __all__ = ["json_option", "print_json"]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option that every command has."""
 
 

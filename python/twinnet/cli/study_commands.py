@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +13,14 @@ from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from twinnet.study.analysis import Analysis
     from twinnet.study.resolution import Study
-    from twinnet.study.runner import Executor, Observer, Outcome
+    from twinnet.study.runner import Executor, Outcome
 
 __all__ = [
     "ASK_ABOVE_S",
     "INTERRUPTED",
     "compare",
-    "observer_on",
     "on_this_machine",
     "report",
     "run",
@@ -170,6 +166,7 @@ def run_study(
     """Make the runs of `study` by `executor` and tell the answer; return the exit status."""
     from rich.console import Console
 
+    from twinnet.report.progress import observer_on
     from twinnet.study.analysis import Analysis
     from twinnet.study.plan import plan_study
     from twinnet.study.runner import run_plan
@@ -196,18 +193,6 @@ def run_study(
     if outcome.interrupted:
         return INTERRUPTED
     return 1 if outcome.failed else 0
-
-
-@contextlib.contextmanager
-def observer_on(console: Console) -> Generator[Observer]:
-    """What shows progress on `console`: a moving line on a terminal, plain lines elsewhere."""
-    from twinnet.report.progress import LiveObserver, PlainObserver
-
-    if console.is_terminal:
-        with LiveObserver(console) as live:
-            yield live
-    else:
-        yield PlainObserver(console)
 
 
 def _write_report(analysis: Analysis, folder: Path) -> Path:

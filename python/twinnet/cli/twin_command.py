@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, observer_on, on_this_machine, study_options
+from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, on_this_machine, study_options
 
 if TYPE_CHECKING:
     from twinnet.study.runner import Executor, Outcome
@@ -61,6 +61,7 @@ def run_twin(
     exit status."""
     from rich.console import Console
 
+    from twinnet.report.progress import observer_on
     from twinnet.report.wording import worded_span
     from twinnet.study.runner import run_plan
     from twinnet.study.twin import Twin

@@ -22,7 +22,7 @@ class ArpResponder(Controller):
     """
 
     def __init__(self) -> None:
-        self.answered = 0
+        self.answered: int = 0
         self._addresses: dict[str, str] = {}
 
     def on_start(self) -> None:

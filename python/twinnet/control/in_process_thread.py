@@ -54,7 +54,7 @@ class InProcessThread:
         self.switches: list[str] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ, None)
-        self.runtime = InProcess(controller, spec, self._now_ps, self._ring, change_queue)
+        self.runtime: InProcess = InProcess(controller, spec, self._now_ps, self._ring, change_queue)
         try:
             for node in spec["nodes"]:
                 if node["kind"] == "switch" and target in node.get("controllers", ()):

@@ -53,7 +53,7 @@ class ControllerProgram:
     def __init__(
         self, command: str | Sequence[str], env: Mapping[str, str] | None = None, cwd: str | None = None
     ) -> None:
-        self.argv = shlex.split(command) if isinstance(command, str) else list(command)
+        self.argv: list[str] = shlex.split(command) if isinstance(command, str) else list(command)
         if not self.argv:
             raise BadValue("the command of the controller is empty", 'write for example "python3 controller.py"')
         self._env = {**os.environ, **(env or {})}

@@ -81,6 +81,7 @@ class TlsRelay:
 
     def __init__(self, secure: ssl.SSLSocket) -> None:
         self._secure = secure
+        self.plain: socket.socket
         try:
             self._inside, self.plain = socket.socketpair()
         except OSError:

@@ -38,7 +38,7 @@ class Topology:
     def __init__(self, spec: Mapping[str, Any]) -> None:
         nodes = {node["name"]: node for node in spec["nodes"]}
         switches = [node for node in spec["nodes"] if node["kind"] == "switch"]
-        self.switches = [node["name"] for node in sorted(switches, key=lambda node: node["dpid"])]
+        self.switches: list[str] = [node["name"] for node in sorted(switches, key=lambda node: node["dpid"])]
         self.hosts: dict[str, Place] = {}
         self.addresses: dict[str, str] = {}
         self._lines: dict[Place, Place] = {}

@@ -47,7 +47,7 @@ class UnixListener:
     """
 
     def __init__(self, path: Path) -> None:
-        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket: socket.socket = socket.socket(socket.AF_UNIX)
         try:
             _bind(self.socket, path)
             self.socket.listen(_BACKLOG)

@@ -1,5 +1,5 @@
 """A network that is running."""
 
-from twinnet.lab.lab import Lab, attach, labs
+from twinnet.lab.lab import DEVNULL, PIPE, AppHandle, Capture, Completed, Job, Lab, LabInfo, attach, labs
 
-__all__ = ["Lab", "attach", "labs"]
+__all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]

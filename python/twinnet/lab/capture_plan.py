@@ -29,7 +29,7 @@ class CapturePlan:
     """
 
     def __init__(self, path: str, limit: str | None, snap: str | None, ring: object, direction: str) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         if direction not in ("both", "in", "out"):
             raise BadValue(f"the direction is {direction!r}; allowed are 'both', 'in' and 'out'")
         if limit is not None and ring is not None:
@@ -38,7 +38,7 @@ class CapturePlan:
         least, most = _SNAP_BYTES
         if snap_bytes is not None and not least <= snap_bytes <= most:
             raise BadQuantity(f"the snap {snap!r} is out of range; allowed are {least} B to {format_size(most)}")
-        self.ring = None if ring is None else _ring_spec(ring)
+        self.ring: dict[str, Any] | None = None if ring is None else _ring_spec(ring)
         self.settings: dict[str, Any] = {
             "limit_bytes": None if limit is None else _file_bytes(limit, "limit"),
             "snap": snap_bytes,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.choice import ControllerChoice
+from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
 from twinnet.control.in_process import ChangeQueue
 from twinnet.control.in_process_thread import InProcessThread
@@ -66,7 +67,9 @@ class LabControllers:
     def __init__(self, choice: ControllerChoice | None) -> None:
         self._network_target = choice.target if choice is not None else None
         self._choice = choice.at_free_port() if choice is not None else None
-        self.controller = choice.factory() if choice is not None and choice.factory is not None else None
+        self.controller: Controller | None = (
+            choice.factory() if choice is not None and choice.factory is not None else None
+        )
         self._program: ControllerProgram | None = None
         self._dialling: Dialling | None = None
         self._thread: InProcessThread | None = None

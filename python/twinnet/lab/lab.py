@@ -63,8 +63,11 @@ class Lab:
         The seed of all randomness in the place of the network's.
     static_neighbours
         Whether model hosts know each other's hardware addresses beforehand.
-    options
-        Further options of the lab process, handed on as they are; on the wall clock only.
+    realtime
+        ``auto``: ask for real-time priority; ``off``. On the wall clock only.
+    slip_after_ps
+        How far the fabric may be behind before it moves its clock, in picoseconds; by the fastest link when nothing is
+        said. On the wall clock only.
 
     Attributes
     ----------
@@ -83,7 +86,8 @@ class Lab:
         clock: Literal["wall", "virtual"] = "wall",
         seed: int | None = None,
         static_neighbours: bool = False,
-        **options: Any,
+        realtime: Literal["auto", "off"] = "auto",
+        slip_after_ps: int | None = None,
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
             raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
@@ -92,14 +96,14 @@ class Lab:
                 "a lab on the virtual clock has neither a name nor interfaces of the kernel",
                 "leave them away, or use net.emulate()",
             )
-        if clock == "virtual" and options:
-            raise BadValue(f"a lab on the virtual clock has no option {min(options)!r}", "leave it away")
+        if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None):
+            raise BadValue("a lab on the virtual clock has neither realtime nor slip_after_ps", "leave them away")
         self._network = network
         self._name = name
         self.clock: Literal["wall", "virtual"] = clock
         self._seed = seed
         self._static_neighbours = static_neighbours
-        self._options = {"interface": interface, **options}
+        self._options = {"interface": interface, "realtime": realtime, "slip_after_ps": slip_after_ps}
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
@@ -17,6 +17,7 @@ from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.network.link_options import LineChange
     from twinnet.results.flow_report import AppReport, FlowReport
 
 __all__ = ["AppHandle", "Capture", "LabHost", "LabLink", "LabMoment", "LabSwitch", "Layout"]
@@ -252,9 +253,10 @@ class LabLink:
 
     def __init__(self, lab: Lab, a: str, b: str) -> None:
         self._lab = lab
+        self.index: int
         self.index, self._turned = lab.layout.link(a, b)
 
-    def set(self, direction: Side = "both", **settings: Any) -> LabLink:
+    def set(self, direction: Side = "both", **settings: Unpack[LineChange]) -> LabLink:
         """Change settings while the link runs, together: ``rate``, ``delay``, ``jitter``, ``loss``, ``up``, ...
 
         Parameters
@@ -296,7 +298,7 @@ class LabMomentLink:
     moment: LabMoment
     on: LabLink
 
-    def set(self, direction: Side = "both", **settings: Any) -> LabMomentLink:
+    def set(self, direction: Side = "both", **settings: Unpack[LineChange]) -> LabMomentLink:
         """Schedule that `settings` take effect together at this moment."""
         change = self.on.change(direction, settings)
         self.moment.lab.connection.request("schedule", at_ps=self.moment.at_ps, set=change)
@@ -355,9 +357,9 @@ class Capture:
         self._lab = lab
         self.number = number
         self.path = path
-        self.stopped = False
-        self.frames = 0
-        self.dropped = 0
+        self.stopped: bool = False
+        self.frames: int = 0
+        self.dropped: int = 0
         self.failure: str | None = None
         self.files: list[str] = []
 

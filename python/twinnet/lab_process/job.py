@@ -91,9 +91,9 @@ class Job:
     def __init__(self, connection: LabRequests, host: str, argv: Sequence[str], started: Mapping[str, Any]) -> None:
         self._connection = connection
         self.host = host
-        self.argv = tuple(argv)
-        self.number = int(started["job"])
-        self.pid = int(started["pid"])
+        self.argv: tuple[str, ...] = tuple(argv)
+        self.number: int = int(started["job"])
+        self.pid: int = int(started["pid"])
         self.stdin: IO[bytes] | None = None
         self.stdout: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None

@@ -44,7 +44,7 @@ class LabProcess:
         self.name: str = handle.name
         self.pid: int = handle.pid
         self._pidfd: int = handle.pidfd
-        self.connection = LabConnection(socket.socket(fileno=handle.socket))
+        self.connection: LabConnection = LabConnection(socket.socket(fileno=handle.socket))
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric, which only somebody outside of the lab's user namespace may have;

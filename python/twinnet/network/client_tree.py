@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from twinnet.errors import BadTemplate
+from twinnet.network.link_options import LinkOptions
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
 
@@ -22,8 +23,8 @@ def client_tree(
     layers: int = 3,
     servers: int = 6,
     seed: int = 1,
-    server_link: Mapping[str, Any] | None = None,
-    **link: Any,
+    server_link: LinkOptions | None = None,
+    **link: Unpack[LinkOptions],
 ) -> Network:
     """Return clients at the leaves of a binary tree of switches, and servers behind its root.
 
@@ -61,7 +62,8 @@ def client_tree(
             raise BadTemplate(f"client-tree: {name} is {value!r}; allowed are whole numbers from 1 to {most}")
     net = Network(seed)
     core, edge = net.switch("core"), net.switch("edge")
-    behind = {**link, **(server_link or {})}
+    behind = LinkOptions(**link)
+    behind.update(server_link or {})
     net.link(core, edge, **behind)
     first = 1 << layers
     counts = [clients // first + (place < clients % first) for place in range(first)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from twinnet.errors import BadValue
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.nodes import Link, Node
 
 if TYPE_CHECKING:
+    from twinnet.network.link_options import LineChange
     from twinnet.network.network import Network
 
 __all__ = ["NetworkMoment", "NetworkMomentLink", "Side", "turned"]
@@ -39,7 +40,7 @@ class NetworkMomentLink:
         self._link = link
         self._turned = link.a.node != first
 
-    def set(self, direction: Side = "both", **settings: Any) -> NetworkMomentLink:
+    def set(self, direction: Side = "both", **settings: Unpack[LineChange]) -> NetworkMomentLink:
         """Schedule that `settings` (``rate``, ``delay``, ``loss``, ``up``, ...) take effect together at this moment."""
         change = {"link": self._link.index, "direction": turned(direction, self._turned), "set": _some(settings)}
         self._network._schedule.append({"at_ps": self._at_ps, "set": change})  # pyright: ignore[reportPrivateUsage]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
@@ -34,7 +34,15 @@ from twinnet.network.checks import (
     switch_port_number,
 )
 from twinnet.network.drawable import Drawable
-from twinnet.network.link_settings import DEFAULT_DIRECTION, direction_spec, processing_spec
+from twinnet.network.link_options import DirectionSettings, LineOptions
+from twinnet.network.link_settings import (
+    DEFAULT_DIRECTION,
+    GilbertElliott,
+    Jitter,
+    JitterTable,
+    direction_spec,
+    processing_spec,
+)
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
@@ -48,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["Network", "NetworkMoment", "Side"]
 
 _MTU_RANGE = (68, 65_521)
+SomeNode = TypeVar("SomeNode", bound=Node)
 
 
 class Network(Drawable, Startable):
@@ -69,7 +78,7 @@ class Network(Drawable, Startable):
     """
 
     def __init__(self, seed: int = 1) -> None:
-        self.seed = checked_seed(seed)
+        self.seed: int = checked_seed(seed)
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}
@@ -138,21 +147,38 @@ class Network(Drawable, Startable):
         """All links in the order of creation."""
         return self._links
 
-    def __getitem__(self, name: str) -> Any:
-        """Return the node called `name`; raises `UnknownNode`."""
+    def __getitem__(self, name: str) -> Node:
+        """Return the node called `name`; raises `UnknownNode`. Type checkers learn its kind by
+        ``net.node("h1", tn.Host)``."""
         return self.node(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._nodes
 
-    def node(self, node: Node | str) -> Node:
-        """Return `node`, or the node called so; raises `UnknownNode` when it is not of this network."""
+    @overload
+    def node(self, node: Node | str) -> Node: ...
+
+    @overload
+    def node(self, node: Node | str, kind: type[SomeNode]) -> SomeNode: ...
+
+    def node(self, node: Node | str, kind: type[Node] = Node) -> Node:
+        """Return `node`, or the node called so; raises `UnknownNode` when it is not of this network.
+
+        Parameters
+        ----------
+        node
+            A node, or its name.
+        kind
+            What it is to be, such as ``tn.Host``; raises `BadTopology` when it is of another kind.
+        """
         name = node.name if isinstance(node, Node) else node
         found = self._nodes.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownNode(f"the network has no node {name!r}", did_you_mean(str(name), self._nodes))
         if isinstance(node, Node) and node is not found:
             raise UnknownNode(f"the node {name!r} belongs to another network", "use the node that this network made")
+        if not isinstance(found, kind):
+            raise BadTopology(f"{name} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
         return found
 
     def host(
@@ -166,7 +192,7 @@ class Network(Drawable, Startable):
         sysctls: Mapping[str, str | int] | None = None,
         model: bool = False,
         processing: str = "0 s",
-        processing_jitter: Any = None,
+        processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
     ) -> Host:
         """Add a host.
 
@@ -223,7 +249,7 @@ class Network(Drawable, Startable):
         sysctls: Mapping[str, str | int] | None = None,
         model: bool = False,
         processing: str = "0 s",
-        processing_jitter: Any = None,
+        processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
     ) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
@@ -352,20 +378,20 @@ class Network(Drawable, Startable):
         b: Node | str,
         rate: str | None = None,
         delay: str = "0 s",
-        jitter: object = None,
-        loss: object = None,
+        jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
+        loss: float | str | GilbertElliott | Mapping[str, float | str] | None = None,
         duplicate: float | str | None = None,
         corrupt: float | str | None = None,
         reorder: bool = False,
-        framing: str = "ethernet",
+        framing: Literal["ethernet", "hdlc", "none"] = "ethernet",
         mtu: int = 1500,
         up: bool = True,
-        tunnel: Tunnel | Mapping[str, Any] | None = None,
+        tunnel: Tunnel | Mapping[str, Mapping[str, str | int | bool]] | None = None,
         queue: Queue | None = None,
         queue_a: Queue | None = None,
         queue_b: Queue | None = None,
-        a_to_b: Mapping[str, Any] | None = None,
-        b_to_a: Mapping[str, Any] | None = None,
+        a_to_b: DirectionSettings | None = None,
+        b_to_a: DirectionSettings | None = None,
         port_a: int | None = None,
         port_b: int | None = None,
         address_a: str | Sequence[str] | None = None,
@@ -393,7 +419,7 @@ class Network(Drawable, Startable):
         framing
             ``ethernet``, ``hdlc`` or ``none``: what a frame costs beyond its bytes.
         mtu
-            The largest packet, 68 to 65535 bytes.
+            The largest packet, 68 to 65521 bytes.
         up
             Whether it carries frames when the lab starts.
         tunnel
@@ -456,7 +482,11 @@ class Network(Drawable, Startable):
         return link
 
     def tunnel(
-        self, node: Node | str, tunnel: Tunnel | Mapping[str, Any], name: str | None = None, **settings: Any
+        self,
+        node: Node | str,
+        tunnel: Tunnel | Mapping[str, Mapping[str, str | int | bool]],
+        name: str | None = None,
+        **settings: Unpack[LineOptions],
     ) -> Link:
         """Have another speaker of GRE or VXLAN at the far end of a new port of `node`: another lab, a Linux machine,
         a switch. On the wall clock only.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.control.tls import Tls
@@ -12,6 +12,7 @@ from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue, optional_spec
 
 if TYPE_CHECKING:
+    from twinnet.network.link_options import LinkOptions
     from twinnet.network.network import Network
 
 __all__ = ["Host", "Interface", "Link", "Node", "Port", "Router", "Switch", "TunnelEnd"]
@@ -180,7 +181,7 @@ class Switch(Node):
     protocols: tuple[str, ...] = PROTOCOLS
     datapath: str = "own"
 
-    def attach(self, interface: str, name: str | None = None, **settings: Any) -> Link:
+    def attach(self, interface: str, name: str | None = None, **settings: Unpack[LinkOptions]) -> Link:
         """Have an existing interface of this machine as the next port, and return the link that leads to it.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from twinnet.network.checks import checked_seed, flag
 
@@ -19,7 +19,13 @@ class Startable:
     seed: int
     """The seed of all randomness in the network."""
 
-    def emulate(self, name: str | None = None, interface: str = "auto", **options: Any) -> Lab:
+    def emulate(
+        self,
+        name: str | None = None,
+        interface: str = "auto",
+        realtime: Literal["auto", "off"] = "auto",
+        slip_after_ps: int | None = None,
+    ) -> Lab:
         """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.
 
         Parameters
@@ -28,12 +34,14 @@ class Startable:
             The name under which other terminals find the lab; chosen when nothing is said.
         interface
             ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
-        options
-            Further options of the lab, as :class:`twinnet.lab.Lab` documents them.
+        realtime, slip_after_ps
+            As :class:`twinnet.lab.Lab` documents them.
         """
         from twinnet.lab.lab import Lab
 
-        return Lab(cast("Network", self), name=name, interface=interface, **options)
+        return Lab(
+            cast("Network", self), name=name, interface=interface, realtime=realtime, slip_after_ps=slip_after_ps
+        )
 
     def simulate(self, seed: int | None = None, static_neighbours: bool = False) -> Lab:
         """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with

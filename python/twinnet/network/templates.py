@@ -11,10 +11,11 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from itertools import combinations
-from typing import Any
+from typing import Unpack
 
 from twinnet.errors import BadTemplate, did_you_mean
 from twinnet.network.client_tree import client_tree
+from twinnet.network.link_options import LinkOptions
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
 
@@ -37,7 +38,7 @@ NODE_LIMIT = 20_000
 """The most nodes that a template makes."""
 
 
-def single(hosts: int = 2, seed: int = 1, **link: Any) -> Network:
+def single(hosts: int = 2, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return one switch s1 with `hosts` hosts h1, h2, ...
 
     Examples
@@ -52,7 +53,7 @@ def single(hosts: int = 2, seed: int = 1, **link: Any) -> Network:
     return net
 
 
-def linear(switches: int = 2, hosts_per_switch: int = 1, seed: int = 1, **link: Any) -> Network:
+def linear(switches: int = 2, hosts_per_switch: int = 1, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return `switches` switches in a row, each with `hosts_per_switch` hosts."""
     _check("linear", "switches", switches, 1)
     _check("linear", "hosts_per_switch", hosts_per_switch, 0)
@@ -68,7 +69,7 @@ def linear(switches: int = 2, hosts_per_switch: int = 1, seed: int = 1, **link: 
     return net
 
 
-def tree(depth: int = 1, fanout: int = 2, seed: int = 1, **link: Any) -> Network:
+def tree(depth: int = 1, fanout: int = 2, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return a tree of switches of `depth` levels, `fanout` children each; the lowest switches have hosts."""
     _check("tree", "depth", depth, 1)
     _check("tree", "fanout", fanout, 1)
@@ -81,7 +82,7 @@ def tree(depth: int = 1, fanout: int = 2, seed: int = 1, **link: Any) -> Network
     return net
 
 
-def _grow(net: Network, switch: Switch, depth: int, fanout: int, link: Mapping[str, Any]) -> None:
+def _grow(net: Network, switch: Switch, depth: int, fanout: int, link: LinkOptions) -> None:
     if depth == 1:
         _hosts(net, switch, fanout, link)
         return
@@ -92,7 +93,11 @@ def _grow(net: Network, switch: Switch, depth: int, fanout: int, link: Mapping[s
 
 
 def dumbbell(
-    left: int = 2, right: int | None = None, seed: int = 1, bottleneck: Mapping[str, Any] | None = None, **link: Any
+    left: int = 2,
+    right: int | None = None,
+    seed: int = 1,
+    bottleneck: LinkOptions | None = None,
+    **link: Unpack[LinkOptions],
 ) -> Network:
     """Return two switches joined by a bottleneck, with `left` hosts at s1 and `right` (as many) hosts at s2.
 
@@ -115,11 +120,13 @@ def dumbbell(
     s1, s2 = net.switch("s1"), net.switch("s2")
     _hosts(net, s1, left, link)
     _hosts(net, s2, right, link)
-    net.link(s1, s2, **{**link, **(bottleneck or {})})
+    middle = LinkOptions(**link)
+    middle.update(bottleneck or {})
+    net.link(s1, s2, **middle)
     return net
 
 
-def fat_tree(k: int = 4, seed: int = 1, **link: Any) -> Network:
+def fat_tree(k: int = 4, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return the fat tree of `k`-port switches (Al-Fares, Loukissas and Vahdat 2008): k pods, k^3/4 hosts.
 
     Core switches come first (s1 to s(k/2)^2), then each pod's aggregation and edge switches. The topology has
@@ -146,7 +153,7 @@ def fat_tree(k: int = 4, seed: int = 1, **link: Any) -> Network:
     return net
 
 
-def mesh(switches: int = 3, hosts_per_switch: int = 1, seed: int = 1, **link: Any) -> Network:
+def mesh(switches: int = 3, hosts_per_switch: int = 1, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return `switches` switches, each linked with every other, each with `hosts_per_switch` hosts."""
     _check("mesh", "switches", switches, 1)
     _check("mesh", "hosts_per_switch", hosts_per_switch, 0)
@@ -162,7 +169,9 @@ def mesh(switches: int = 3, hosts_per_switch: int = 1, seed: int = 1, **link: An
     return net
 
 
-def leaf_spine(leaves: int = 4, spines: int = 2, hosts_per_leaf: int = 2, seed: int = 1, **link: Any) -> Network:
+def leaf_spine(
+    leaves: int = 4, spines: int = 2, hosts_per_leaf: int = 2, seed: int = 1, **link: Unpack[LinkOptions]
+) -> Network:
     """Return `spines` switches s1, s2, ..., each linked with every one of `leaves` further switches, which have the
     hosts: a Clos network of two stages."""
     _check("leaf-spine", "leaves", leaves, 1)
@@ -179,7 +188,7 @@ def leaf_spine(leaves: int = 4, spines: int = 2, hosts_per_leaf: int = 2, seed: 
     return net
 
 
-def ring(switches: int = 4, hosts_per_switch: int = 1, seed: int = 1, **link: Any) -> Network:
+def ring(switches: int = 4, hosts_per_switch: int = 1, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return `switches` switches, at least three, each linked with the next and the last with the first."""
     _check("ring", "switches", switches, 3)
     net = linear(switches, hosts_per_switch, seed, **link)
@@ -201,7 +210,7 @@ TEMPLATES: Mapping[str, Callable[..., Network]] = {
 """The templates by the name that :func:`from_text` takes."""
 
 
-def from_text(text: str, seed: int = 1, **link: Any) -> Network:
+def from_text(text: str, seed: int = 1, **link: Unpack[LinkOptions]) -> Network:
     """Return the network that `text`, such as ``single:4``, ``single,4`` or ``tree:2,3``, stands for.
 
     Raises
@@ -235,7 +244,7 @@ def is_template(text: str) -> bool:
     return re.split(r"[:,]", text)[0].strip().lower().replace("_", "-") in TEMPLATES
 
 
-def _hosts(net: Network, switch: Switch, count: int, link: Mapping[str, Any]) -> None:
+def _hosts(net: Network, switch: Switch, count: int, link: LinkOptions) -> None:
     first = net.host_count + 1
     for number in range(first, first + count):
         net.link(net.host(f"h{number}"), switch, **link)

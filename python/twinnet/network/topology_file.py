@@ -108,7 +108,7 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
         a, b = settings.pop("between")
         for name in ("queue", "queue_a", "queue_b"):
             if (queue := getattr(link, name)) is not None:
-                settings[name] = queue.build()
+                settings[name] = queue
         if wrong_nodes & {a, b} or not attempt(
             ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
         ):

@@ -6,7 +6,7 @@ Study files use :class:`NetworkModel` for their network too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,6 @@ from pydantic import (
     model_validator,
 )
 
-from twinnet import qos
 from twinnet.control.choice import app_factory
 from twinnet.control.tls import Tls
 from twinnet.errors import BadValue
@@ -27,8 +26,8 @@ from twinnet.network import addressing, link_settings, templates
 from twinnet.network.flow_syntax import checked_flow
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.tunnels import tunnel_from_mapping
+from twinnet.qos import Queue
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
-from twinnet.units import duration_ps
 
 __all__ = [
     "ControllerModel",
@@ -40,7 +39,6 @@ __all__ = [
     "MomentText",
     "NetworkModel",
     "ProbabilityValue",
-    "QueueModel",
     "RateText",
     "RouterModel",
     "SizeText",
@@ -73,12 +71,6 @@ RateText = Annotated[
 """Text such as ``10 Mbit``."""
 SizeText = Annotated[str, _checked(stored_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
 """Text such as ``64 KiB``."""
-SpanText = Annotated[str, _checked(duration_ps, "duration"), _DURATION]
-"""Text such as ``100 ms``: a target, an interval or a period of a queue."""
-FrameCount = Annotated[int, Field(ge=1, le=10**8, strict=True)]
-"""Frames that a queue keeps."""
-ShareValue = Annotated[float, Field(gt=0, le=1)]
-"""A probability or weight above 0."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
 
@@ -151,237 +143,7 @@ NodeName = Annotated[str, BeforeValidator(_name)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FifoModel(_Strict):
-    """First in, first out."""
-
-    kind: Literal["fifo"]
-    limit_frames: FrameCount | None = None
-    limit: SizeText | None = None
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Fifo(self.limit_frames, self.limit)
-
-
-class PriorityModel(_Strict):
-    """Strict priority."""
-
-    kind: Literal["priority"]
-    bands: Annotated[list[QueueModel], Field(min_length=1, max_length=64)]
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Priority([band.build() for band in self.bands])
-
-
-class DrrClassModel(_Strict):
-    """A class of a deficit round robin."""
-
-    quantum: SizeText
-    queue: QueueModel | None = None
-
-
-class DrrModel(_Strict):
-    """Deficit round robin."""
-
-    kind: Literal["drr"]
-    classes: Annotated[list[DrrClassModel], Field(min_length=1, max_length=1024)]
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        classes = [(one.quantum, one.queue.build() if one.queue else qos.Fifo()) for one in self.classes]
-        return qos.Drr([qos.DrrClass(quantum, queue) for quantum, queue in classes])
-
-
-class TbfModel(_Strict):
-    """Token bucket."""
-
-    kind: Literal["tbf"]
-    rate: RateText
-    burst: SizeText
-    queue: QueueModel | None = None
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Tbf(self.rate, self.burst, self.queue.build() if self.queue else qos.Fifo())
-
-
-class HtbQueueModel(_Strict):
-    """A queue of an HTB."""
-
-    min_rate: RateText | None = None
-    max_rate: RateText | None = None
-    burst: SizeText | None = None
-    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
-    queue: QueueModel | None = None
-
-    def build(self) -> qos.HtbQueue:
-        """Return the queue."""
-        inner = self.queue.build() if self.queue else None
-        return qos.HtbQueue(self.min_rate, self.max_rate, self.burst, self.priority, inner)
-
-
-class HtbModel(_Strict):
-    """Hierarchical token bucket as Open vSwitch means it."""
-
-    kind: Literal["htb"]
-    rate: RateText
-    queues: dict[Annotated[int, Field(ge=0, le=65_535)], HtbQueueModel] = {}
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Htb(self.rate, {number: queue.build() for number, queue in self.queues.items()})
-
-
-class SfqModel(_Strict):
-    """Stochastic fairness queueing."""
-
-    kind: Literal["sfq"]
-    limit_frames: FrameCount = 127
-    buckets: Annotated[int, Field(ge=127, le=65_536, strict=True)] = 1024
-    quantum: SizeText = "1514 B"
-    perturb: SpanText = "10 s"
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Sfq(**_settings(self))
-
-
-class RedModel(_Strict):
-    """Random early detection."""
-
-    kind: Literal["red"]
-    min: SizeText
-    max: SizeText | None = None
-    limit: SizeText | None = None
-    max_probability: ShareValue = 0.1
-    weight: ShareValue = 0.002
-    average_frame: SizeText = "1000 B"
-    rate: RateText | None = None
-    gentle: Annotated[bool, Field(strict=True)] = True
-    ecn: Annotated[bool, Field(strict=True)] = False
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Red(**_settings(self))
-
-
-class CodelModel(_Strict):
-    """Controlled delay."""
-
-    kind: Literal["codel"]
-    limit_frames: FrameCount = 1000
-    target: SpanText = "5 ms"
-    interval: SpanText = "100 ms"
-    ecn: Annotated[bool, Field(strict=True)] = False
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Codel(**_settings(self))
-
-
-class FqCodelModel(_Strict):
-    """Flow queueing with controlled delay."""
-
-    kind: Literal["fq_codel"]
-    limit_frames: FrameCount = 10_240
-    limit: SizeText = "32 MiB"
-    flows: Annotated[int, Field(ge=1, le=65_536, strict=True)] = 1024
-    quantum: SizeText = "1514 B"
-    target: SpanText = "5 ms"
-    interval: SpanText = "100 ms"
-    ecn: Annotated[bool, Field(strict=True)] = True
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.FqCodel(**_settings(self))
-
-
-class PieModel(_Strict):
-    """Proportional integral controller enhanced."""
-
-    kind: Literal["pie"]
-    limit_frames: FrameCount = 1000
-    target: SpanText = "15 ms"
-    update: SpanText = "15 ms"
-    burst: SpanText = "150 ms"
-    ecn: Annotated[bool, Field(strict=True)] = False
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        return qos.Pie(**_settings(self))
-
-
-class CbqClassModel(_Strict):
-    """A class of a class-based queueing."""
-
-    rate: RateText
-    parent: Annotated[int, Field(ge=0, le=65_535, strict=True)] | None = None
-    priority: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
-    bounded: Annotated[bool, Field(strict=True)] = False
-    isolated: Annotated[bool, Field(strict=True)] = False
-    burst_frames: Annotated[int, Field(ge=0, le=1000, strict=True)] = 16
-    queue: QueueModel | None = None
-
-    def build(self) -> qos.CbqClass:
-        """Return the class."""
-        settings = _settings(self)
-        settings["queue"] = self.queue.build() if self.queue else None
-        return qos.CbqClass(**settings)
-
-
-class CbqModel(_Strict):
-    """Class-based queueing."""
-
-    kind: Literal["cbq"]
-    rate: RateText
-    classes: Annotated[dict[Annotated[int, Field(ge=0, le=65_535)], CbqClassModel], Field(min_length=1)]
-    gain: Annotated[int, Field(ge=1, le=16, strict=True)] = 5
-    link_sharing: qos.LinkSharing = "formal"
-
-    def build(self) -> qos.Queue:
-        """Return the queue configuration."""
-        classes = {number: one.build() for number, one in self.classes.items()}
-        return qos.Cbq(self.rate, classes, self.gain, self.link_sharing)
-
-
-def _settings(model: BaseModel) -> dict[str, Any]:
-    return {name: getattr(model, name) for name in type(model).model_fields if name != "kind"}
-
-
-QueueModel = Annotated[
-    FifoModel
-    | PriorityModel
-    | DrrModel
-    | TbfModel
-    | HtbModel
-    | SfqModel
-    | RedModel
-    | CodelModel
-    | FqCodelModel
-    | PieModel
-    | CbqModel,
-    Field(discriminator="kind"),
-]
-"""A queue configuration."""
-
-QUEUE_KINDS: dict[str, type[BaseModel]] = {
-    get_args(one.model_fields["kind"].annotation)[0]: one for one in get_args(get_args(QueueModel)[0])
-}
-"""The model of each kind of queue."""
-
-
-class _Built(_Strict):
-    @model_validator(mode="after")
-    def _consistent(self) -> Any:
-        for name in ("queue", "queue_a", "queue_b"):
-            queue = getattr(self, name, None)
-            if queue is not None:
-                queue.build()
-        return self
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
 
 class RouteModel(_Strict):
@@ -533,16 +295,16 @@ class TunnelModel(_Strict):
         return self
 
 
-class LinkModel(DirectionModel, _Built):
+class LinkModel(DirectionModel):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
     mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
     up: Annotated[bool, Field(strict=True)] = True
     tunnel: TunnelModel | None = None
-    queue: QueueModel | None = None
-    queue_a: QueueModel | None = None
-    queue_b: QueueModel | None = None
+    queue: Queue | None = None
+    queue_a: Queue | None = None
+    queue_b: Queue | None = None
     a_to_b: DirectionModel | None = None
     b_to_a: DirectionModel | None = None
     port_a: Annotated[int, Field(ge=1, strict=True)] | None = None

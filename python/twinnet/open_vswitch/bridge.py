@@ -54,7 +54,7 @@ class Bridge:
     def __init__(self, lab: LabRequests | None, node: Mapping[str, Any]) -> None:
         self._lab = lab
         self._node = node
-        self.name = str(node["name"])
+        self.name: str = str(node["name"])
 
     def creation(self, without_tap: bool = False) -> list[str]:
         """Return the words for ``ovs-vsctl`` that create it; `without_tap` where it cannot have a TAP of its own."""

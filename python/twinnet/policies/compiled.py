@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from twinnet.errors import BadPolicy, BadQueue
 from twinnet.network.datapaths import checked_queue
+from twinnet.network.nodes import Switch
 from twinnet.policies.enforcement import EnforcedPort, Enforcement
 from twinnet.policies.traffic_class import TrafficClass
 from twinnet.qos.queue import Queue
@@ -135,7 +136,7 @@ class CompiledPolicy:
             )
         self._put_queues(network)
         for name in self.switches:
-            network[name].fail_mode = "secure"
+            network.node(name, Switch).fail_mode = "secure"
         controller = self.policy.controller(self)
         network.controller(controller)
         return controller
@@ -156,13 +157,13 @@ class CompiledPolicy:
             raise BadPolicy(f"the policy {self.policy.name} needs a controller: {why}", "use deploy()")
         self._put_queues(network)
         for name, one in self.switches.items():
-            switch = network[name]
+            switch = network.node(name, Switch)
             switch.fail_mode = "secure"
             switch.flows = (*switch.flows, *(rule.line for rule in one.rules))
 
     def _put_queues(self, network: Network) -> None:
         for name, one in self.switches.items():
-            switch = network[name]
+            switch = network.node(name, Switch)
             by_number = {port.number: port for port in switch.ports}
             for number, queue in one.queues.items():
                 port = by_number[number]

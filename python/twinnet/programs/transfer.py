@@ -140,7 +140,7 @@ class Server:
     def __init__(self, job: Job | None, output: IO[bytes] | None) -> None:
         self._job = job
         self._output = output
-        self.text = ""
+        self.text: str = ""
 
     def end(self) -> str:
         """End the server and return all that it wrote."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Literal
 
 from twinnet.qos.queue import Queue
-from twinnet.qos.queue_ranges import MOST_FRAMES, span_ps, switch, whole_number
+from twinnet.qos.queue_settings import Frames, Span, Switch
 
 __all__ = ["Codel"]
 
@@ -27,20 +27,8 @@ class Codel(Queue):
         Frames whose sender understands marks are marked instead.
     """
 
-    limit_frames: int = 1000
-    target: str = "5 ms"
-    interval: str = "100 ms"
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        return {
-            "kind": "codel",
-            "limit_frames": whole_number(self.limit_frames, "limit_frames", 1, MOST_FRAMES),
-            "target_ps": span_ps(self.target, "target"),
-            "interval_ps": span_ps(self.interval, "interval"),
-            "ecn": switch(self.ecn, "ecn"),
-        }
+    kind: Literal["codel"] = field(default="codel", kw_only=True, repr=False)
+    limit_frames: Frames = 1000
+    target: Span = "5 ms"
+    interval: Span = "100 ms"
+    ecn: Switch = False

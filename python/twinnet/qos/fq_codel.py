@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
+from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue
-from twinnet.qos.queue_ranges import MOST_FRAMES, judged_bytes, quantum_bytes, span_ps, switch, whole_number
+from twinnet.qos.queue_settings import Frames, Quantum, Span, Switch, Threshold
+from twinnet.settings import Whole
 
 __all__ = ["FqCodel"]
 
@@ -33,26 +35,11 @@ class FqCodel(Queue):
         Frames whose sender understands marks are marked instead.
     """
 
-    limit_frames: int = 10_240
-    limit: str = "32 MiB"
-    flows: int = 1024
-    quantum: str = "1514 B"
-    target: str = "5 ms"
-    interval: str = "100 ms"
-    ecn: bool = True
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        return {
-            "kind": "fq_codel",
-            "limit_frames": whole_number(self.limit_frames, "limit_frames", 1, MOST_FRAMES),
-            "limit_bytes": judged_bytes(self.limit, "limit"),
-            "flows": whole_number(self.flows, "flows", 1, 65_536),
-            "quantum_bytes": quantum_bytes(self.quantum),
-            "target_ps": span_ps(self.target, "target"),
-            "interval_ps": span_ps(self.interval, "interval"),
-            "ecn": switch(self.ecn, "ecn"),
-        }
+    kind: Literal["fq_codel"] = field(default="fq_codel", kw_only=True, repr=False)
+    limit_frames: Frames = 10_240
+    limit: Threshold = "32 MiB"
+    flows: Annotated[int, Whole(BadQueue, 1, 65_536)] = 1024
+    quantum: Quantum = "1514 B"
+    target: Span = "5 ms"
+    interval: Span = "100 ms"
+    ecn: Switch = True

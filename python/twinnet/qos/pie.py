@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
+from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue
-from twinnet.qos.queue_ranges import MOST_FRAMES, span_ps, switch, whole_number
-from twinnet.units import duration_ps
+from twinnet.qos.queue_settings import Frames, Span, Switch
+from twinnet.settings import duration
 
 __all__ = ["Pie"]
 
@@ -30,23 +31,9 @@ class Pie(Queue):
         Frames whose sender understands marks are marked instead while the probability is below 10 %.
     """
 
-    limit_frames: int = 1000
-    target: str = "15 ms"
-    update: str = "15 ms"
-    burst: str = "150 ms"
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        no_burst = duration_ps(self.burst, "burst") == 0
-        return {
-            "kind": "pie",
-            "limit_frames": whole_number(self.limit_frames, "limit_frames", 1, MOST_FRAMES),
-            "target_ps": span_ps(self.target, "target"),
-            "update_ps": span_ps(self.update, "update", 10**9),
-            "burst_ps": 0 if no_burst else span_ps(self.burst, "burst"),
-            "ecn": switch(self.ecn, "ecn"),
-        }
+    kind: Literal["pie"] = field(default="pie", kw_only=True, repr=False)
+    limit_frames: Frames = 1000
+    target: Span = "15 ms"
+    update: Annotated[str, duration(10**9, 10**15, BadQueue)] = "15 ms"
+    burst: Annotated[str, duration(10**6, 10**15, BadQueue, or_zero=True)] = "150 ms"
+    ecn: Switch = False

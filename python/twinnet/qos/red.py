@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue
-from twinnet.qos.queue_ranges import judged_bytes, share, switch
-from twinnet.ranges import line_rate_bps
+from twinnet.qos.queue_settings import MOST_BYTES, Part, Rate, Switch, Threshold
 
 __all__ = ["Red"]
 
@@ -39,38 +38,29 @@ class Red(Queue):
         Frames whose sender understands marks are marked instead.
     """
 
-    min: str
-    max: str | None = None
-    limit: str | None = None
-    max_probability: float = 0.1
-    weight: float = 0.002
-    average_frame: str = "1000 B"
-    rate: str | None = None
-    gentle: bool = True
-    ecn: bool = False
+    kind: Literal["red"] = field(default="red", kw_only=True, repr=False)
+    min: Threshold
+    max: Threshold | None = None
+    limit: Threshold | None = None
+    max_probability: Part = 0.1
+    weight: Part = 0.002
+    average_frame: Threshold = "1000 B"
+    rate: Rate | None = None
+    gentle: Switch = True
+    ecn: Switch = False
 
-    def __post_init__(self) -> None:
-        spec = self.to_spec()
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        spec = super().to_spec()
+        if spec["max_bytes"] is None:
+            spec["max_bytes"] = 3 * spec["min_bytes"]
+        if spec["limit_bytes"] is None:
+            spec["limit_bytes"] = 4 * spec["max_bytes"]
         low, high, limit = spec["min_bytes"], spec["max_bytes"], spec["limit_bytes"]
         if high <= low:
             raise BadQueue(f"max {self.max!r} is not above min {self.min!r}", "raise max")
         if limit < high:
             raise BadQueue(f"limit {self.limit!r} is below max, {high} B", "raise limit")
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        low = judged_bytes(self.min, "min")
-        high = judged_bytes(self.max if self.max is not None else f"{3 * low} B", "max")
-        limit = judged_bytes(self.limit if self.limit is not None else f"{4 * high} B", "limit")
-        return {
-            "kind": "red",
-            "min_bytes": low,
-            "max_bytes": high,
-            "limit_bytes": limit,
-            "max_probability": share(self.max_probability, "max_probability"),
-            "weight": share(self.weight, "weight"),
-            "average_frame_bytes": judged_bytes(self.average_frame, "average_frame"),
-            "rate_bps": line_rate_bps(self.rate, "rate") if self.rate is not None else None,
-            "gentle": switch(self.gentle, "gentle"),
-            "ecn": switch(self.ecn, "ecn"),
-        }
+        if limit > MOST_BYTES:
+            raise BadQueue(f"limit is {limit} B; allowed are 1 B to {MOST_BYTES} B", "lower min, max or limit")
+        return spec

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
+from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue
-from twinnet.qos.queue_ranges import MOST_FRAMES, quantum_bytes, span_ps, whole_number
-from twinnet.units import duration_ps
+from twinnet.qos.queue_settings import Frames, Quantum
+from twinnet.settings import Whole, duration
 
 __all__ = ["Sfq"]
 
@@ -28,21 +29,8 @@ class Sfq(Queue):
         How often the hash changes, so that flows that share a bucket part; ``"0 s"`` is never.
     """
 
-    limit_frames: int = 127
-    buckets: int = 1024
-    quantum: str = "1514 B"
-    perturb: str = "10 s"
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        never = duration_ps(self.perturb, "perturb") == 0
-        return {
-            "kind": "sfq",
-            "limit_frames": whole_number(self.limit_frames, "limit_frames", 1, MOST_FRAMES),
-            "buckets": whole_number(self.buckets, "buckets", 127, 65_536),
-            "quantum_bytes": quantum_bytes(self.quantum),
-            "perturb_ps": 0 if never else span_ps(self.perturb, "perturb"),
-        }
+    kind: Literal["sfq"] = field(default="sfq", kw_only=True, repr=False)
+    limit_frames: Frames = 127
+    buckets: Annotated[int, Whole(BadQueue, 127, 65_536)] = 1024
+    quantum: Quantum = "1514 B"
+    perturb: Annotated[str, duration(10**6, 10**15, BadQueue, or_zero=True)] = "10 s"

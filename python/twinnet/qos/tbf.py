@@ -1,17 +1,12 @@
 """Token bucket: a long-run rate and the burst that may exceed it."""
 
-# What callers give is checked when the program runs, whatever its annotations promise.
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from twinnet.errors import BadQueue
-from twinnet.qos.fifo import Fifo
-from twinnet.qos.queue import Queue, checked_inner
-from twinnet.ranges import line_rate_bps, stored_bytes
+from twinnet.qos.queue import Queue, checked_inner, optional_spec
+from twinnet.qos.queue_settings import Burst, Rate
 
 __all__ = ["Tbf"]
 
@@ -25,26 +20,17 @@ class Tbf(Queue):
     rate
         The rate of tokens, with unit.
     burst
-        The bucket's depth, with unit; at least one full frame.
+        The bucket's depth, with unit; at least one full frame with a VLAN tag, 1518 B.
     queue
-        Where frames wait for tokens.
+        Where frames wait for tokens; a FIFO of 1000 frames when nothing is said.
     """
 
-    rate: str
-    burst: str
-    queue: Queue = field(default_factory=Fifo)
-
-    def __post_init__(self) -> None:
-        line_rate_bps(self.rate, "rate")
-        if stored_bytes(self.burst, "burst") == 0:
-            raise BadQueue("the burst is 0 B: no frame could ever pass", 'write at least one full frame, "1514 B"')
-        checked_inner(self.queue, "the queue")
+    kind: Literal["tbf"] = field(default="tbf", kw_only=True, repr=False)
+    rate: Rate
+    burst: Burst
+    queue: Queue | None = None
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
-        return {
-            "kind": "tbf",
-            "rate_bps": line_rate_bps(self.rate, "rate"),
-            "burst_bytes": stored_bytes(self.burst, "burst"),
-            "queue": self.queue.to_spec(),
-        }
+        checked_inner(self.queue, "the queue")
+        return super().to_spec() | {"queue": optional_spec(self.queue)}

@@ -11,7 +11,7 @@ import numpy as np
 from twinnet.report.colours import colour_of, dash_of
 from twinnet.report.panels import Figure, Line
 
-__all__ = ["FORMATS", "draw_figure"]
+__all__ = ["FORMATS", "draw_figure", "matplotlib_figure"]
 
 FORMATS = ("svg", "pdf", "png")
 _COLUMN_INCHES, _PAGE_INCHES = 3.5, 7.16
@@ -32,47 +32,47 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def draw_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Draw `figure` into `folder` as `NAME.svg`, `NAME.pdf` and `NAME.png`."""
+def matplotlib_figure(figure: Figure) -> Any:
+    """Return `figure` as a ``matplotlib.figure.Figure`` of no window: notebooks show it, programs save it."""
     # matplotlib's own hints are partial: its settings and figures are untyped here.
     matplotlib: Any = importlib.import_module("matplotlib")
-    # Without a display, whatever the caller's environment says.
-    matplotlib.use("Agg")
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
+    made: Any = importlib.import_module("matplotlib.figure")
 
     with matplotlib.rc_context(_SETTINGS):
         count = len(figure.panels)
         columns = min(count, 3)
         rows = -(-count // columns)
         tall = 0.5 if figure.cases else 0.0
-        size = (_COLUMN_INCHES if columns == 1 else _PAGE_INCHES, (2.3 + tall) * rows + 0.3)
-        drawn, axes = pyplot.subplots(
-            rows,
-            columns,
-            figsize=size,
-            sharex=True,
-            sharey=all(panel.y_top is None for panel in figure.panels),
-            squeeze=False,
+        drawn = made.Figure(
+            figsize=(_COLUMN_INCHES if columns == 1 else _PAGE_INCHES, (2.3 + tall) * rows + 0.3),
             layout="constrained",
         )
-        try:
-            for place, panel in enumerate(figure.panels):
-                _draw_panel(axes[place // columns][place % columns], figure, place)
-                axes[place // columns][place % columns].set_title(panel.title, fontsize=8, loc="left")
-            for place in range(count, rows * columns):
-                axes[place // columns][place % columns].set_visible(False)
-            for row in axes:
-                row[0].set_ylabel(figure.y_title)
-            _legend(drawn, axes)
-            for axis in axes[-1]:
-                axis.set_xlabel(figure.x_title)
-            paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
-            for path in paths:
-                metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})
-                drawn.savefig(path, dpi=200, metadata=metadata)
-            return paths
-        finally:
-            pyplot.close(drawn)
+        axes = drawn.subplots(
+            rows, columns, sharex=True, sharey=all(panel.y_top is None for panel in figure.panels), squeeze=False
+        )
+        for place, panel in enumerate(figure.panels):
+            _draw_panel(axes[place // columns][place % columns], figure, place)
+            axes[place // columns][place % columns].set_title(panel.title, fontsize=8, loc="left")
+        for place in range(count, rows * columns):
+            axes[place // columns][place % columns].set_visible(False)
+        for row in axes:
+            row[0].set_ylabel(figure.y_title)
+        _legend(drawn, axes)
+        for axis in axes[-1]:
+            axis.set_xlabel(figure.x_title)
+        return drawn
+
+
+def draw_figure(figure: Figure, folder: Path) -> list[Path]:
+    """Draw `figure` into `folder` as `NAME.svg`, `NAME.pdf` and `NAME.png`."""
+    matplotlib: Any = importlib.import_module("matplotlib")
+    drawn = matplotlib_figure(figure)
+    paths = [folder / f"{figure.name}.{form}" for form in FORMATS]
+    with matplotlib.rc_context(_SETTINGS):
+        for path in paths:
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(path.suffix[1:], {})
+            drawn.savefig(path, dpi=200, metadata=metadata)
+    return paths
 
 
 def _draw_panel(axis: Any, figure: Figure, place: int) -> None:

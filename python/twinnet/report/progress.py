@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 
 from rich.console import Console
 from rich.live import Live
@@ -12,10 +13,10 @@ from rich.text import Text
 
 from twinnet.report.wording import worded_span
 from twinnet.study.plan import PlannedRun
-from twinnet.study.runner import Progress
+from twinnet.study.runner import Observer, Progress
 from twinnet.study.store import StoredRun
 
-__all__ = ["LiveObserver", "PlainObserver"]
+__all__ = ["LiveObserver", "PlainObserver", "SilentObserver", "observer_on"]
 
 
 def _begun(todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> str:
@@ -35,7 +36,8 @@ class PlainObserver:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.total = self.done = 0
+        self.total: int = 0
+        self.done: int = 0
 
     def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
         """Tell how much there is to do."""
@@ -66,9 +68,10 @@ class LiveObserver:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.live = Live(console=console, refresh_per_second=5, transient=True)
+        self.live: Live = Live(console=console, refresh_per_second=5, transient=True)
         self.going: dict[str, Progress] = {}
-        self.total = self.done = 0
+        self.total: int = 0
+        self.done: int = 0
 
     def __enter__(self) -> LiveObserver:
         self.live.start()
@@ -106,3 +109,32 @@ class LiveObserver:
     def stopping(self) -> None:
         """Tell that an interrupt was seen."""
         self.console.print(Text("stopping: runs that are going on are ended; finished runs are kept", style="yellow"))
+
+
+class SilentObserver:
+    """Tells nothing."""
+
+    def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
+        """Before the first run."""
+
+    def started(self, run: PlannedRun, progress: Progress) -> None:
+        """A run begins."""
+
+    def tick(self, left_s: float) -> None:
+        """Time passes."""
+
+    def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
+        """A run was written down."""
+
+    def stopping(self) -> None:
+        """An interrupt came."""
+
+
+@contextlib.contextmanager
+def observer_on(console: Console) -> Generator[Observer]:
+    """What shows progress on `console`: a moving line on a terminal, plain lines elsewhere."""
+    if console.is_terminal:
+        with LiveObserver(console) as live:
+            yield live
+    else:
+        yield PlainObserver(console)

@@ -17,6 +17,7 @@ import polars as pl
 
 from twinnet import _core
 from twinnet.errors import BadFile, BadValue
+from twinnet.results.shown import html_section
 from twinnet.units import duration_ps
 
 __all__ = ["LAYERS", "CaptureAnalysis", "CaptureLayer", "MatchedCaptures", "analyze_capture", "match_captures"]
@@ -78,6 +79,17 @@ class CaptureAnalysis:
         rate = (pl.col(f"{layer}_bytes") * 8 / self.interval_s).alias("throughput_bps")
         whole = self.intervals.head(self.intervals.height - 1) if self.intervals.height > 1 else self.intervals
         return whole.select("time_s", rate)
+
+    def __str__(self) -> str:
+        """Return what the capture holds in one line, with what must be known to judge it."""
+        whole = self.capture.to_dicts()[0]
+        seconds = (whole["duration_ns"] or 0) / 1e9
+        held = f"{whole['packets']} packets, {whole['bytes']} B in {seconds:.6g} s"
+        return "; ".join([f"{self.path}: {held}, {self.conversations.height} conversations", *self.notes])
+
+    def _repr_html_(self) -> str:
+        tables = (self.conversations, self.rtp_streams, self.tcp)
+        return html_section(str(self), [one.head(20) for one in tables if not one.is_empty()])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from twinnet.results.shown import html_section, rate, size, span
+
+if TYPE_CHECKING:
+    import polars as pl
 
 from twinnet.results.bandwidth_report import Bandwidth
 
@@ -52,6 +57,10 @@ class Summary:
         if not spec or not spec.get("count"):
             return None
         return cls(**{name: spec.get(name) for name in cls.__dataclass_fields__})  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        """Return mean, least and greatest with their unit: ``1.31 ms (0.9 to 2.2)``."""
+        return span(self.mean, self.min, self.max)
 
 
 @dataclass(frozen=True)
@@ -610,6 +619,49 @@ class FlowReport:
         """Payload bits per second, from first to last activity."""
         return (self.bytes or 0) * 8 / self.duration_s if self.duration_s > 0 else 0.0
 
+    @property
+    def table(self) -> pl.DataFrame:
+        """The report as a table of one row; units in the columns' names."""
+        from twinnet.results.flow_tables import flow_table
+
+        return flow_table([self])
+
+    @property
+    def interval_table(self) -> pl.DataFrame:
+        """A row for each interval."""
+        from twinnet.results.flow_tables import interval_table
+
+        return interval_table([self])
+
+    @property
+    def packet_table(self) -> pl.DataFrame:
+        """A row for each packet, where they were asked for (`record_packets`)."""
+        from twinnet.results.flow_tables import packet_table
+
+        return packet_table([self])
+
+    def __str__(self) -> str:
+        """Return what was measured in one line, with units."""
+        number = "" if self.flow is None else f" {self.flow}"
+        parts = [f"{self.protocol} {self.role}{number}"]
+        if self.source and self.target:
+            parts[0] += f" {self.source} to {self.target}"
+        if self.packets is not None:
+            parts.append(f"{self.packets} packets")
+        if self.bytes is not None:
+            parts.append(f"{size(self.bytes)} in {self.duration_s:.3g} s")
+        if self.throughput_bps:
+            parts.append(rate(self.throughput_bps))
+        if self.lost is not None:
+            parts.append(f"{self.lost} lost")
+        parts += [f"{name} {one}" for name, one in (("rtt", self.rtt), ("delay", self.delay)) if one is not None]
+        if self.jitter_rfc3550_ps is not None:
+            parts.append(f"jitter (RFC 3550) {round(self.jitter_rfc3550_ps) / 1e9:.3g} ms")
+        return ", ".join([*parts, *self.errors])
+
+    def _repr_html_(self) -> str:
+        return html_section(str(self), [self.table])
+
 
 def _percentiles_ms(told: Mapping[str, int] | None) -> dict[float, float]:
     return {float(name): value / 1e9 for name, value in sorted((told or {}).items(), key=lambda one: float(one[0]))}
@@ -648,3 +700,25 @@ class AppReport:
     def flow(self, number: int) -> FlowReport | None:
         """Return the report of the flow `number`, ``None`` when it was not seen yet."""
         return next((one for one in self.flows if one.flow == number), None)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row for each flow; units in the columns' names."""
+        from twinnet.results.flow_tables import flow_table
+
+        return flow_table(self.flows)
+
+    @property
+    def interval_table(self) -> pl.DataFrame:
+        """A row for each flow and interval."""
+        from twinnet.results.flow_tables import interval_table
+
+        return interval_table(self.flows)
+
+    def __str__(self) -> str:
+        """Return a line for each flow, with units."""
+        state = "" if self.finished else ", still running"
+        return "\n".join([f"{self.kind} in {self.host}{state}:", *(f"  {one}" for one in self.flows)])
+
+    def _repr_html_(self) -> str:
+        return html_section(f"{self.kind} in {self.host}", [*map(str, self.flows), self.table])

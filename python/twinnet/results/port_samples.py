@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from twinnet.results.shown import html_section
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["DROP_REASONS", "PortSamples", "PortSeries"]
 
@@ -114,3 +119,21 @@ class PortSamples:
                 row["received_bps"] = row["received_bytes"] * 8 / self.interval_s
                 found.append(row)
         return found
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row for each port and interval, with the columns of the table `port_samples` of a study, and rates."""
+        import polars as pl
+
+        from twinnet.results.tables import PORT_SAMPLES
+
+        schema = PORT_SAMPLES | {"sent_bps": pl.Float64, "received_bps": pl.Float64}
+        return pl.DataFrame([{name: row[name] for name in schema} for row in self.rows()], schema=schema, orient="row")
+
+    def __str__(self) -> str:
+        """Return what was sampled in one line."""
+        cut = "; the sampler was full and ended early" if self.full else ""
+        return f"{len(self)} intervals of {self.interval_s:g} s at {', '.join(self.ports)}{cut}"
+
+    def _repr_html_(self) -> str:
+        return html_section(str(self), [self.table])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from twinnet.results.flow_columns import interval_columns
 from twinnet.sockets.receiving import Received, ReceivedFlow
 
 __all__ = ["COLUMNS", "interval_rows"]
@@ -35,7 +36,7 @@ COLUMNS: Mapping[str, Any] = {
 """The columns and what they hold. Times begin at the first arrival of all flows, on whole intervals.
 
 `throughput_bps` is of payload: goodput."""
-_PS_PER_MS = 1e9
+_DELAYS = ("delay_mean_ms", "delay_min_ms", "delay_max_ms")
 
 
 def interval_rows(received: Received) -> list[dict[str, Any]]:
@@ -51,22 +52,6 @@ def _rows(flow: ReceivedFlow, zero: int) -> list[dict[str, Any]]:
     if counts is None:
         return []
     length_s = counts.interval_ps / 1e12
-    series = {
-        "delay_mean_ms": counts.delays_ps if flow.delay_known else (),
-        "delay_min_ms": counts.delays_min_ps if flow.delay_known else (),
-        "delay_max_ms": counts.delays_max_ps if flow.delay_known else (),
-        "jitter_rfc4689_mean_ms": counts.jitters_rfc4689_ps,
-        "jitter_rfc3550_ms": counts.jitters_rfc3550_ps,
-        # A constant offset of the clocks is in no difference of delays.
-        "delay_variation_mean_ms": counts.delay_variations_ps,
-        "delay_variation_min_ms": counts.delay_variations_min_ps,
-        "delay_variation_max_ms": counts.delay_variations_max_ps,
-    }
-    orders = {
-        "lost_packets": counts.lost,
-        "reordered_packets": counts.reordered,
-        "duplicate_packets": counts.duplicates,
-    }
     rows: list[dict[str, Any]] = []
     for place, size in enumerate(counts.bytes):
         packets = counts.packets[place] if place < len(counts.packets) else None
@@ -82,9 +67,10 @@ def _rows(flow: ReceivedFlow, zero: int) -> list[dict[str, Any]]:
             "throughput_bps": size * 8 / length_s,
             "packets_per_second": None if packets is None else packets / length_s,
         }
-        for name, values in series.items():
-            value = values[place] if place < len(values) else None
-            row[name] = None if value is None else value / _PS_PER_MS
-        row |= {name: values[place] if place < len(values) else None for name, values in orders.items()}
+        measured = interval_columns(counts, place)
+        if not flow.delay_known:
+            # A constant offset of the clocks is in each delay, and in no difference of delays.
+            measured = {name: value for name, value in measured.items() if name not in _DELAYS}
+        row |= {name: measured.get(name) for name in COLUMNS if name not in row}
         rows.append(row)
     return rows

@@ -113,8 +113,8 @@ class Analysis:
                 self.stored[run.id] = judged_again(found, study.specification.fidelity)
         ids = {run.id for run in self.planned}
         rest = list(store.all_runs())
-        self.failed = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]
-        self.others = sum(run.id not in ids for run in rest)
+        self.failed: list[StoredRun] = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]
+        self.others: int = sum(run.id not in ids for run in rest)
 
     @property
     def specification(self) -> StudySpecification:

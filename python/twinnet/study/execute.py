@@ -10,6 +10,7 @@ from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.port_samples import PortSamples
+from twinnet.results.tables import table
 from twinnet.study.collect import PathCounts, PlannedFlow, collect
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
@@ -23,7 +24,6 @@ from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
-from twinnet.study.tables import table
 from twinnet.traffic import apps, bandwidth
 
 if TYPE_CHECKING:

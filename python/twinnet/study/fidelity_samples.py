@@ -27,8 +27,8 @@ class FidelitySamples:
 
     def __init__(self, interval_ps: int, begin_ps: int) -> None:
         self.interval_ps = interval_ps
-        self.last_ps = begin_ps
-        self.last = FidelityRecord.from_spec({})
+        self.last_ps: int = begin_ps
+        self.last: FidelityRecord = FidelityRecord.from_spec({})
         self.rows: list[dict[str, Any]] = []
 
     def due(self, now_ps: int) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from twinnet.study.field_types import STRICT, IntervalPs
 
@@ -33,7 +33,7 @@ _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidt
 
 
 class _Strict(BaseModel):
-    model_config = STRICT
+    model_config: ClassVar[ConfigDict] = STRICT
 
 
 class Measurement(_Strict):
@@ -52,8 +52,8 @@ class Measurement(_Strict):
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
         row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
         in segments played. `stall_time`: how long each viewer's video stood still. `available_bandwidth`: what an
-        estimator told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the fabric
-        counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
+        estimator told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the
+        fabric counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
     title
         What figures and tables call it; its name in words when left out.
     layer
@@ -89,11 +89,11 @@ class Measurement(_Strict):
         "loss_burst",
         "psnr",
         "ssim",
-        "video_rate",
-        "stall_time",
         "available_bandwidth",
         "available_bandwidth_error",
         "probe_bytes",
+        "video_rate",
+        "stall_time",
     ]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""

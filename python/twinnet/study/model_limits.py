@@ -14,8 +14,8 @@ _PROGRAMS = {
     "ping": "ping",
     "rtp": "ffmpeg",
     "voice": "none",
-    "video": "none",
     "bandwidth": "none",
+    "video": "none",
 }
 
 

@@ -70,8 +70,8 @@ def _port(network: Network, name: str) -> Port:
 
 
 def _set_queue(network: Network, name: str, level: Level) -> None:
-    port, model = _port(network, name), level.queues[name]
-    port.queue = model.build() if model is not None else None
+    port, queue = _port(network, name), level.queues[name]
+    port.queue = queue
 
 
 def _add_flows(network: Network, name: str, level: Level) -> None:

@@ -105,7 +105,7 @@ class ProgramTraffic:
 
     def __init__(self, lab: Lab, traffic: Sequence[Traffic], interval_ps: int) -> None:
         self.lab = lab
-        self.planned = [
+        self.planned: list[tuple[Traffic, str, Transfer]] = [
             (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps))
             for place, entry in enumerate(traffic)
             if entry.using == "programs"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from twinnet.study.field_types import STRICT, ParameterName
 
@@ -28,7 +28,7 @@ UNITS = {
 
 
 class _Strict(BaseModel):
-    model_config = STRICT
+    model_config: ClassVar[ConfigDict] = STRICT
 
 
 class ReferenceMetric(_Strict):

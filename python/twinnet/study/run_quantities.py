@@ -260,17 +260,6 @@ def _video(rows: pl.DataFrame, of: str) -> Vector:
     return judged
 
 
-def _viewers(rows: pl.DataFrame, of: str) -> Vector:
-    """What each viewer of video in segments had."""
-    column = _VIEWERS[of]
-    if column not in rows.columns:
-        raise LookupError("viewers of video were not counted when this run was made")
-    values = rows[column].drop_nulls().to_numpy()
-    if values.size == 0:
-        raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
-    return values
-
-
 def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
     """What estimators of available bandwidth told, or by what share they were wrong."""
     if "available_bandwidth_bps" not in rows.columns:
@@ -285,6 +274,17 @@ def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
     if found.size == 0:
         raise LookupError("no estimator of available bandwidth had an answer")
     return found
+
+
+def _viewers(rows: pl.DataFrame, of: str) -> Vector:
+    """What each viewer of video in segments had."""
+    column = _VIEWERS[of]
+    if column not in rows.columns:
+        raise LookupError("viewers of video were not counted when this run was made")
+    values = rows[column].drop_nulls().to_numpy()
+    if values.size == 0:
+        raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
+    return values
 
 
 def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:

@@ -6,12 +6,13 @@ Every quantity is a text with a unit in the file and an integer in the smallest 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from twinnet.errors import BadValue, UsageError, did_you_mean
-from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel, QueueModel
+from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel
+from twinnet.qos import Queue
 from twinnet.ranges import LONGEST_RUN_PS
 from twinnet.study.field_types import (
     STRICT,
@@ -61,7 +62,7 @@ REFERENCE_PATTERN = r"^[^$]*(\$\{[a-z][a-z0-9_]*\}[^$]*)+$"
 
 
 class _Strict(BaseModel):
-    model_config = STRICT
+    model_config: ClassVar[ConfigDict] = STRICT
 
 
 class Parameter(_Strict):
@@ -99,7 +100,7 @@ class Level(_Strict):
     text: str = ""
     network: Name | None = None
     set: dict[str, Scalar] = {}
-    queues: dict[str, QueueModel | None] = {}
+    queues: dict[str, Queue | None] = {}
     flows: dict[str, list[FlowText]] = {}
     links: dict[str, DirectionModel] = {}
 
@@ -174,6 +175,12 @@ class Traffic(_Strict):
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     record_packets: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    method: str | None = None
+    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
+    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
+    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
+    settings: dict[str, int | float | bool] | None = None
+
     think: dict[str, Scalar] | None = None
     ladder_bps: Annotated[list[RateBps], Field(min_length=1, max_length=32)] | None = Field(
         default=None, alias="ladder"
@@ -181,11 +188,6 @@ class Traffic(_Strict):
     segment_ps: RunTimePs | None = Field(default=None, alias="segment")
     buffer_ps: RunTimePs | None = Field(default=None, alias="buffer")
     needed_ps: RunTimePs | None = Field(default=None, alias="needed")
-    method: str | None = None
-    capacity_bps: RateBps | None = Field(default=None, alias="capacity")
-    most_rate_bps: RateBps | None = Field(default=None, alias="most_rate")
-    budget_bytes: TransferBytes | None = Field(default=None, alias="budget")
-    settings: dict[str, int | float | bool] | None = None
 
     @property
     def protocol(self) -> str:

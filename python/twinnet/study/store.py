@@ -18,9 +18,9 @@ from typing import Any, cast
 import polars as pl
 
 from twinnet.errors import BadValue, TwinnetError
+from twinnet.results.tables import TABLES, table
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study, read_study, reader_in
-from twinnet.study.tables import TABLES, table
 from twinnet.yaml_source import parse_yaml
 
 __all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun"]

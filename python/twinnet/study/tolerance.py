@@ -92,7 +92,7 @@ class Tolerances:
 
     def __init__(self, specification: StudySpecification, names: Names) -> None:
         settings = specification.twin
-        self.default = self._read("default", settings.default, names, None, False)
+        self.default: Tolerance = self._read("default", settings.default, names, None, False)
         known = _metric_names(specification.measurements, [entry.name for entry in specification.traffic])
         self.stated: dict[str, Tolerance] = {}
         for metric, text in settings.tolerance.items():

@@ -89,11 +89,11 @@ class Twin:
     """
 
     def __init__(self, study: Study, store: ResultStore) -> None:
-        self.wall = Analysis(study_on(study, "wall"), store, with_invalid=True)
-        self.virtual = Analysis(study_on(study, "virtual"), store, with_invalid=True)
-        self.study = self.wall.study
+        self.wall: Analysis = Analysis(study_on(study, "wall"), store, with_invalid=True)
+        self.virtual: Analysis = Analysis(study_on(study, "virtual"), store, with_invalid=True)
+        self.study: Study = self.wall.study
         self.store = store
-        self.tolerances = Tolerances(self.study.specification, self.study.names())
+        self.tolerances: Tolerances = Tolerances(self.study.specification, self.study.names())
 
     @cached_property
     def results(self) -> list[TwinResult]:

@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from twinnet.study.tables import table
+from twinnet.results.tables import table
 from twinnet.study.twin import Twin, TwinResult
 
 __all__ = ["twin_frame"]

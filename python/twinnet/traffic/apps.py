@@ -14,13 +14,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import counting_interval_ps, line_rate_bps, run_time_ps, transfer_bytes
 from twinnet.traffic.distributions import Distribution, OnOff
 from twinnet.traffic.files import read_frame_sizes, read_trace
 from twinnet.traffic.presets import preset_settings, voice_settings
+from twinnet.traffic.settings import FlowSettings, PresetSettings, RtpSettings, TcpSettings, UdpSettings
 from twinnet.units import duration_ps, size_bytes
 
 __all__ = [
@@ -100,8 +101,8 @@ def udp_source(
     gap: Distribution | Mapping[str, object] | None = None,
     payload: str | None = None,
     size: Distribution | Mapping[str, object] | None = None,
-    process: str | None = None,
-    on_off: OnOff | Mapping[str, Any] | None = None,
+    process: Literal["constant", "poisson"] | None = None,
+    on_off: OnOff | Mapping[str, Mapping[str, object]] | None = None,
     trace: Sequence[tuple[str, str]] | str | os.PathLike[str] | None = None,
     repeat: bool = False,
     unpaced: bool = False,
@@ -217,7 +218,7 @@ def udp(
     port: int = 5003,
     record_packets: int | None = None,
     path_mtu: int | None = None,
-    **settings: Any,
+    **settings: Unpack[UdpSettings],
 ) -> Flow:
     """Return a flow of UDP datagrams from host `source` to host `sink`; `settings` as for :func:`udp_source`.
 
@@ -237,7 +238,7 @@ def voice(
     *,
     silence_suppression: bool = False,
     port: int = 5006,
-    **settings: Any,
+    **settings: Unpack[FlowSettings],
 ) -> Flow:
     """Return one direction of a call: packets of `codec` (``G.711``, ``G.723.1``, ``G.729``) with RTP's header.
 
@@ -248,10 +249,11 @@ def voice(
     return udp(source, sink, **given)
 
 
-def preset(source: str, sink: str, name: str, **settings: Any) -> Flow:
+def preset(source: str, sink: str, name: str, **settings: Unpack[PresetSettings]) -> Flow:
     """Return what a known application sends: ``dns``, ``telnet``, ``game-client`` or ``game-server``; `settings` as for
     :func:`udp`. Sources are named in :mod:`twinnet.traffic.presets`."""
-    return udp(source, sink, **(preset_settings(name) | settings))
+    given: dict[str, Any] = {**preset_settings(name), **settings}
+    return udp(source, sink, **given)
 
 
 def rtp_source(
@@ -342,7 +344,7 @@ def rtp(
     port: int = 5004,
     record_packets: int | None = None,
     path_mtu: int | None = None,
-    **settings: Any,
+    **settings: Unpack[RtpSettings],
 ) -> Flow:
     """Return a stream of video over RTP from host `source` to host `sink`; `settings` as for :func:`rtp_source`."""
     receiver = rtp_sink(sink, port=port, interval=interval, record_packets=record_packets, path_mtu=path_mtu)
@@ -360,8 +362,8 @@ def tcp_source(
     packets_per_second: float | None = None,
     gap: Distribution | Mapping[str, object] | None = None,
     payload: str | None = None,
-    process: str | None = None,
-    on_off: OnOff | Mapping[str, Any] | None = None,
+    process: Literal["constant", "poisson"] | None = None,
+    on_off: OnOff | Mapping[str, Mapping[str, object]] | None = None,
     dscp: int | None = None,
     port: int = 5002,
     interval: str = "1 s",
@@ -435,7 +437,7 @@ def tcp_source(
     return App(host, "tcp_source", fields)
 
 
-def tcp(source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Any) -> Flow:
+def tcp(source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Unpack[TcpSettings]) -> Flow:
     """Return a flow of TCP from host `source` to host `sink` by a schedule of writes; `settings` as for
     :func:`tcp_source`.
 
@@ -456,7 +458,9 @@ def tcp_sink(host: str, *, port: int = 5002, interval: str = "1 s") -> App:
     return App(host, "tcp_sink", {"port": _port(port), "interval_ps": counting_interval_ps(interval)})
 
 
-def tcp_bulk(source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Any) -> Flow:
+def tcp_bulk(
+    source: str, sink: str, *, interval: str = "1 s", port: int = 5002, **settings: Unpack[TcpSettings]
+) -> Flow:
     """Return a TCP bulk transfer from host `source` to host `sink`; `settings` as for :func:`tcp_source`."""
     sender = tcp_source(source, sink, port=port, interval=interval, **settings)
     return Flow(tcp_sink(sink, port=port, interval=interval), sender)
@@ -655,7 +659,7 @@ def _schedule(
     packets_per_second: float | None,
     gap: Distribution | Mapping[str, object] | None,
     process: str | None,
-    on_off: OnOff | Mapping[str, Any] | None,
+    on_off: OnOff | Mapping[str, Mapping[str, object]] | None,
 ) -> dict[str, Any]:
     if process not in (None, "constant", "poisson"):
         raise BadValue(f"the process {process!r} is not known; allowed are 'constant' and 'poisson'")

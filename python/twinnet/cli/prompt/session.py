@@ -87,10 +87,10 @@ class Session:
     def __init__(self, lab: Lab, as_json: bool = False) -> None:
         self.lab = lab
         self.as_json = as_json
-        self.over = False
+        self.over: bool = False
         self._depth = 0
-        self.captures = changing.Captures()
-        self.watches = watching.Watches(None if as_json else _show)
+        self.captures: changing.Captures = changing.Captures()
+        self.watches: watching.Watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
             self.names.setdefault(host.name, host)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from twinnet.results.flow_report import FlowReport
-from twinnet.study.tables import PACKETS
+from twinnet.results.tables import PACKETS
 
 __all__ = ["packet_frame"]
 

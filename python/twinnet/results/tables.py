@@ -7,12 +7,20 @@ from typing import Any
 
 import polars as pl
 
+from twinnet.results.flow_columns import SENDER_QUANTILES
 from twinnet.results.port_samples import DROP_REASONS
 
-__all__ = ["FIDELITY", "FLOWS", "INTERVALS", "PACKETS", "PORT_SAMPLES", "SENDER_QUANTILES", "TABLES", "TWIN", "table"]
-
-SENDER_QUANTILES = ("p50", "p99", "max")
-"""What is told of a source's own timing."""
+__all__ = [
+    "FIDELITY",
+    "FLOWS",
+    "INTERVALS",
+    "PACKETS",
+    "PORT_SAMPLES",
+    "TABLES",
+    "TWIN",
+    "table",
+    "unit_of_column",
+]
 
 _DISTRIBUTION = ("mean", "min", "max", "std", "p50", "p90", "p99")
 
@@ -58,6 +66,12 @@ FLOWS: dict[str, Any] = {
     "frames_lost": pl.Int64,
     "psnr_db": pl.Float64,
     "ssim": pl.Float64,
+    "available_bandwidth_bps": pl.Float64,
+    "available_bandwidth_low_bps": pl.Float64,
+    "available_bandwidth_high_bps": pl.Float64,
+    "available_bandwidth_true_bps": pl.Float64,
+    "probe_bytes": pl.Int64,
+    "probe_window_s": pl.Float64,
     "video_rate_bps": pl.Float64,
     "video_played_s": pl.Float64,
     "video_startup_s": pl.Float64,
@@ -65,12 +79,6 @@ FLOWS: dict[str, Any] = {
     "video_stalled_s": pl.Float64,
     "video_switches": pl.Int64,
     "latency_p95_ms": pl.Float64,
-    "available_bandwidth_bps": pl.Float64,
-    "available_bandwidth_low_bps": pl.Float64,
-    "available_bandwidth_high_bps": pl.Float64,
-    "available_bandwidth_true_bps": pl.Float64,
-    "probe_bytes": pl.Int64,
-    "probe_window_s": pl.Float64,
     "jitter_rfc3550_ms": pl.Float64,
     **{f"send_lateness_{name}_ms": pl.Float64 for name in SENDER_QUANTILES},
     **{f"send_gap_error_{name}_ms": pl.Float64 for name in SENDER_QUANTILES},
@@ -215,3 +223,17 @@ def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         if unknown:
             raise ValueError(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(schema)}")
     return pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema, orient="row")
+
+
+_UNITS = {"s": "s", "ms": "ms", "bps": "bit/s", "bytes": "B", "db": "dB", "packets": "packets", "frames": "frames"}
+
+
+def unit_of_column(name: str) -> str:
+    """Return the unit that a column's name ends with, "" for a column without one.
+
+    Examples
+    --------
+    >>> unit_of_column("delay_mean_ms")
+    'ms'
+    """
+    return _UNITS.get(name.rpartition("_")[2], "")

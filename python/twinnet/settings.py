@@ -1,0 +1,285 @@
+"""Settings: what a person writes for one field, its unit, its range, and its name in the lab protocol.
+
+A class that people describe things with (a queue, for instance) is a dataclass whose fields are annotated with a
+setting. From that one definition come the checks in Python and of files, the JSON schema and the form of the protocol.
+``tests/project/test_settings_of_the_core.py`` holds it against the Rust types.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from twinnet.errors import BadValue, did_you_mean
+from twinnet.units import duration_ps, format_duration, format_rate, format_size, rate_bps, size_bytes
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+__all__ = [
+    "Described",
+    "Flag",
+    "OneOf",
+    "Quantity",
+    "Setting",
+    "Share",
+    "Whole",
+    "duration",
+    "rate",
+    "settings_of",
+    "size",
+]
+
+_NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field: how it is read and what is allowed.
+
+    Parameters
+    ----------
+    error
+        What is raised for a value that is not allowed.
+    """
+
+    error: type[BadValue] = BadValue
+
+    suffix: ClassVar[str] = ""
+    """What the protocol adds to the field's name: the unit."""
+    noun: ClassVar[str] = ""
+    """What a message about a file calls the value, whose place it tells besides."""
+
+    def read(self, value: object, what: str) -> Any:
+        """Return `value` in the form of the protocol; raises the setting's error when it is not allowed."""
+        raise NotImplementedError
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of what files may hold."""
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        def keep(value: Any, info: core_schema.ValidationInfo) -> Any:
+            self.read(value, self.noun or str(info.field_name))
+            return value
+
+        return core_schema.with_info_plain_validator_function(keep)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.json_schema()
+
+
+@dataclass(frozen=True)
+class Quantity(Setting):
+    """Text with a unit.
+
+    Parameters
+    ----------
+    unit
+        The unit inside: ``ps``, ``bps`` or ``bytes``.
+    least, most
+        The range, in `unit`.
+    or_zero
+        Whether zero is allowed besides.
+    remedy
+        What to do about a value that is out of range.
+    """
+
+    unit: str = "ps"
+    least: int = 0
+    most: int = 0
+    or_zero: bool = False
+    remedy: str = ""
+
+    @property
+    def suffix(self) -> str:  # type: ignore[override]
+        """The unit, after an underscore."""
+        return f"_{self.unit}"
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """The kind of quantity."""
+        return {"ps": "duration", "bps": "rate", "bytes": "size"}[self.unit]
+
+    def read(self, value: object, what: str) -> int:
+        """Return the quantity in its unit."""
+        parse, show, _, _ = _UNITS[self.unit]
+        found = parse(value, what)
+        if self.least <= found <= self.most or (self.or_zero and found == 0):
+            return found
+        allowed = f"{show(self.least)} to {show(self.most)}"
+        zero = f", and {show(0)}" if self.or_zero else ""
+        raise self.error(f"{what} is {value!r}; allowed are {allowed}{zero}", self.remedy)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: text that ends in a unit."""
+        _, _, pattern, example = _UNITS[self.unit]
+        return {"type": "string", "pattern": pattern, "examples": [example]}
+
+
+_UNITS: dict[str, tuple[Callable[[object, str], int], Callable[[int], str], str, str]] = {
+    "ps": (duration_ps, format_duration, _NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms"),
+    "bps": (rate_bps, format_rate, _NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit"),
+    "bytes": (size_bytes, format_size, _NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B"),
+}
+
+
+def duration(least_ps: int, most_ps: int, error: type[BadValue] = BadValue, *, or_zero: bool = False) -> Quantity:
+    """Return the setting of a duration."""
+    return Quantity(error, "ps", least_ps, most_ps, or_zero)
+
+
+def rate(least_bps: int, most_bps: int, error: type[BadValue] = BadValue) -> Quantity:
+    """Return the setting of a rate."""
+    return Quantity(error, "bps", least_bps, most_bps)
+
+
+def size(least_bytes: int, most_bytes: int, error: type[BadValue] = BadValue, *, remedy: str = "") -> Quantity:
+    """Return the setting of a size."""
+    return Quantity(error, "bytes", least_bytes, most_bytes, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Whole(Setting):
+    """A whole number from `least` to `most`."""
+
+    least: int = 0
+    most: int = 0
+
+    def read(self, value: object, what: str) -> int:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise self.error(f"{what} is {value!r}; allowed are whole numbers from {self.least} to {self.most}")
+        return value
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: an integer with its bounds."""
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True)
+class Share(Setting):
+    """A number above 0 and at most 1: a probability or a weight."""
+
+    def read(self, value: object, what: str) -> float:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+            raise self.error(f"{what} is {value!r}; allowed are numbers above 0, at most 1")
+        return float(value)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: a number with its bounds."""
+        return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+
+@dataclass(frozen=True)
+class Flag(Setting):
+    """True or false."""
+
+    def read(self, value: object, what: str) -> bool:
+        """Return the value."""
+        if not isinstance(value, bool):
+            raise self.error(f"{what} is {value!r}; allowed are True and False")
+        return value
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: a boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class OneOf(Setting):
+    """One of several words."""
+
+    words: tuple[str, ...] = ()
+
+    def read(self, value: object, what: str) -> str:
+        """Return the word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise self.error(f"{what} is {value!r}", did_you_mean(str(value), self.words))
+        return value
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: the words."""
+        return {"enum": list(self.words)}
+
+
+@cache
+def settings_of(kind: type) -> Mapping[str, Setting]:
+    """Return the settings of a dataclass by the names of its fields; fields of other kinds are left out."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    found: dict[str, Setting] = {}
+    for one in fields(kind):
+        setting = next(_settings_in(hints[one.name]), None)
+        if setting is not None:
+            found[one.name] = setting
+    return found
+
+
+def _settings_in(annotation: Any) -> Iterator[Setting]:
+    """The setting in ``Annotated[...]``, also where ``None`` may stand instead."""
+    for data in getattr(annotation, "__metadata__", ()):
+        if isinstance(data, Setting):
+            yield data
+    if not hasattr(annotation, "__metadata__"):
+        for part in typing.get_args(annotation):
+            yield from _settings_in(part)
+
+
+class Described:
+    """A dataclass whose fields are settings: checked when made, told in the form of the protocol, read from files.
+
+    A field whose default is ``None`` may be left out, which the protocol writes as null.
+    """
+
+    # What pydantic reads of a dataclass that it is to make of a mapping in a file.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def checked_fields(self) -> dict[str, Any]:
+        """Return the settings in the form of the protocol; raises the setting's error for what is not allowed."""
+        assert is_dataclass(self)
+        optional = {one.name for one in fields(self) if _may_be_left_out(one)}
+        spec: dict[str, Any] = {}
+        for name, setting in settings_of(type(self)).items():
+            value = getattr(self, name)
+            left_out = value is None and name in optional
+            spec[name + setting.suffix] = None if left_out else setting.read(value, name)
+        return spec
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The schema has the texts of the class's documentation."""
+        found = handler.resolve_ref_schema(handler(schema))
+        text = inspect.getdoc(cls) or ""
+        found["description"] = text.partition("\n")[0]
+        told = _parameters(text)
+        if "kind" in found.get("properties", {}):
+            # In Python the class says it; in a file nothing else does.
+            found["properties"]["kind"].pop("default", None)
+            found["required"] = ["kind", *found.get("required", [])]
+        for name, one in found.get("properties", {}).items():
+            if name in told and "$ref" not in one:
+                one["description"] = told[name]
+        return found
+
+
+def _may_be_left_out(one: Field[Any]) -> bool:
+    return one.default is None and one.default_factory is MISSING
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """What the section ``Parameters`` of a documentation says of each field, as one line."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    told: dict[str, str] = {}
+    for names, body in re.findall(r"^(\S[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)+)", section.group(1) if section else "", re.M):
+        for name in names.split(","):
+            told[name.strip()] = " ".join(body.split())
+    return told

@@ -1,0 +1,276 @@
+"""The results of a study as tables, figures and text."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from rich.console import Console
+
+from twinnet.errors import BadValue, did_you_mean
+from twinnet.report.drawn import matplotlib_figure
+from twinnet.report.panels import Figure, figures_of
+from twinnet.report.summary import answer, compared_rows, fidelity_sentences, print_summary, statement_numbers
+from twinnet.report.tables import means_frame, runs_frame, series_frame
+from twinnet.report.wording import value_with_interval, worded_phase
+from twinnet.report.write import write_report
+from twinnet.results.shown import html_section
+from twinnet.results.tables import TABLES, unit_of_column
+from twinnet.study.comparison import Comparison, compare_results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from twinnet.study.analysis import Analysis
+
+__all__ = ["StudyComparison", "StudyResults"]
+
+
+class StudyResults:
+    """What the runs of a study gave, by :func:`twinnet.studies.run` or :func:`twinnet.results.load`.
+
+    Tables are polars tables. Quantities are in bit/s, s and shares of 1, or in the unit that the column's name or the
+    column ``unit`` tells; :meth:`columns` lists them, and docs/reference/results.md says what each means. In a notebook
+    the object shows its answer.
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return self._analysis.specification.study
+
+    @property
+    def folder(self) -> Path:
+        """Where the results are stored."""
+        return self._analysis.store.folder
+
+    @property
+    def answer(self) -> str:
+        """The verdicts on the study's statements in one sentence."""
+        return answer(self._analysis)
+
+    @property
+    def fidelity(self) -> str:
+        """How far the numbers can be trusted: the runs' verdicts, and why."""
+        return "\n".join(fidelity_sentences(self._analysis))
+
+    @cached_property
+    def statements(self) -> pl.DataFrame:
+        """A row for each statement: ``id``, ``statement``, ``verdict`` (supported, not supported, undecided), and the
+        ``numbers`` that it rests on, with units."""
+        rows = [
+            {
+                "id": one.statement.id,
+                "statement": one.statement.text,
+                "verdict": one.verdict,
+                "numbers": "; ".join(statement_numbers(self._analysis, one)),
+            }
+            for one in self._analysis.statements
+        ]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("id", "statement", "verdict", "numbers"), pl.String))
+
+    @cached_property
+    def means(self) -> pl.DataFrame:
+        """A row for each measurement, combination of levels, label and phase: ``mean``, its confidence interval ``low``
+        to ``high``, the ``unit`` of all three, how many ``repetitions``, and their ``values``."""
+        return means_frame(self._analysis)
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Throughputs over time: ``mean_bps`` with its confidence band ``low_bps`` to ``high_bps`` by ``start_s``."""
+        return series_frame(self._analysis)
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """A row for each finished run: levels, repetition, seed, when, how long (``elapsed_s``), fidelity, reasons."""
+        return runs_frame(self._analysis)
+
+    @property
+    def twin(self) -> pl.DataFrame | None:
+        """Of ``twinnet twin``: a row for each metric on both clocks; ``None`` of a study on one clock."""
+        path = self.folder / "twin.parquet"
+        return pl.read_parquet(path) if path.is_file() else None
+
+    @cached_property
+    def failures(self) -> pl.DataFrame:
+        """A row for each run that failed, with the error's name and message."""
+        rows = [{"run": one.id, **one.record["error"]} for one in self._analysis.failed]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("run", "name", "message"), pl.String))
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """A row for each run, flow and end of it: what that end saw in all."""
+        return self.table("flows")
+
+    @property
+    def intervals(self) -> pl.DataFrame:
+        """A row for each run, flow, end and interval."""
+        return self.table("intervals")
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """A row for each packet that arrived, of traffic with ``record_packets``."""
+        return self.table("packets")
+
+    @property
+    def port_samples(self) -> pl.DataFrame:
+        """A row for each run, sampled port and interval."""
+        return self.table("port_samples")
+
+    @property
+    def fidelity_samples(self) -> pl.DataFrame:
+        """A row for each look at how well a run kept its schedule; none on the virtual clock."""
+        return self.table("fidelity")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table of all used runs together: ``run``, a column ``factor_NAME`` for each factor, ``repetition``,
+        and the table's own columns.
+
+        Parameters
+        ----------
+        name
+            ``flows``, ``intervals``, ``packets``, ``port_samples`` or ``fidelity``.
+        """
+        self._check_table(name)
+        frames = [
+            one.run.table(name).select(
+                pl.lit(one.run.id).alias("run"),
+                *(pl.lit(level).alias(f"factor_{factor}") for factor, level in one.run.levels.items()),
+                pl.lit(one.run.repetition).alias("repetition"),
+                pl.all(),
+            )
+            for one in self._analysis.used
+        ]
+        return pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=TABLES[name])
+
+    def columns(self, name: str) -> pl.DataFrame:
+        """Return the columns of the table `name`: ``column``, ``type`` and ``unit``."""
+        self._check_table(name)
+        kinds = TABLES[name]
+        return pl.DataFrame(
+            {
+                "column": list(kinds),
+                "type": [str(kind) for kind in kinds.values()],
+                "unit": [unit_of_column(column) for column in kinds],
+            }
+        )
+
+    def _check_table(self, name: str) -> None:
+        allowed = [one for one in TABLES if one != "twin"]
+        if name not in allowed:
+            raise BadValue(f"a run has no table {name!r}", did_you_mean(name, allowed))
+
+    @cached_property
+    def _figures(self) -> dict[str, Figure]:
+        return {one.name: one for one in figures_of(self._analysis)}
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names of the figures that :meth:`figure` draws: one for each throughput."""
+        return tuple(self._figures)
+
+    def figure(self, name: str | None = None) -> MatplotlibFigure:
+        """Return a figure as a matplotlib figure, which a notebook shows and ``savefig`` stores.
+
+        Parameters
+        ----------
+        name
+            One of :attr:`figures`; the first when nothing is said.
+        """
+        if not self._figures:
+            raise BadValue(f"{self.study} measures nothing over time, so there is no figure", "look at .means")
+        chosen = next(iter(self._figures)) if name is None else name
+        if chosen not in self._figures:
+            raise BadValue(f"there is no figure {chosen!r}", did_you_mean(chosen, self._figures))
+        return matplotlib_figure(self._figures[chosen])
+
+    def compare(self, other: StudyResults) -> StudyComparison:
+        """Return every mean that both results have, with the difference: `other` less these."""
+        return StudyComparison(self, other, compare_results(self._analysis, other._analysis))
+
+    def report(self, folder: str | os.PathLike[str] | None = None) -> Path:
+        """Write the page, its figures and tables into `folder` (``report`` beside the runs when nothing is said) and
+        return the page's path."""
+        return write_report(self._analysis, Path(folder) if folder is not None else self.folder / "report")
+
+    def __str__(self) -> str:
+        """Return what ``twinnet run`` tells: verdicts, means with units and intervals, fidelity."""
+        return _printed(lambda console: print_summary(self._analysis, console))
+
+    def __repr__(self) -> str:
+        """Return study, number of runs and folder."""
+        return f"<StudyResults {self.study}: {len(self._analysis.stored)} runs in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        specification = self._analysis.specification
+        parts: list[str | pl.DataFrame] = [specification.question, self.answer]
+        if not self.statements.is_empty():
+            parts.append(self.statements.drop("id"))
+        rows = [
+            {"measurement": one.measurement, **one.levels, "label": one.label, "time": worded_phase(one.phase)}
+            | {"mean": value_with_interval(one.interval, one.unit)}
+            for one in self._analysis.means
+        ]
+        parts += [pl.DataFrame(rows, infer_schema_length=None), *fidelity_sentences(self._analysis)]
+        return html_section(specification.title, parts)
+
+
+class StudyComparison:
+    """Two results compared: every mean that both have."""
+
+    def __init__(self, first: StudyResults, second: StudyResults, found: Comparison) -> None:
+        self.first: StudyResults = first
+        self.second: StudyResults = second
+        self._found = found
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """A row for each mean: ``first`` and ``second`` in ``unit``, ``difference`` (second less first) with its
+        confidence interval ``low`` to ``high``, ``adjusted_p`` (Welch's test, adjusted by Holm's method) and
+        ``hedges_g``; the last four are null where a side has a single repetition."""
+        rows = [
+            {"measurement": one.first.measurement}
+            | {f"factor_{name}": level for name, level in one.first.levels.items()}
+            | {"label": one.first.label, "time": worded_phase(one.first.phase), "unit": one.first.unit}
+            | {"first": one.first.interval.estimate, "second": one.second.interval.estimate}
+            | {"difference": one.difference.estimate}
+            | {"low": one.difference.low if one.test is not None else None}
+            | {"high": one.difference.high if one.test is not None else None}
+            | {"adjusted_p": one.adjusted_p, "hedges_g": None if one.effect is None else one.effect.value}
+            for one in self._found.compared
+        ]
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        return frame.with_columns(pl.col("low", "high", "adjusted_p", "hedges_g").cast(pl.Float64))
+
+    @property
+    def only_in_one(self) -> tuple[int, int]:
+        """How many means only the first has, and how many only the second: other levels or durations."""
+        return self._found.only_first, self._found.only_second
+
+    def _worded(self) -> pl.DataFrame:
+        head = ("quantity", "levels", "time", "first", "second", "difference", "n", "p", "effect (g)")
+        return pl.DataFrame(compared_rows(self._found), schema=dict.fromkeys(head, pl.String), orient="row")
+
+    def __str__(self) -> str:
+        """Return the comparison as aligned text, with units."""
+        from twinnet.report.text_table import table
+
+        worded = self._worded()
+        return table(worded.columns, [list(row) for row in worded.rows()])
+
+    def _repr_html_(self) -> str:
+        return html_section(f"{self.first.folder} and {self.second.folder}", [self._worded()])
+
+
+def _printed(write: Callable[[Console], None]) -> str:
+    text = io.StringIO()
+    write(Console(file=text, width=120, highlight=False, color_system=None))
+    return text.getvalue().strip("\n")
