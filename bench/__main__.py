@@ -34,6 +34,9 @@ PARTS = (
     "control",
     "abw",
 )
+CAMPAIGNS = ("verdict",)
+"""Parts that take more than half an hour and say nothing about speed: only when they are named."""
+PARTS_HELP = f"any of: {', '.join(PARTS + CAMPAIGNS)}; all but {', '.join(CAMPAIGNS)} when none is named"
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0
 QUICK_PATIENCE_S = 3.0
@@ -43,16 +46,16 @@ QUICK_PATIENCE_S = 3.0
 def main() -> int:
     """Run the parts that were asked for; the status tells whether they could be measured, met or not."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure twinnet beside its peers.")
-    parser.add_argument("parts", nargs="*", metavar="NAME", help=f"any of: {', '.join(PARTS)}; all when none is named")
+    parser.add_argument("parts", nargs="*", metavar="NAME", help=PARTS_HELP)
     parser.add_argument("--quick", action="store_true", help="shorter and fewer repetitions: for a first look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to FILE, samples too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to FILE, for the documentation")
     wanted = parser.parse_args()
     # The end that `timeout` brings is to close what was opened, as an interrupt does.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    unknown = [name for name in wanted.parts if name not in PARTS]
+    unknown = [name for name in wanted.parts if name not in PARTS + CAMPAIGNS]
     if unknown:
-        parser.error(f"there is no part {unknown[0]!r}; allowed are {', '.join(PARTS)}")
+        parser.error(f"there is no part {unknown[0]!r}; allowed are {', '.join(PARTS + CAMPAIGNS)}")
     console = Console(width=None if sys.stdout.isatty() else 160)
     machine = describe()
     console.print("   ".join(f"{name}: {value}" for name, value in machine.items()), highlight=False)

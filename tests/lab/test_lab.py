@@ -191,6 +191,18 @@ def fidelity(**changed: Any) -> tn.FidelityRecord:
     return tn.FidelityRecord.from_spec(good | {"cores": 2} | changed)
 
 
+def agent(**changed: Any) -> dict[str, Any]:
+    return {"timers": 5, "lateness_ns": {}, "waited_s": 0.0} | changed
+
+
+def line(**changed: Any) -> dict[str, Any]:
+    return {"port": "s1-eth1", **changed}
+
+
+def took(name: str, worst_second_s: float) -> dict[str, Any]:
+    return {name: {"total_s": worst_second_s, "worst_second_s": worst_second_s, "program": "iperf3"}}
+
+
 @pytest.mark.parametrize(
     ("changed", "state", "reason"),
     [
@@ -200,8 +212,42 @@ def fidelity(**changed: Any) -> tn.FidelityRecord:
         ({"slipped_ps": 2 * 10**11}, "invalid", "slipped by 2 %"),
         ({"longest_slip_ps": 20 * 10**9}, "doubtful", "stood still for 20 ms"),
         ({"overload_drops": 1}, "doubtful", "lost by overload"),
-        ({"ingress_drops": 1000}, "invalid", "lost by overload"),
+        ({"handed_over": 2500, "interface_drops": 1}, "doubtful", "lost by overload"),
+        ({"ingress_drops": 6000}, "invalid", "lost by overload"),
+        (
+            {"interface_drops": 3, "interface_drops_by_port": {"h1-eth0": 3}},
+            "doubtful",
+            "3 that were not read in time on links with a rate: h1-eth0 3",
+        ),
+        ({"agent": agent(overflowed_datagrams=7)}, "doubtful", "7 that arrived and that the sockets of sinks"),
         ({"steal_s": 1.0}, "doubtful", "took 5 % of the CPU"),
+        # What was regained is not missing.
+        ({"slipped_ps": 2 * 10**11, "regained_ps": 2 * 10**11}, "valid", ""),
+        ({"lines": [line(missing_in_worst_second_ps=2 * 10**10)]}, "doubtful", "s1-eth1 slipped by 2 % of its worst"),
+        ({"lines": [line(missing_in_worst_second_ps=10**11)]}, "invalid", "s1-eth1 slipped by 10 % of its worst"),
+        (
+            {"lines": [line(handed_over=1000, lateness_ns={"p999": 2_000_000})]},
+            "doubtful",
+            "on the line of s1-eth1 was late by more than 2 ms",
+        ),
+        # Of few frames that quantile is the largest.
+        ({"lines": [line(handed_over=999, lateness_ns={"p999": 2_000_000})]}, "valid", ""),
+        ({"pauses": {"longest_ps": 3 * 10**11}}, "invalid", "stood still for 300 ms"),
+        ({"pauses": {"worst_second_ps": 5 * 10**10}}, "doubtful", "stood still for 5 % of the worst second"),
+        (
+            {"agent": agent(timers=1000, lateness_ns={"p99": 4_000_000})},
+            "doubtful",
+            "timer in 100 of the built-in apps",
+        ),
+        ({"agent": agent(timers=1000, lateness_ns={"p99": 15_000_000})}, "invalid", "late by more than 15 ms"),
+        ({"agent": agent(timers=99, lateness_ns={"p99": 15_000_000})}, "valid", ""),
+        ({"machine": took("fabric_waited", 0.2)}, "doubtful", "the fabric waited for a processor for 20 %"),
+        ({"machine": took("agent_waited", 0.6)}, "doubtful", "the agent, which runs the built-in apps, waited"),
+        ({"machine": took("programs_waited", 0.3)}, "doubtful", "a host's program (iperf3) waited for a processor"),
+        ({"machine": took("throttled", 0.05)}, "invalid", "a quota stopped the lab's control group for 5 %"),
+        ({"machine": took("memory_pressure", 0.05)}, "doubtful", "waited for memory for 5 % of the worst second"),
+        # Others' waiting alone tells nothing about the lab.
+        ({"machine": took("processor_pressure", 0.9)}, "valid", ""),
     ],
 )
 def test_the_verdict_follows_the_thresholds(changed: dict[str, Any], state: str, reason: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import twinnet as tn
@@ -47,31 +49,72 @@ def test_a_lab_that_is_overloaded_on_purpose_is_caught(needs_labs):
         assert any("could not keep up" in reason for reason in verdict.reasons), verdict
 
 
+def stopped(pid: int, times: int, for_s: float) -> None:
+    """Stop the process several times; the pauses are the machine's other work, as the lab sees it."""
+    for _ in range(times):
+        time.sleep(0.3)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(for_s)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
 def test_a_lab_that_stood_still_is_invalid_and_says_for_how_long(needs_labs):
     network = tn.templates.single(2, rate="10 Mbit")
     with network.emulate() as lab:
-        # Some frame is on its way at any moment, so that something is due meanwhile.
-        flow = lab.start(tn.apps.udp("h1", "h2", rate="9 Mbit", payload="1000 B", duration="1500 ms"))
+        # Half of the line's rate: at most moments nothing is on its way.
+        flow = lab.start(tn.apps.udp("h1", "h2", rate="5 Mbit", payload="1000 B", duration="1500 ms"))
         lab.run_until("500 ms")
-        os.kill(lab.pid, signal.SIGSTOP)
-        try:
-            time.sleep(0.3)  # The machine's other work, as the lab sees it: nothing is waited for here.
-        finally:
-            os.kill(lab.pid, signal.SIGCONT)
+        stopped(lab.pid, 1, 0.3)
         lab.wait([flow], until="5 s")
         record = lab.fidelity()
-    assert record.longest_slip_ps > 250e9
+    assert record.longest_pause_ps > 250e9
     verdict = record.verdict()
     assert verdict.state == "invalid"
     assert any("stood still" in reason for reason in verdict.reasons), verdict
 
 
-def test_a_lab_with_next_to_nothing_to_do_is_valid_or_blames_the_machine(needs_labs):
+def test_stops_between_pings_are_seen_though_nothing_was_due(needs_labs):
+    """At 1 Gbit/s a ping each 50 ms leaves the fabric without an event for nearly all of the time."""
+    network = tn.templates.single(2, rate="1 Gbit")
+    with network.emulate() as lab:
+        lab.fidelity(reset=True)
+        with ThreadPoolExecutor(1) as beside:
+            pings = beside.submit(lab["h1"].run, "ping -i 0.05 -c 60 h2")
+            stopped(lab.pid, 4, 0.3)
+            pings.result()
+        record = lab.fidelity()
+    assert record.pauses_ps["longest"] > 250e9
+    assert record.pauses_ps["total"] > 1000e9
+    assert record.verdict().state == "invalid", record.verdict()
+
+
+def test_an_ordinary_run_is_valid_on_a_machine_that_leaves_the_lab_alone(needs_labs):
+    """A verdict that is never valid would be worth as little as one that always is. Others may use the machine while
+    the test runs: one of six runs is asked for, and where none is, the machine itself must have been busy."""
+    pressure = Path("/proc/pressure/cpu")
+    network = tn.templates.single(2, rate="10 Mbit")
+    verdicts = []
+    for _ in range(6):
+        with network.emulate() as lab:
+            flow = lab.start(tn.apps.udp("h1", "h2", rate="5 Mbit", payload="1000 B", duration="1 s"))
+            lab.fidelity(reset=True)
+            lab.wait([flow], until="5 s")
+            verdicts.append(lab.fidelity().verdict())
+        if verdicts[-1].state == "valid":
+            return
+    average = float(pressure.read_text().split("avg10=")[1].split()[0]) if pressure.exists() else 100.0
+    if average > 20:
+        pytest.skip(f"others use this machine: programs waited for a processor for {average} % of the last 10 s")
+    pytest.fail(f"no run of six was valid on a quiet machine: {[str(verdict) for verdict in verdicts]}")
+
+
+def test_a_lab_with_next_to_nothing_to_do_loses_nothing(needs_labs):
     network = tn.templates.single(2, rate="10 Mbit")
     with network.emulate() as lab:
         lab["h1"].run("ping -c 5 -i 0.05 h2", check=True)
         record = lab.fidelity()
     assert record.handed_over >= 10
     assert record.overload_drop_share == 0
-    for reason in record.verdict().reasons:
-        assert "slipped" in reason or "stood still" in reason or "handed over" in reason or "hypervisor" in reason
+    assert record.slipped_share == 0

@@ -107,6 +107,11 @@ def test_an_emulation_that_did_not_keep_its_schedule_is_never_held_against_the_m
     assert slow[0].parting.first_s == 1.0
 
 
+def test_agreement_with_a_doubtful_emulation_is_worth_as_little_as_a_difference(tmp_path: Path) -> None:
+    twin = made(tmp_path, tiny(twin='{default: "90 %"}'), verdict="doubtful")
+    assert {one.verdict for one in twin.results} == {"cannot tell"}
+
+
 def test_one_repetition_cannot_tell(tmp_path: Path) -> None:
     twin = made(tmp_path, tiny(1))
     assert {one.verdict for one in twin.results} == {"cannot tell"}

@@ -105,7 +105,7 @@ impl Net {
     }
 
     fn record(&self, port: PortId) -> LineRecord {
-        self.fabric.line_record(port).copied().unwrap_or_default()
+        self.fabric.line_record(port).unwrap_or_default()
     }
 }
 

@@ -190,7 +190,14 @@ mod tests {
         Socket {
             app: 0,
             closed: false,
-            kind: Kind::Udp(Box::new(Udp { port, v6: false, charged: 0, traffic_class: 0, path: None, hop_limit: None })),
+            kind: Kind::Udp(Box::new(Udp {
+                port,
+                v6: false,
+                charged: 0,
+                traffic_class: 0,
+                path: None,
+                hop_limit: None,
+            })),
         }
     }
 

@@ -25,6 +25,7 @@ from twinnet.report.wording import (
     worded_span,
     worded_value,
 )
+from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
@@ -210,7 +211,7 @@ def _runs(analysis: Analysis) -> Table:
         worst = [
             worded_value(late[key] / 1e9, "s") if late.get(key) is not None else "" for key in ("p50", "p99", "max")
         ]
-        lost = record.get("overload_drops", 0) + record.get("ingress_drops", 0)
+        lost = FidelityRecord.from_spec(record).machine_losses
         reasons = "; ".join(run.record["fidelity"]["reasons"])
         cells = (*worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)
         rows.append([Cell(run.id, code=True), Cell(run.verdict, kind=run.verdict), *map(Cell, cells)])

@@ -1,99 +1,27 @@
-"""How well a lab kept its own schedule, and what follows for the measurement.
+"""How well a lab kept its own schedule: the record that it makes of itself.
 
-The defaults, and why:
-
-- *Lateness, 99.9th percentile*: 1 ms is doubtful - one frame in a thousand moved by more than a local network's
-round trip;
-  10 ms is invalid - it reaches the queueing delays that queue studies measure.
-- *Slipped share* (time by which the fabric moved its schedule because it could not follow, over elapsed time): rates
-and
-  throughput err by that share. 0.1 % is the accuracy that links promise; above 1 % differences between policies drown.
-- *Longest slip*: 10 ms is a visible pause; 100 ms is half of Linux' least retransmission timeout (200 ms), so that a
-pause may
-  have started retransmissions that no modelled queue caused.
-- *Overload drops* (frames lost because the machine was too slow, ingress included, over frames handed over): one is
-doubtful, since a
-  single loss halves a TCP window; above 1 in 10000 they bound TCP as a lossy line would (Mathis et al. 1997).
-- *Overloaded senders* (built-in sources that were behind when their time was over): one is doubtful, since less was
-  sent than was asked for; never invalid, for what was sent was measured right.
-- *Steal* (CPU time that the hypervisor took, over elapsed time of all cores): 1 % and 10 %.
+What follows from it for a measurement: `twinnet.results.fidelity_verdict`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from twinnet.errors import BadValue
+from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
 
-__all__ = ["EXACT", "AgentTiming", "FidelityRecord", "Lateness", "Limit", "Thresholds", "Verdict"]
-
-State = Literal["valid", "doubtful", "invalid"]
-
-EXACT = "exact: the virtual clock waits for every event, so none is ever late"
-"""Why a run on the virtual clock is valid."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Above `doubtful` a run is doubtful, above `invalid` it is invalid."""
-
-    doubtful: float
-    invalid: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.doubtful <= self.invalid:
-            raise BadValue(
-                f"the limits {self.doubtful} and {self.invalid} are not in order from 0", "doubtful comes first"
-            )
-
-    def state(self, value: float) -> State:
-        """Return what `value` makes of a run."""
-        if value > self.invalid:
-            return "invalid"
-        return "doubtful" if value > self.doubtful else "valid"
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """What makes a run doubtful or invalid; each can be set. The module's description gives the reasons for the
-    defaults."""
-
-    lateness_p999_ns: Limit = Limit(1_000_000, 10_000_000)
-    slipped_share: Limit = Limit(0.001, 0.01)
-    longest_slip_ns: Limit = Limit(10_000_000, 100_000_000)
-    overload_drop_share: Limit = Limit(0.0, 0.0001)
-    steal_share: Limit = Limit(0.01, 0.10)
-
-    @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Thresholds:
-        """Return the defaults changed by `given`, such as ``{"steal_share": [0.05, 0.2]}``."""
-        limits: dict[str, Limit] = {}
-        for name, value in given.items():
-            if name not in cls.__dataclass_fields__:
-                raise BadValue(f"there is no threshold {name!r}", f"known: {', '.join(cls.__dataclass_fields__)}")
-            limits[name] = value if isinstance(value, Limit) else Limit(*value)
-        return cls(**limits)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a run can be trusted.
-
-    Parameters
-    ----------
-    state
-        ``valid``, ``doubtful`` or ``invalid``.
-    reasons
-        Each threshold that was passed, in words.
-    """
-
-    state: State
-    reasons: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return self.state + (f": {'; '.join(self.reasons)}" if self.reasons else "")
+__all__ = [
+    "EXACT",
+    "AgentTiming",
+    "FidelityRecord",
+    "Lateness",
+    "Limit",
+    "LineLateness",
+    "MachineTime",
+    "Thresholds",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True)
@@ -125,7 +53,6 @@ class Lateness:
         return cls(**{name: late[name] for name in names if late.get(name) is not None}, histogram=bins)
 
 
-_OVERLOADED = "built-in senders could not keep up: the machine, and no model, decided what was sent"
 SHARED_SHARE = 0.01
 """A thread that waits for a processor for a larger share of the time than this shares it: as `twinnet send` has it."""
 
@@ -144,12 +71,15 @@ class AgentTiming:
         Time in seconds for which the thread could have run and another had its processor.
     overloaded_senders
         How many built-in senders gave up because the machine could not follow what they were asked to send.
+    overflowed_datagrams
+        Datagrams that arrived and that the sockets of built-in sinks had no room for.
     """
 
     timers: int
     lateness_ns: Lateness
     waited_s: float
     overloaded_senders: int = 0
+    overflowed_datagrams: int = 0
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> AgentTiming:
@@ -159,7 +89,69 @@ class AgentTiming:
             Lateness.from_spec(spec["lateness_ns"]),
             float(spec["waited_s"]),
             int(spec.get("overloaded_senders", 0)),
+            int(spec.get("overflowed_datagrams", 0)),
         )
+
+
+@dataclass(frozen=True)
+class LineLateness:
+    """What one line, one direction of a link, did with lateness.
+
+    Parameters
+    ----------
+    port
+        The port that sends into the line.
+    lost_ps, regained_ps
+        Time for which frames waited and the line gave it up because it was looked at too late, and how much of it the
+        line made good since.
+    missing_in_worst_second_ps
+        The most that was lost and not regained in one second of the clock.
+    latest_ps
+        The latest that the line was looked at.
+    handed_over
+        Frames that it handed to a real host.
+    lateness_ns
+        How late those were.
+    """
+
+    port: str
+    lost_ps: int = 0
+    regained_ps: int = 0
+    missing_in_worst_second_ps: int = 0
+    latest_ps: int = 0
+    handed_over: int = 0
+    lateness_ns: Lateness = Lateness()
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> LineLateness:
+        """Return it in the form of the lab protocol."""
+        names = ("lost_ps", "regained_ps", "missing_in_worst_second_ps", "latest_ps", "handed_over")
+        counts = {name: int(spec.get(name, 0)) for name in names}
+        return cls(str(spec["port"]), **counts, lateness_ns=Lateness.from_spec(spec.get("lateness_ns")))
+
+    @property
+    def missing_ps(self) -> int:
+        """Time that is missing from the line's rate: what was lost and not regained."""
+        return max(self.lost_ps - self.regained_ps, 0)
+
+
+@dataclass(frozen=True)
+class MachineTime:
+    """Time in seconds that the machine took from a run in one way: in all, and in the worst second.
+
+    Of hosts' programs the worst second is that of the one that waited longest, and `program` is its name.
+    """
+
+    total_s: float = 0.0
+    worst_second_s: float = 0.0
+    program: str = ""
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> MachineTime:
+        """Return it in the form of the lab protocol; zeros where nothing is told."""
+        told = spec or {}
+        seconds = (float(told.get(name, 0.0)) for name in ("total_s", "worst_second_s"))
+        return cls(*seconds, program=str(told.get("program", "")))
 
 
 def _cpu_by_kind(given: Any) -> dict[str, float]:
@@ -167,6 +159,11 @@ def _cpu_by_kind(given: Any) -> dict[str, float]:
     if isinstance(given, Mapping):
         return {str(kind): float(seconds) for kind, seconds in cast(Mapping[Any, Any], given).items()}
     return {"fabric": float(given)} if given else {}
+
+
+def _machine_times(given: Any) -> dict[str, MachineTime]:
+    told = cast(Mapping[str, Mapping[str, Any]], given or {})
+    return {name: MachineTime.from_spec(one) for name, one in told.items()}
 
 
 @dataclass(frozen=True)
@@ -181,12 +178,25 @@ class FidelityRecord:
         Frames that the fabric handed over.
     lateness_ns
         How late they were.
-    slipped_ps, slips, longest_slip_ps
-        By how much the fabric moved its schedule because it could not follow: in all, how often, at most.
-    regained_ps
-        How much of that it made good since, by a clock that goes faster by a thousandth.
-    overload_drops, ingress_drops
-        Frames lost because the machine was too slow: inside, and before they reached the fabric.
+    slipped_ps, slips, regained_ps
+        Of the worst line: the time for which frames waited and it gave that up because it was looked at too late, how
+        often it was, and how much of it the line made good since.
+    longest_slip_ps
+        The latest that any line was looked at.
+    lines
+        What the lines did with lateness, worst first; of a large network the 32 worst.
+    pauses_ps
+        ``total``, ``longest`` and ``worst_second`` of the times for which the fabric looked at nothing, of those that
+        lasted 1 ms and more.
+    overload_drops, ingress_drops, interface_drops
+        Frames lost because the machine was too slow: those that a host did not take from the fabric, and those that
+        the fabric did not take from a host in time, on links without a rate and with one.
+    interface_drops_by_port
+        The last by port.
+    machine
+        Time that the machine took: ``fabric_waited``, ``agent_waited`` and ``programs_waited`` (could have run and had
+        no processor; the worst second is that of the program that waited longest), ``processor_pressure`` and
+        ``memory_pressure`` (of the whole machine), ``throttled`` (by a quota), ``steal``.
     cpu_s
         CPU time in seconds by thread and kind.
     steal_s
@@ -221,6 +231,11 @@ class FidelityRecord:
     realtime: bool
     cores: int
     regained_ps: int = 0
+    lines: Sequence[LineLateness] = ()
+    pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
+    interface_drops: int = 0
+    interface_drops_by_port: Mapping[str, int] = field(default_factory=dict[str, int])
+    machine: Mapping[str, MachineTime] = field(default_factory=dict[str, MachineTime])
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
@@ -247,6 +262,13 @@ class FidelityRecord:
             realtime=bool(spec.get("realtime", False)),
             cores=int(spec.get("cores", 1)),
             regained_ps=int(spec.get("regained_ps", 0)),
+            lines=tuple(LineLateness.from_spec(line) for line in spec.get("lines", ())),
+            pauses_ps={
+                name: int(spec.get("pauses", {}).get(f"{name}_ps", 0)) for name in ("total", "longest", "worst_second")
+            },
+            interface_drops=int(spec.get("interface_drops", 0)),
+            interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
+            machine=_machine_times(spec.get("machine")),
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
@@ -256,14 +278,29 @@ class FidelityRecord:
 
     @property
     def slipped_share(self) -> float:
-        """Slipped time over elapsed time."""
-        return self.slipped_ps / self.elapsed_ps if self.elapsed_ps else 0.0
+        """The share of its time that the worst line lost and did not regain: by so much its rate is low."""
+        return max(self.slipped_ps - self.regained_ps, 0) / self.elapsed_ps if self.elapsed_ps else 0.0
+
+    @property
+    def machine_losses(self) -> int:
+        """Frames and datagrams that the machine lost, and no network."""
+        overflowed = self.agent.overflowed_datagrams if self.agent is not None else 0
+        return self.overload_drops + self.ingress_drops + self.interface_drops + overflowed
 
     @property
     def overload_drop_share(self) -> float:
-        """Frames lost by overload over all frames."""
-        lost = self.overload_drops + self.ingress_drops
+        """What the machine lost over all frames."""
+        lost = self.machine_losses
         return lost / (self.handed_over + lost) if lost else 0.0
+
+    @property
+    def longest_pause_ps(self) -> int:
+        """The longest time for which the fabric, or one of its lines that had something to do, was not looked at."""
+        return max(self.longest_slip_ps, self.pauses_ps.get("longest", 0))
+
+    def took(self, name: str) -> MachineTime:
+        """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""
+        return self.machine.get(name, MachineTime())
 
     @property
     def agent_processor(self) -> Literal["own", "shared"] | None:
@@ -280,29 +317,4 @@ class FidelityRecord:
 
     def verdict(self, thresholds: Thresholds | None = None) -> Verdict:
         """Return whether the run can be trusted by `thresholds` (the defaults when nothing is given)."""
-        if self.clock == "virtual":
-            return Verdict("valid", (EXACT,))
-        limits = thresholds or Thresholds()
-        checks = (
-            (limits.lateness_p999_ns, self.lateness_ns.p999, "one frame in 1000 was late by more than {:.3g} ms", 1e-6),
-            (limits.slipped_share, self.slipped_share, "the schedule slipped by {:.3g} % of the time", 100),
-            (limits.longest_slip_ns, self.longest_slip_ps / 1000, "the fabric stood still for {:.3g} ms", 1e-6),
-            (limits.overload_drop_share, self.overload_drop_share, "{:.3g} % of the frames were lost by overload", 100),
-            (limits.steal_share, self.steal_share, "the hypervisor took {:.3g} % of the CPU", 100),
-        )
-        states = [
-            (
-                limit.state(value),
-                f"{words.format(value * scale)} (limit {limit.doubtful * scale:.3g} / {limit.invalid * scale:.3g})",
-            )
-            for limit, value, words, scale in checks
-        ]
-        overloaded = self.agent.overloaded_senders if self.agent is not None else 0
-        if overloaded:
-            states.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
-        reasons = tuple(words for state, words in states if state != "valid")
-        worst: State = "valid"
-        for candidate in ("doubtful", "invalid"):
-            if any(state == candidate for state, _ in states):
-                worst = candidate
-        return Verdict(worst, reasons)
+        return judge(self, thresholds or Thresholds())

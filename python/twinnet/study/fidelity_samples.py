@@ -50,10 +50,7 @@ class FidelitySamples:
                 "lateness_max_ms": _quantile_ms(late, 1.0),
                 "slipped_ms": (record.slipped_ps - before.slipped_ps) / _PS_PER_MS,
                 "slips": record.slips - before.slips,
-                "lost_frames": record.overload_drops
-                + record.ingress_drops
-                - before.overload_drops
-                - before.ingress_drops,
+                "lost_frames": record.machine_losses - before.machine_losses,
                 "steal_ms": (record.steal_s - before.steal_s) * 1000,
                 "cpu_ms": (sum(record.cpu_s.values()) - sum(before.cpu_s.values())) * 1000,
             }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twinnet.results.fidelity import FidelityRecord, Limit, Thresholds
-from twinnet.study.specification import FidelityThresholds
+from twinnet.study.specification import DurationLimit, FidelityThresholds, ShareLimit
 from twinnet.study.store import Fidelity, StoredRun
 
 __all__ = ["judged_again", "judged_record", "thresholds_of"]
@@ -17,13 +17,11 @@ _PS_PER_NS = 1000
 def thresholds_of(given: FidelityThresholds) -> Thresholds:
     """The defaults with what the study changes."""
     limits: dict[str, Limit] = {}
-    for field, name in (("lateness_p999", "lateness_p999_ns"), ("longest_slip", "longest_slip_ns")):
-        limit = getattr(given, field)
-        if limit is not None:
-            limits[name] = Limit(limit.doubtful_ps / _PS_PER_NS, limit.invalid_ps / _PS_PER_NS)
-    for name in ("slipped_share", "overload_drop_share", "steal_share"):
-        limit = getattr(given, name)
-        if limit is not None:
+    for name in FidelityThresholds.model_fields:
+        limit: DurationLimit | ShareLimit | None = getattr(given, name)
+        if isinstance(limit, DurationLimit):
+            limits[f"{name}_ns"] = Limit(limit.doubtful_ps / _PS_PER_NS, limit.invalid_ps / _PS_PER_NS)
+        elif limit is not None:
             limits[name] = Limit(limit.doubtful, limit.invalid)
     return Thresholds(**limits)
 

@@ -424,8 +424,14 @@ class FidelityThresholds(_Strict):
 
     lateness_p999: DurationLimit | None = None
     longest_slip: DurationLimit | None = None
+    agent_lateness_p99: DurationLimit | None = None
     slipped_share: ShareLimit | None = None
+    worst_second_share: ShareLimit | None = None
+    paused_share: ShareLimit | None = None
     overload_drop_share: ShareLimit | None = None
+    waiting_share: ShareLimit | None = None
+    throttled_share: ShareLimit | None = None
+    memory_pressure_share: ShareLimit | None = None
     steal_share: ShareLimit | None = None
 
 

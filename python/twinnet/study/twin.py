@@ -232,22 +232,21 @@ def _judged(
     emulation: str,
     simulated: bool,
 ) -> tuple[Agreement, str]:
-    """The verdict and why. An emulation that did not keep its schedule never speaks against the model."""
+    """The verdict and why. An emulation that did not surely keep its schedule speaks neither for
+    the model nor against it."""
     if emulation == "missing" or not simulated:
         return "cannot tell", f"no finished run on the {'wall' if emulation == 'missing' else 'virtual'} clock"
     if emulation == "invalid":
         return "cannot tell", "the emulation is invalid: it did not keep its schedule"
+    if emulation == "doubtful":
+        return "cannot tell", "the emulation is doubtful: agreement would prove as little as a difference"
     if not wall or not virtual:
         which = "wall" if not wall else "virtual"
-        if emulation != "valid":
-            return "cannot tell", f"nothing was measured on the {which} clock, and the emulation is doubtful"
         return "differs", f"nothing was measured on the {which} clock"
     if math.isnan(difference.low):
         return "cannot tell", "one repetition says nothing about the spread; repeat at least twice"
     if -allowed <= difference.low and difference.high <= allowed:
         return "agrees", ""
     if difference.low > allowed or difference.high < -allowed:
-        if emulation == "doubtful":
-            return "cannot tell", "they are apart, but the emulation is doubtful"
         return "differs", "the whole interval of the difference is beyond the tolerance"
     return "cannot tell", "the interval of the difference reaches across the tolerance; more repetitions may decide"

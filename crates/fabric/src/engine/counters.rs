@@ -62,8 +62,8 @@ impl Fabric {
 
     /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked at too late.
     #[must_use]
-    pub fn line_record(&self, port: PortId) -> Option<&LineRecord> {
-        self.lines.get(port.0 as usize)?.as_ref()?.record()
+    pub fn line_record(&self, port: PortId) -> Option<LineRecord> {
+        self.lines.get(port.0 as usize)?.as_ref()?.record(self.now())
     }
 
     /// Begins the records of lateness anew.

@@ -216,8 +216,8 @@ impl Line {
     }
 
     /// What it did with lateness; `None` when it was never too late.
-    pub(crate) fn record(&self) -> Option<&LineRecord> {
-        self.schedule.record()
+    pub(crate) fn record(&self, now: Time) -> Option<LineRecord> {
+        self.schedule.record(now, self.busy_until)
     }
 
     /// Begins the record of lateness anew.

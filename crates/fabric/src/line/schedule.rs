@@ -33,23 +33,48 @@ pub struct LineRecord {
     pub latest: Duration,
     /// Time for which frames waited and the line gave it up.
     pub lost: Duration,
-    /// The most of that in one second of the clock.
-    pub lost_in_worst_second: Duration,
-    /// How much it made good since, by going faster.
+    /// How much it made good since: by going faster, and by standing idle, where all that waited was sent. What it lost and did not
+    /// regain is missing from its rate.
     pub regained: Duration,
-    /// The second that is counted, and what was lost in it.
-    second: (u64, Duration),
+    /// The most that was lost and not regained in one of the seconds before that of `second`.
+    worst_before: Duration,
+    /// The second that is counted.
+    second: Second,
+}
+
+/// What was lost and regained in one second of the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Second {
+    number: u64,
+    lost: Duration,
+    regained: Duration,
 }
 
 impl LineRecord {
-    fn lose(&mut self, lost: Duration, now: Time) {
-        let second = now.as_ns() / 1_000_000_000;
-        if self.second.0 != second {
-            self.second = (second, Duration::ZERO);
+    /// The most that was lost and not regained in one second of the clock.
+    #[must_use]
+    pub fn missing_in_worst_second(&self) -> Duration {
+        self.worst_before.max(self.second.lost.saturating_sub(self.second.regained))
+    }
+
+    fn turn_to(&mut self, now: Time) {
+        let number = now.as_ns() / 1_000_000_000;
+        if number > self.second.number {
+            self.worst_before = self.missing_in_worst_second();
+            self.second = Second { number, ..Second::default() };
         }
-        self.second.1 += lost;
+    }
+
+    fn lose(&mut self, lost: Duration, now: Time) {
+        self.turn_to(now);
+        self.second.lost += lost;
         self.lost += lost;
-        self.lost_in_worst_second = self.lost_in_worst_second.max(self.second.1);
+    }
+
+    fn regain(&mut self, regained: Duration, now: Time) {
+        self.turn_to(now);
+        self.second.regained += regained;
+        self.regained += regained;
     }
 }
 
@@ -139,29 +164,42 @@ impl Schedule {
 
     #[cold]
     fn begin_behind(&mut self, now: Time, free_since: Time, serialisation: Duration) -> Duration {
-        let idle = now.since(free_since);
         let held = std::mem::take(&mut self.held);
-        let record = self.record.get_or_insert_default();
-        if idle == Duration::ZERO {
-            record.lose(held, now);
+        if now == free_since {
+            self.record.get_or_insert_default().lose(held, now);
             self.behind += held;
-        } else {
-            // Nothing waited for the serialiser: there is nothing that it could be behind with.
-            self.behind = self.behind.saturating_sub(idle);
+        } else if self.behind > Duration::ZERO {
+            self.behind = absorb(self.record.get_or_insert_default(), self.behind, now, free_since);
         }
         let regained = Duration::from_ps(serialisation.as_ps() / REGAINED_ONE_IN).min(self.behind);
-        self.behind = self.behind.saturating_sub(regained);
-        record.regained += regained;
+        if regained > Duration::ZERO {
+            self.behind = self.behind.saturating_sub(regained);
+            self.record.get_or_insert_default().regain(regained, now);
+        }
         serialisation.saturating_sub(regained)
     }
 
-    pub(super) fn record(&self) -> Option<&LineRecord> {
-        self.record.as_deref()
+    /// The record as it stands at `now`, when the serialiser has been or will be free from `free_since` on.
+    pub(super) fn record(&self, now: Time, free_since: Time) -> Option<LineRecord> {
+        let mut record = self.record.as_deref().copied()?;
+        absorb(&mut record, self.behind, now, free_since);
+        Some(record)
     }
 
+    /// Begins the record anew: what was lost before is regained in no record.
     pub(super) fn forget(&mut self) {
         self.record = None;
+        self.behind = Duration::ZERO;
     }
+}
+
+/// Idle time until `now` makes good what a line was `behind`: nothing waited for the serialiser. Returns what is left of it.
+fn absorb(record: &mut LineRecord, behind: Duration, now: Time, free_since: Time) -> Duration {
+    let absorbed = behind.min(now.since(free_since));
+    if absorbed > Duration::ZERO {
+        record.regain(absorbed, free_since + absorbed);
+    }
+    behind.saturating_sub(absorbed)
 }
 
 #[cfg(test)]
@@ -202,11 +240,11 @@ mod tests {
         let mut idle = schedule();
         idle.hold(us(7));
         assert_eq!(idle.begin(at(20), at(10), us(123)), us(123));
-        assert_eq!(idle.record().unwrap().lost, Duration::ZERO);
+        assert_eq!(idle.record(at(20), at(143)), None);
         let mut busy = schedule();
         busy.hold(us(7));
         busy.begin(at(10), at(10), us(123));
-        assert_eq!(busy.record().unwrap().lost, us(7));
+        assert_eq!(busy.record(at(20), at(133)).unwrap().lost, us(7));
     }
 
     #[test]
@@ -222,7 +260,29 @@ mod tests {
             total += busy;
         }
         assert_eq!(total, Duration::from_ns(1_000_000 - 200));
-        assert_eq!(schedule.record().unwrap().regained, Duration::from_ns(200));
+        assert_eq!(schedule.record(now, now).unwrap().regained, Duration::from_ns(200));
+    }
+
+    #[test]
+    fn a_line_that_stands_idle_after_a_loss_has_made_it_good() {
+        let mut schedule = schedule();
+        schedule.hold(us(500));
+        let busy = schedule.begin(at(0), at(0), us(100));
+        let free = Time::ZERO + busy;
+        // Nothing came for longer than was lost: all was sent that there was to send, in the same second.
+        let record = schedule.record(at(10_000), free).unwrap();
+        assert_eq!((record.lost, record.regained), (us(500), us(500)));
+        assert_eq!(record.missing_in_worst_second(), Duration::ZERO);
+        // The same seen at the next frame, which goes at the line's own rate again.
+        assert_eq!(schedule.begin(at(10_000), free, us(100)), us(100));
+        assert_eq!(schedule.record(at(10_000), at(10_100)).unwrap(), record);
+        // A frame that waited is no idle time, and what is due later is none, either.
+        schedule.hold(us(30));
+        schedule.begin(at(10_100), at(10_100), us(1));
+        assert_eq!(
+            schedule.record(at(10_100), at(10_101)).unwrap().missing_in_worst_second(),
+            us(30) - Duration::from_ns(1)
+        );
     }
 
     #[test]
@@ -231,9 +291,11 @@ mod tests {
         for (ms, lost) in [(100, 3), (900, 4), (1100, 5), (2500, 1)] {
             schedule.hold(us(lost));
             let now = Time::ZERO + Duration::from_ms(ms);
-            schedule.begin(now, now, us(1));
+            // Shorter than what a thousandth can be regained of.
+            schedule.begin(now, now, Duration::from_ps(1));
         }
-        let record = schedule.record().unwrap();
-        assert_eq!((record.lost, record.lost_in_worst_second), (us(13), us(7)));
+        let now = Time::ZERO + Duration::from_ms(2500);
+        let record = schedule.record(now, now).unwrap();
+        assert_eq!((record.lost, record.missing_in_worst_second()), (us(13), us(7)));
     }
 }

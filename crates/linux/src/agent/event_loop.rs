@@ -348,6 +348,7 @@ impl EventLoop {
         let datagrams = dropped.wrapping_sub(entry.dropped);
         if (1..=u32::MAX / 2).contains(&datagrams) {
             entry.dropped = dropped;
+            self.usage.count_overflowed_datagrams(u64::from(datagrams));
             self.tell(app, now, Event::Overflowed { socket: SocketId(socket), datagrams: u64::from(datagrams) });
         }
     }
@@ -363,6 +364,7 @@ impl EventLoop {
     /// Tells an app of what its sockets had no room for, where no later datagram did.
     fn tell_overflows(&mut self, app: u32) {
         for (socket, datagrams) in self.sockets.take_overflows(app) {
+            self.usage.count_overflowed_datagrams(datagrams);
             self.tell(app, self.clock.now(), Event::Overflowed { socket: SocketId(socket), datagrams });
         }
     }

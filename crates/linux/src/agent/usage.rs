@@ -35,6 +35,7 @@ pub struct PublishedUsage {
     voluntary: AtomicU64,
     waited_ns: AtomicU64,
     overloaded_senders: AtomicU64,
+    overflowed_datagrams: AtomicU64,
     shared: AtomicBool,
     realtime: AtomicBool,
     lateness: Mutex<Histogram>,
@@ -71,6 +72,16 @@ impl PublishedUsage {
     /// Senders that gave up so far.
     pub fn overloaded_senders(&self) -> u64 {
         self.overloaded_senders.load(Ordering::Relaxed)
+    }
+
+    /// Counts datagrams that the socket of a sink had no room for.
+    pub fn count_overflowed_datagrams(&self, datagrams: u64) {
+        self.overflowed_datagrams.fetch_add(datagrams, Ordering::Relaxed);
+    }
+
+    /// Datagrams that sockets had no room for so far.
+    pub fn overflowed_datagrams(&self) -> u64 {
+        self.overflowed_datagrams.load(Ordering::Relaxed)
     }
 
     /// Publishes how late timers were served.

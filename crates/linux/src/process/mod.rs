@@ -435,7 +435,7 @@ fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
     if let Some(fields) = record.as_object_mut() {
         let timers = json!({
             "timers": kept.lateness.count(), "lateness_ns": kept.lateness.to_json(), "waited_s": kept.waited_s,
-            "overloaded_senders": kept.overloaded_senders,
+            "overloaded_senders": kept.overloaded_senders, "overflowed_datagrams": kept.overflowed_datagrams,
         });
         fields.insert("agent".to_owned(), timers);
     }

@@ -1,9 +1,13 @@
 //! A thread beside the loop, for what would hold the loop up.
 
 use std::io;
-use std::sync::mpsc::{channel, Sender};
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
 
 type Work = Box<dyn FnOnce() + Send>;
+
+/// How often it looks at what is to be looked at now and then.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Does one thing after the other in a thread of its own, which ends when this is dropped and all is done.
 #[derive(Debug)]
@@ -12,11 +16,25 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
+    /// Starts the thread, which calls `look` once a second.
+    ///
     /// # Errors
     /// When the kernel gives no thread.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start(look: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel::<Work>();
-        std::thread::Builder::new().name("aside".into()).spawn(move || receiver.into_iter().for_each(|work| work()))?;
+        let mut next = Instant::now() + PERIOD;
+        let run = move || loop {
+            match receiver.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(work) => work(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if Instant::now() >= next {
+                look();
+                next = Instant::now() + PERIOD;
+            }
+        };
+        std::thread::Builder::new().name("aside".into()).spawn(run)?;
         Ok(Self { work: sender })
     }
 

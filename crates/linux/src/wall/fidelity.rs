@@ -11,6 +11,8 @@ use twinnet_fabric::{Fabric, LineRecord, PortId};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
+use crate::wall::pauses::Pauses;
+
 /// Buckets for each doubling: their bounds are at most 1/8 apart.
 const PER_DOUBLING: usize = 8;
 /// The highest bucket begins at about 68 s.
@@ -131,6 +133,8 @@ pub struct Timeliness {
     pub lateness: Histogram,
     /// Senders that gave up because the machine could not follow them.
     pub overloaded_senders: u64,
+    /// Datagrams that the sockets of sinks had no room for.
+    pub overflowed_datagrams: u64,
 }
 
 impl Timeliness {
@@ -141,6 +145,7 @@ impl Timeliness {
             waited_s: self.waited_s - before.waited_s,
             lateness: self.lateness.since(&before.lateness),
             overloaded_senders: self.overloaded_senders - before.overloaded_senders,
+            overflowed_datagrams: self.overflowed_datagrams - before.overflowed_datagrams,
         }
     }
 }
@@ -186,47 +191,6 @@ pub fn steal_s() -> f64 {
         .and_then(|line| line.split_whitespace().nth(8))
         .and_then(|field| field.parse::<f64>().ok())
         .map_or(0.0, |ticks| ticks / 100.0)
-}
-
-/// Times for which the loop stood still though it had not asked to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pauses {
-    /// Pauses longer than [`Pauses::LEAST`].
-    count: u64,
-    total: Duration,
-    longest: Duration,
-    worst_second: Duration,
-    second: (u64, Duration),
-}
-
-impl Pauses {
-    /// Shorter ones are those of any machine: what they cost a line, its record tells.
-    pub const LEAST: Duration = Duration::from_us(500);
-
-    /// The loop went on at `now`, `late` after it wanted to.
-    pub fn observe(&mut self, late: Duration, now: Time) {
-        if late < Self::LEAST {
-            return;
-        }
-        let second = now.as_ns() / 1_000_000_000;
-        if self.second.0 != second {
-            self.second = (second, Duration::ZERO);
-        }
-        self.second.1 += late;
-        self.count += 1;
-        self.total += late;
-        self.longest = self.longest.max(late);
-        self.worst_second = self.worst_second.max(self.second.1);
-    }
-
-    fn to_json(self) -> Value {
-        json!({
-            "count": self.count,
-            "total_ps": self.total.as_ps(),
-            "longest_ps": self.longest.as_ps(),
-            "worst_second_ps": self.worst_second.as_ps(),
-        })
-    }
 }
 
 /// Frames that one thread handed to hosts.
@@ -320,7 +284,7 @@ impl FidelityRecord {
         let ports = (0..names.len()).filter_map(|port| Some(PortId(u32::try_from(port).ok()?)));
         let lines = ports
             .filter_map(|port| {
-                let line = fabric.line_record(port).copied();
+                let line = fabric.line_record(port);
                 let far = fabric.far_end(port)?;
                 let handed = record.hand_overs.by_port.get(far.0 as usize).cloned().flatten();
                 (line.is_some() || handed.is_some()).then(|| TakenLine {
@@ -350,7 +314,7 @@ impl TakenLine {
         json!({
             "port": self.port,
             "lost_ps": record.lost.as_ps(),
-            "lost_in_worst_second_ps": record.lost_in_worst_second.as_ps(),
+            "missing_in_worst_second_ps": record.missing_in_worst_second().as_ps(),
             "regained_ps": record.regained.as_ps(),
             "times_late": record.times_late,
             "latest_ps": record.latest.as_ps(),
@@ -381,9 +345,13 @@ impl TakenRecord {
     pub fn to_json(&self) -> Value {
         let (record, usage) = (&self.record, self.usage);
         let mut lines: Vec<&TakenLine> = self.lines.iter().collect();
-        lines.sort_by_key(|line| std::cmp::Reverse((line.record.lost, line.record.latest, line.lateness.max_ns)));
+        let missing = |record: &LineRecord| record.lost.saturating_sub(record.regained);
+        lines.sort_by_key(|line| {
+            let record = &line.record;
+            std::cmp::Reverse((missing(record), record.missing_in_worst_second(), record.latest, line.lateness.max_ns))
+        });
         let worst = lines.first().map(|line| line.record).unwrap_or_default();
-        let worst_second = lines.iter().map(|line| line.record.lost_in_worst_second).max().unwrap_or_default();
+        let worst_second = lines.iter().map(|line| line.record.missing_in_worst_second()).max().unwrap_or_default();
         let latest = lines.iter().map(|line| line.record.latest).max().unwrap_or_default();
         let late_lines = lines.iter().filter(|line| line.record.lost > Duration::ZERO).count();
         let cpu = usage.cpu_s - record.usage_before.cpu_s;
@@ -395,7 +363,7 @@ impl TakenRecord {
             "slipped_ps": worst.lost.as_ps(),
             "regained_ps": worst.regained.as_ps(),
             "slips": worst.times_late,
-            "slipped_in_worst_second_ps": worst_second.as_ps(),
+            "missing_in_worst_second_ps": worst_second.as_ps(),
             "longest_slip_ps": latest.as_ps(),
             "lines_that_slipped": late_lines,
             "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),

@@ -1,8 +1,9 @@
 //! Frames that were lost between a host and the fabric, asked of the kernel outside of the loop.
 //!
-//! On a link without a rate such a loss means that the loop did not read in time: it counts against the run. On a link with a
-//! rate it is what an interface does whose ring is full, and is told for information.
+//! Such a loss means that the loop did not read in time, and counts against the run. On a link with a rate the host's interface
+//! holds frames back at that rate, so that its ring does not fill while the loop reads: there it is told by port.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,8 @@ use crate::wall::fidelity::steal_s;
 /// One interface that is asked for its losses.
 #[derive(Clone, Debug)]
 pub struct Watched {
+    /// The name of its port.
+    pub port: String,
     /// What counts them.
     pub counter: Counter,
     /// Whether its link has a line rate, for which the interface holds frames back.
@@ -65,12 +68,12 @@ impl SocketLosses {
 }
 
 /// Losses so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// On links without a rate.
     pub unrated: u64,
-    /// On links with a rate.
-    pub rated: u64,
+    /// On links with a rate, by port.
+    pub rated: BTreeMap<String, u64>,
 }
 
 impl Losses {
@@ -86,20 +89,29 @@ impl Losses {
                 }
                 Counter::Socket(socket) => socket.total(),
             };
-            *(if interface.rated { &mut losses.rated } else { &mut losses.unrated }) += lost;
+            if interface.rated {
+                losses.rated.insert(interface.port.clone(), lost);
+            } else {
+                losses.unrated += lost;
+            }
         }
         losses
     }
 
-    /// What came after `before`.
+    /// What came after `before`; of links with a rate the ports that lost something.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        Self { unrated: self.unrated.saturating_sub(before.unrated), rated: self.rated.saturating_sub(before.rated) }
+    pub fn since(&self, before: &Self) -> Self {
+        let grown = |(port, lost): (&String, &u64)| {
+            let grown = lost.saturating_sub(before.rated.get(port).copied().unwrap_or(0));
+            (grown > 0).then(|| (port.clone(), grown))
+        };
+        let rated = self.rated.iter().filter_map(grown).collect();
+        Self { unrated: self.unrated.saturating_sub(before.unrated), rated }
     }
 }
 
 /// What the kernel has counted so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// At the hosts' interfaces.
     pub losses: Losses,

@@ -26,10 +26,12 @@ use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::wall::delivery::Delivery;
+use crate::wall::evidence::Evidence;
 use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
+use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
 use crate::wall::tunnels::Tunnels;
@@ -77,6 +79,8 @@ pub(crate) struct Hosts {
     /// Whether the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
     pub(crate) delivery: Delivery,
+    /// Frames that were handed over, by this thread or another.
+    passed: u64,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
@@ -86,6 +90,7 @@ impl World for Hosts {
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time) {
         // The fabric has looked at the clock just now where it had to know whether the frame is too late.
         let now = self.looked.take().unwrap_or_else(|| self.clock.now());
+        self.passed += 1;
         if self.tunnels.has(port) {
             self.record.hand_overs.hand_over(port, now - due);
             let (handed, full) = self.tunnels.send(port, frame);
@@ -272,6 +277,8 @@ pub(crate) struct FabricLoop {
     pub(crate) counted_before: Arc<Mutex<Counted>>,
     /// Does what would hold up the loop.
     pub(crate) aside: Aside,
+    pub(crate) evidence: Evidence,
+    watchfulness: Watchfulness,
     options: RealtimeOptions,
     pacing: Pacing,
     wakefulness: Wakefulness,
@@ -339,6 +346,9 @@ impl FabricLoop {
         let delivery = Delivery::start(writers, clock, options.realtime)?;
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
+        let watchfulness = Watchfulness::new(clock.now());
+        let evidence = Evidence::begin(watchfulness.at_work());
+        let looked_at = evidence.clone();
         Ok(Self {
             network,
             hosts: Hosts {
@@ -349,6 +359,7 @@ impl FabricLoop {
                 looked: None,
                 rated,
                 delivery,
+                passed: 0,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::default(),
                 tunnels: Tunnels::default(),
@@ -358,7 +369,9 @@ impl FabricLoop {
             real,
             clock,
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
-            aside: Aside::start()?,
+            aside: Aside::start(move || looked_at.look_at_second())?,
+            evidence,
+            watchfulness,
             options,
             pacing: Pacing::new(least_catch_up),
             wakefulness: Wakefulness::new(options.realtime),
@@ -396,14 +409,18 @@ impl FabricLoop {
             }
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
+            let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
             }
             let asleep_until = self.clock.now() + wait;
             let count = wait_for_events(&self.epoll, &mut events, wait);
+            let now = self.clock.now();
             if count == 0 && wait > Duration::ZERO {
-                self.pacing.slept(self.clock.now() - asleep_until);
+                self.pacing.slept(now - asleep_until);
             }
+            let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
+            self.hosts.record.pauses.observe(stood_still, now);
             let mut requests = false;
             for event in &events[..count] {
                 let token = event.u64;
@@ -530,7 +547,8 @@ impl FabricLoop {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
             let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
-            Some(Watched { counter: held.losses.clone()?, rated })
+            let name = self.network.names.port_names.get(port.0 as usize).cloned().unwrap_or_default();
+            Some(Watched { port: name, counter: held.losses.clone()?, rated })
         };
         self.hosts.interfaces.iter().enumerate().filter_map(of).collect()
     }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 
+use serde_json::json;
 use twinnet_lab::capture::CaptureSettings;
 use twinnet_lab::protocol::{Answer, CaptureStart, Reply, Request};
 use twinnet_lab::requests::{self, missing, port};
@@ -59,24 +60,27 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
 /// Answers with `record` and what the kernel has counted. It is asked by a thread of its own: telling the machine's stolen time
 /// alone takes some 200 us, which would hold up the loop.
 fn with_counts(at: &FabricLoop, record: TakenRecord, responder: Responder) {
-    let (watched, before) = (at.watched(), Arc::clone(&at.counted_before));
+    let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());
     at.aside.run(move || {
-        let before = *before.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = before.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let counted = Counted::of(&watched);
-        let losses = counted.losses.since(before.losses);
+        let losses = counted.losses.since(&before.losses);
         let mut record = record.to_json();
         if let Some(fields) = record.as_object_mut() {
             fields.insert("ingress_drops".to_owned(), losses.unrated.into());
-            fields.insert("interface_drops".to_owned(), losses.rated.into());
+            fields.insert("interface_drops".to_owned(), losses.rated.values().sum::<u64>().into());
+            fields.insert("interface_drops_by_port".to_owned(), json!(losses.rated));
             fields.insert("steal_s".to_owned(), (counted.steal_s - before.steal_s).into());
+            fields.insert("machine".to_owned(), evidence.to_json());
         }
         responder.send(Ok(Reply::Fidelity(Box::new(record))));
     });
 }
 
 fn forget_counts(at: &FabricLoop, responder: Responder) {
-    let (watched, before) = (at.watched(), Arc::clone(&at.counted_before));
+    let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());
     at.aside.run(move || {
+        evidence.forget();
         *before.lock().unwrap_or_else(PoisonError::into_inner) = Counted::of(&watched);
         responder.send(Ok(Reply::Done {}));
     });

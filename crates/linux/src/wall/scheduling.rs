@@ -109,7 +109,7 @@ pub fn promote(pid: i32) -> bool {
 }
 
 /// The threads of the process `pid` that have this name.
-fn threads_of(pid: i32, name: &'static str) -> impl Iterator<Item = libc::pid_t> {
+pub(crate) fn threads_of(pid: i32, name: &'static str) -> impl Iterator<Item = libc::pid_t> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     threads
         .filter(move |thread| {

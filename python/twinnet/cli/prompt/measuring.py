@@ -120,8 +120,9 @@ def fidelity(lab: Lab, arguments: Sequence[str]) -> Answer:
         f"frames handed over: {record.handed_over} in {format_duration(record.elapsed_ps // 10**9 * 10**9)}",
         "lateness: " + ", ".join(f"{name} {getattr(late, field) / 1000:.1f} us" for name, field in (
             ("median", "p50"), ("99 %", "p99"), ("99.9 %", "p999"), ("largest", "max"))),
-        f"slipped: {record.slips} times, {record.slipped_ps / 1e9:.3f} ms in all; dropped by overload: "
-        f"{record.overload_drops + record.ingress_drops}; stolen CPU: {record.steal_s:.2f} s",
+        f"the worst line slipped: {record.slips} times, {record.slipped_ps / 1e9:.3f} ms in all, "
+        f"{record.regained_ps / 1e9:.3f} ms regained; longest pause: {record.longest_pause_ps / 1e9:.3f} ms",
+        f"lost by overload: {record.machine_losses}; stolen CPU: {record.steal_s:.2f} s",
     ]  # fmt: skip
     return Answer({"verdict": verdict.state, "reasons": list(verdict.reasons), **record.raw}, "\n".join(lines))
 

@@ -1,0 +1,164 @@
+//! Pauses of the loop: time for which it looked at nothing though it had not asked for so long a sleep.
+//!
+//! A line that something is due on shows a pause as its own lateness. A frame that comes into an idle line's interface meanwhile waits
+//! unread, and no schedule tells of it. So the loop measures itself from one wake-up to the next: what that took beyond the sleep it had asked for is
+//! a pause, whatever was due. A pause that falls into a sleep is seen by how far the sleep's end is overrun, so no sleep is
+//! longer than what may go unseen while frames pass.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use serde_json::{json, Value};
+use twinnet_units::{Duration, Time};
+
+/// Times for which the loop stood still though it had not asked to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pauses {
+    count: u64,
+    total: Duration,
+    longest: Duration,
+    worst_second: Duration,
+    second: (u64, Duration),
+}
+
+impl Pauses {
+    /// Shorter ones are not counted: they move no frame by more than a valid run permits (docs/reference/fidelity.md), and
+    /// what they cost a line its own record tells.
+    pub const LEAST: Duration = Duration::from_ms(1);
+
+    /// The loop went on at `now`, `late` after it wanted to. A pause that reaches over the bound of a second counts in both.
+    pub fn observe(&mut self, late: Duration, now: Time) {
+        if late < Self::LEAST {
+            return;
+        }
+        self.count += 1;
+        self.total += late;
+        self.longest = self.longest.max(late);
+        let number = now.as_ns() / SECOND.as_ns();
+        let in_this = late.min(now.since(Time::ZERO + Duration::from_ns(number * SECOND.as_ns())));
+        let before = late.saturating_sub(in_this);
+        if before > Duration::ZERO {
+            let known = if self.second.0 + 1 == number { self.second.1 } else { Duration::ZERO };
+            self.worst_second = self.worst_second.max((known + before).min(SECOND));
+        }
+        if self.second.0 != number {
+            self.second = (number, Duration::ZERO);
+        }
+        self.second.1 += in_this;
+        self.worst_second = self.worst_second.max(self.second.1);
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        json!({
+            "count": self.count,
+            "total_ps": self.total.as_ps(),
+            "longest_ps": self.longest.as_ps(),
+            "worst_second_ps": self.worst_second.as_ps(),
+        })
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How long ago the last frame passed, at most, and how long the loop may then sleep. After the last of them it sleeps as long as it
+/// likes: an idle lab is to cost nothing.
+const SLEEPS: [(Duration, Duration); 3] = [
+    (Duration::from_ms(200), Duration::from_ms(1)),
+    (Duration::from_secs(2), Duration::from_ms(5)),
+    (Duration::from_secs(60), Duration::from_ms(20)),
+];
+
+/// Measures the loop from one wake-up to the next.
+#[derive(Debug)]
+pub(crate) struct Watchfulness {
+    /// When the loop woke last.
+    woke: Time,
+    /// When a frame passed last.
+    passed: Option<Time>,
+    /// Frames that had passed then.
+    frames: u64,
+    /// Whether a frame passed within the longest time of [`SLEEPS`]: for those who look on from beside the loop.
+    at_work: Arc<AtomicBool>,
+}
+
+impl Watchfulness {
+    /// Of a loop that begins `now`.
+    pub(crate) fn new(now: Time) -> Self {
+        Self { woke: now, passed: None, frames: 0, at_work: Arc::default() }
+    }
+
+    /// Whether the lab is at work.
+    pub(crate) fn at_work(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.at_work)
+    }
+
+    /// The loop has slept for `asked` or been woken before that, and goes on `now`; `frames` passed so far. Returns for how long it stood still.
+    pub(crate) fn woke(&mut self, asked: Duration, now: Time, frames: u64) -> Duration {
+        let stood_still = now.since(self.woke).saturating_sub(asked);
+        self.woke = now;
+        if frames != self.frames {
+            (self.frames, self.passed) = (frames, Some(now));
+        }
+        stood_still
+    }
+
+    /// How long the loop may sleep that would sleep for `wanted`.
+    pub(crate) fn sleep(&self, wanted: Duration) -> Duration {
+        let longest = self.passed.and_then(|passed| {
+            let idle = self.woke.since(passed);
+            SLEEPS.iter().find(|(since, _)| idle < *since).map(|(_, longest)| *longest)
+        });
+        if longest.is_some() != self.at_work.load(Ordering::Relaxed) {
+            self.at_work.store(longest.is_some(), Ordering::Relaxed);
+        }
+        longest.map_or(wanted, |longest| wanted.min(longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    #[test]
+    fn a_stop_in_a_sleep_is_a_pause_though_nothing_was_due_and_an_early_wake_up_is_none() {
+        let mut watch = Watchfulness::new(at(0));
+        assert_eq!(watch.woke(Duration::from_ms(5), at(2), 1), Duration::ZERO);
+        assert_eq!(watch.woke(Duration::from_ms(5), at(307), 1), Duration::from_ms(300));
+        // The time of a turn itself counts, too: nothing was read meanwhile.
+        assert_eq!(watch.woke(Duration::ZERO, at(317), 1), Duration::from_ms(10));
+    }
+
+    #[test]
+    fn the_loop_sleeps_the_longer_the_longer_nothing_passed() {
+        let mut watch = Watchfulness::new(at(0));
+        let wanted = Duration::from_secs(1);
+        watch.woke(wanted, at(10), 0);
+        assert_eq!(watch.sleep(wanted), wanted);
+        watch.woke(wanted, at(20), 1);
+        for (now, longest) in [(100, 1), (1000, 5), (10_000, 20), (70_000, 1000)] {
+            watch.woke(wanted, at(now), 1);
+            assert_eq!(watch.sleep(wanted), Duration::from_ms(longest), "at {now} ms");
+            assert_eq!(watch.at_work().load(Ordering::Relaxed), longest < 1000);
+        }
+        watch.woke(wanted, at(70_001), 2);
+        assert_eq!(watch.sleep(Duration::from_us(3)), Duration::from_us(3));
+    }
+
+    #[test]
+    fn pauses_are_told_by_the_longest_and_by_the_worst_second() {
+        let mut pauses = Pauses::default();
+        for (late, now) in [(2, 100), (3, 900), (4, 1500), (200, 3100)] {
+            pauses.observe(Duration::from_ms(late), at(now));
+        }
+        pauses.observe(Duration::from_us(900), at(3200));
+        let told = pauses.to_json();
+        assert_eq!((&told["count"], &told["total_ps"]), (&json!(4), &json!(209_000_000_000_u64)));
+        assert_eq!(told["longest_ps"], json!(200_000_000_000_u64));
+        // Half of the last pause lies in each of two seconds.
+        assert_eq!(told["worst_second_ps"], json!(100_000_000_000_u64));
+    }
+}

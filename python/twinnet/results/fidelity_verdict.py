@@ -1,0 +1,219 @@
+"""What a lab's record of itself means for a measurement: the thresholds and the verdict.
+
+A valid run promises: the rate of no line is low by more than 0.1 % over the run or 1 % in any second; in every second
+99 % of the moments at which a frame can come are looked at within 1 ms, and all of them within 10 ms; the machine lost
+no frame. Each threshold follows from one of these; docs/reference/fidelity.md derives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from twinnet.errors import BadValue
+
+if TYPE_CHECKING:
+    from twinnet.results.fidelity import FidelityRecord
+
+__all__ = ["EXACT", "Limit", "Thresholds", "Verdict", "judge"]
+
+State = Literal["valid", "doubtful", "invalid"]
+
+EXACT = "exact: the virtual clock waits for every event, so none is ever late"
+"""Why a run on the virtual clock is valid."""
+_OVERLOADED = "built-in senders could not keep up: the machine, and no model, decided what was sent"
+_ENOUGH = 1000
+"""Of fewer frames or timers a quantile of one in a thousand, or one in a hundred of a tenth of them, is the largest."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Above `doubtful` a run is doubtful, above `invalid` it is invalid."""
+
+    doubtful: float
+    invalid: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.doubtful <= self.invalid:
+            raise BadValue(
+                f"the limits {self.doubtful} and {self.invalid} are not in order from 0", "doubtful comes first"
+            )
+
+    def state(self, value: float) -> State:
+        """Return what `value` makes of a run."""
+        if value > self.invalid:
+            return "invalid"
+        return "doubtful" if value > self.doubtful else "valid"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What makes a run doubtful or invalid; each can be set. docs/reference/fidelity.md derives the defaults.
+
+    Parameters
+    ----------
+    lateness_p999_ns
+        Lateness that one frame in 1000 exceeds: of all frames, and of each line with 1000 frames or more.
+    slipped_share
+        Share of its time that the worst line lost and did not regain, over the run.
+    worst_second_share
+        The same in its worst second.
+    longest_slip_ns
+        The longest time for which the fabric, or a line with something to do, was not looked at.
+    paused_share
+        Share of the worst second that the fabric stood still, in pauses of 1 ms and more.
+    overload_drop_share
+        Share of the frames that the machine lost.
+    agent_lateness_p99_ns
+        Lateness that one timer in 100 of the built-in apps of real hosts exceeds.
+    waiting_share
+        Share of the worst second for which the fabric, the agent or a host's program had no processor though it could
+        have run.
+    throttled_share
+        Share of the worst second for which a quota of the lab's control group stopped it.
+    memory_pressure_share
+        Share of the worst second for which some program of the machine waited for memory.
+    steal_share
+        Share of the time of all processors that the hypervisor took, over the run.
+    """
+
+    lateness_p999_ns: Limit = Limit(1_000_000, 10_000_000)
+    slipped_share: Limit = Limit(0.001, 0.01)
+    worst_second_share: Limit = Limit(0.01, 0.05)
+    longest_slip_ns: Limit = Limit(10_000_000, 100_000_000)
+    paused_share: Limit = Limit(0.01, 0.10)
+    overload_drop_share: Limit = Limit(0.0, 0.005)
+    agent_lateness_p99_ns: Limit = Limit(1_000_000, 10_000_000)
+    waiting_share: Limit = Limit(0.10, 1.0)
+    throttled_share: Limit = Limit(0.0, 0.01)
+    memory_pressure_share: Limit = Limit(0.01, 1.0)
+    steal_share: Limit = Limit(0.01, 0.10)
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Thresholds:
+        """Return the defaults changed by `given`, such as ``{"steal_share": [0.05, 0.2]}``."""
+        limits: dict[str, Limit] = {}
+        for name, value in given.items():
+            if name not in cls.__dataclass_fields__:
+                raise BadValue(f"there is no threshold {name!r}", f"known: {', '.join(cls.__dataclass_fields__)}")
+            limits[name] = value if isinstance(value, Limit) else Limit(*value)
+        return cls(**limits)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run can be trusted.
+
+    Parameters
+    ----------
+    state
+        ``valid``, ``doubtful`` or ``invalid``.
+    reasons
+        Each threshold that was passed, in words.
+    """
+
+    state: State
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.state + (f": {'; '.join(self.reasons)}" if self.reasons else "")
+
+
+@dataclass(frozen=True)
+class _Check:
+    """One figure of a record beside its limit. `words` have a place for the figure times `scale`."""
+
+    limit: Limit
+    value: float
+    words: str
+    scale: float
+
+    def finding(self) -> tuple[State, str]:
+        words = self.words.format(self.value * self.scale)
+        bounds = f"{self.limit.doubtful * self.scale:.3g} / {self.limit.invalid * self.scale:.3g}"
+        return self.limit.state(self.value), f"{words} (limit {bounds})"
+
+
+def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
+    """Return what `record` is worth by `limits`: the worst of all that is found, with every reason."""
+    if record.clock == "virtual":
+        return Verdict("valid", (EXACT,))
+    checks = (*_frames(record, limits), *_lines(record, limits), *_machine(record, limits))
+    findings = [check.finding() for check in checks]
+    overloaded = record.agent.overloaded_senders if record.agent is not None else 0
+    if overloaded:
+        findings.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
+    worst: State = "valid"
+    for candidate in ("doubtful", "invalid"):
+        if any(state == candidate for state, _ in findings):
+            worst = candidate
+    return Verdict(worst, tuple(words for state, words in findings if state != "valid"))
+
+
+def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
+    """What frames suffered, wherever they were."""
+    known = [
+        (line.lateness_ns.p999, f" on the line of {line.port}") for line in record.lines if line.handed_over >= _ENOUGH
+    ]
+    late, where = max([(record.lateness_ns.p999, ""), *known], key=lambda one: one[0])
+    yield _Check(limits.lateness_p999_ns, late, "one frame in 1000" + where + " was late by more than {:.3g} ms", 1e-6)
+    yield _Check(
+        limits.longest_slip_ns,
+        record.longest_pause_ps / 1000,
+        "the fabric, or a line with frames to carry, stood still for {:.3g} ms",
+        1e-6,
+    )
+    yield _Check(
+        limits.paused_share,
+        record.pauses_ps.get("worst_second", 0) / 1e12,
+        "the fabric stood still for {:.3g} % of the worst second",
+        100,
+    )
+    yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), 100)
+
+
+def _losses(record: FidelityRecord) -> str:
+    overflowed = record.agent.overflowed_datagrams if record.agent is not None else 0
+    ports = ", ".join(f"{port} {count}" for port, count in list(record.interface_drops_by_port.items())[:5])
+    parts = (
+        (record.overload_drops, "that hosts' interfaces did not take"),
+        (record.ingress_drops, "that were not read in time"),
+        (record.interface_drops, "that were not read in time on links with a rate" + (f": {ports}" if ports else "")),
+        (overflowed, "that arrived and that the sockets of sinks had no room for"),
+    )
+    told = ", ".join(f"{count} {words}" for count, words in parts if count)
+    return "{:.3g} % of the frames were lost by overload of the machine" + (f" ({told})" if told else "")
+
+
+def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
+    """What lines lost of their rates."""
+    worst = max(record.lines, key=lambda line: line.missing_ps, default=None)
+    of = f" of {worst.port}" if worst is not None else ""
+    yield _Check(limits.slipped_share, record.slipped_share, "the line" + of + " slipped by {:.3g} % of the time", 100)
+    worst = max(record.lines, key=lambda line: line.missing_in_worst_second_ps, default=None)
+    if worst is not None:
+        words = f"the line of {worst.port} slipped by " + "{:.3g} % of its worst second"
+        yield _Check(limits.worst_second_share, worst.missing_in_worst_second_ps / 1e12, words, 100)
+
+
+def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
+    """What the machine took from the fabric and from the programs of hosts."""
+    agent = record.agent
+    # Of a handful of timers the first is late by what it takes to set up: that is no rate of anything.
+    if agent is not None and agent.timers >= _ENOUGH // 10:
+        words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
+        yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, 1e-6)
+    program = record.took("programs_waited").program
+    for name, who in (
+        ("fabric_waited", "the fabric"),
+        ("agent_waited", "the agent, which runs the built-in apps,"),
+        ("programs_waited", f"a host's program ({program})" if program else "a host's program"),
+    ):
+        words = who + " waited for a processor for {:.3g} % of the worst second"
+        yield _Check(limits.waiting_share, record.took(name).worst_second_s, words, 100)
+    throttled = "a quota stopped the lab's control group for {:.3g} % of the worst second"
+    yield _Check(limits.throttled_share, record.took("throttled").worst_second_s, throttled, 100)
+    memory = "programs of this machine waited for memory for {:.3g} % of the worst second"
+    yield _Check(limits.memory_pressure_share, record.took("memory_pressure").worst_second_s, memory, 100)
+    yield _Check(limits.steal_share, record.steal_share, "the hypervisor took {:.3g} % of the CPU", 100)
