@@ -227,12 +227,11 @@ fn links(at: &RunningNetwork) -> Reply {
             counters: at.fabric.counters(port),
         }
     };
-    let rows = at.names.links.iter().zip(&at.names.link_ends).enumerate();
-    let row = |(link, (&(a, b), ends)): (usize, (&(PortId, PortId), &(String, String)))| {
+    let rows = at.names.links.iter().zip(&at.names.link_ends).enumerate().map(|(link, (&(a, b), ends))| {
         let (ab, ba) = (direction(a), direction(b));
         LinkRow { link, a: ends.0.clone(), b: ends.1.clone(), ab, ba }
-    };
-    Reply::Links(rows.map(row).collect())
+    });
+    Reply::Links(rows.collect())
 }
 
 fn ports(at: &RunningNetwork) -> Reply {
