@@ -47,7 +47,9 @@ class ChosenDisciplines(Policy):
     fails = "On Open vSwitch, whose linux-htb has no disciplines inside; use switches of twinnet's own."
 
     def __init__(self, disciplines: Mapping[str, str] | None = None) -> None:
-        self.disciplines = dict(disciplines) if disciplines is not None else {"http": "red", "video": "sfq"}
+        self.disciplines: dict[str, str] = (
+            dict(disciplines) if disciplines is not None else {"http": "red", "video": "sfq"}
+        )
         for application, name in self.disciplines.items():
             if name not in DISCIPLINES:
                 raise BadPolicy(f"the discipline of {application} is {name!r}", did_you_mean(name, DISCIPLINES))

@@ -57,7 +57,7 @@ class HostAddresses:
             texts = [*host.addresses, *(address for port in host.ports for address in port.addresses)]
             numbers = {int(ipaddress.IPv4Address(text.split("/")[0])) for text in texts if ":" not in text}
             self.of_host[host.name] = sorted(numbers)
-        self.known = sorted({number for numbers in self.of_host.values() for number in numbers})
+        self.known: list[int] = sorted({number for numbers in self.of_host.values() for number in numbers})
 
     def prefixes(self, group: Sequence[str] | None, where: str) -> list[Prefix]:
         """Return the fewest prefixes that stand for a group of names, addresses and prefixes; of ``None`` the one that

@@ -32,7 +32,7 @@ class PolicyController(Controller):
 
     def __init__(self, compiled: CompiledPolicy) -> None:
         self._first = compiled
-        self.compiled = compiled
+        self.compiled: CompiledPolicy = compiled
         self.installed: set[str] = set()
 
     def on_start(self) -> None:
@@ -65,7 +65,8 @@ class PolicyController(Controller):
 
     def change_now(self, to: CompiledPolicy) -> None:
         """Make the change from within one of the controller's own calls."""
-        before, self.compiled = self.compiled, to
+        before = self.compiled
+        self.compiled = to
         for name, switch in self.switches.items():
             self._change_switch(switch, before.switches[name], to.switches[name])
 

@@ -53,7 +53,7 @@ class LineLoads:
     """
 
     def __init__(self, network: Network) -> None:
-        self.paths = Paths(network)
+        self.paths: Paths = Paths(network)
         self.lines: dict[tuple[str, str], Line] = {}
         for here, lines in self.paths.lines.items():
             for _, there, link in lines:
@@ -65,7 +65,7 @@ class LineLoads:
                     )
                 line = Line(here, there, int(way["rate_bps"]), way.get("delay_ps", 0) / 1e12)
                 self.lines.setdefault((here, there), line)
-        self.used_bps = dict.fromkeys(self.lines, 0)
+        self.used_bps: dict[tuple[str, str], int] = dict.fromkeys(self.lines, 0)
 
     def shortest(self, source: str, target: str) -> list[str]:
         """Return the switches of the shortest path between two hosts."""

@@ -58,8 +58,10 @@ class Measuring(Policy):
         if not memory >= 1:
             raise BadPolicy(f"the memory is {memory!r}; allowed are numbers from 1")
         run_time_ps(interval, "interval")
-        self.applications = tuple(applications)
-        self.floor, self.interval, self.memory = floor, interval, memory
+        self.applications: tuple[str, ...] = tuple(applications)
+        self.floor: float = floor
+        self.interval: str = interval
+        self.memory: float = memory
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return a class for each application, and the rest, with equal parts to begin with."""
@@ -89,12 +91,12 @@ class MeasuringController(PolicyController):
     def __init__(self, compiled: CompiledPolicy, policy: Measuring) -> None:
         super().__init__(compiled)
         self._policy = policy
-        self.moved = 0
+        self.moved: int = 0
 
     def on_start(self) -> None:
         """Begin anew."""
         super().on_start()
-        self.moved = 0
+        self.moved: int = 0
         self._sent: dict[tuple[str, int, int], int] = {}
         self._rates: dict[tuple[str, int], dict[int, float]] = {}
         self._guarantees: dict[tuple[str, int], tuple[int, ...]] = {}

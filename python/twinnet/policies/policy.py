@@ -97,8 +97,8 @@ class FunctionPolicy(Policy):
     """A policy whose classes a function says."""
 
     def __init__(self, function: PolicyFunction) -> None:
-        self.name = getattr(function, "__name__", "policy").replace("_", "-")
-        self.title = ((function.__doc__ or "").strip().splitlines() or [""])[0]
+        self.name: str = getattr(function, "__name__", "policy").replace("_", "-")
+        self.title: str = ((function.__doc__ or "").strip().splitlines() or [""])[0]
         self._function = function
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:

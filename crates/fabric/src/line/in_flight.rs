@@ -108,7 +108,7 @@ impl InFlight {
             self.disordered =
                 late.map(|Reverse(late)| Reverse(Late { arrival: late.arrival + moved, ..late })).collect();
         }
-        self.last_arrival = self.last_arrival + moved;
+        self.last_arrival += moved;
         moved
     }
 
