@@ -92,7 +92,8 @@ def test_stops_between_pings_are_seen_though_nothing_was_due(needs_labs):
 
 def test_an_ordinary_run_is_valid_on_a_machine_that_leaves_the_lab_alone(needs_labs):
     """A verdict that is never valid would be worth as little as one that always is. Others may use the machine while
-    the test runs: one of six runs is asked for, and where none is, the machine itself must have been busy."""
+    the test runs: one of six runs is asked for. Where none is, programs of the machine must have
+    waited for a processor for a fifth of the last ten seconds."""
     pressure = Path("/proc/pressure/cpu")
     network = tn.templates.single(2, rate="10 Mbit")
     verdicts = []
@@ -104,10 +105,9 @@ def test_an_ordinary_run_is_valid_on_a_machine_that_leaves_the_lab_alone(needs_l
             verdicts.append(lab.fidelity().verdict())
         if verdicts[-1].state == "valid":
             return
-    average = float(pressure.read_text().split("avg10=")[1].split()[0]) if pressure.exists() else 100.0
-    if average > 20:
-        pytest.skip(f"others use this machine: programs waited for a processor for {average} % of the last 10 s")
-    pytest.fail(f"no run of six was valid on a quiet machine: {[str(verdict) for verdict in verdicts]}")
+    waited = float(pressure.read_text().split("avg10=")[1].split()[0]) if pressure.exists() else 100.0
+    assert waited > 20, f"no run of six was valid on a quiet machine: {[str(verdict) for verdict in verdicts]}"
+    assert all(verdict.reasons for verdict in verdicts)
 
 
 def test_a_lab_with_next_to_nothing_to_do_loses_nothing(needs_labs):
