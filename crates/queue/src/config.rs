@@ -337,7 +337,7 @@ mod tests {
             r#"{"kind":"codel","limit_frames":1000,"target_ps":5000000000,"interval_ps":100000000000,"ecn":false}"#,
             r#"{"kind":"fq_codel","limit_frames":9,"limit_bytes":33554432,"flows":1024,"quantum_bytes":1514,"target_ps":5000000000,"interval_ps":100000000000,"ecn":true}"#,
             r#"{"kind":"pie","limit_frames":1000,"target_ps":15000000000,"update_ps":15000000000,"burst_ps":0,"ecn":false}"#,
-            r#"{"kind":"cbq","rate_bps":9,"classes":{"1":{"parent":null,"rate_bps":9,"priority":0,"bounded":false,"isolated":false,"burst_frames":16,"queue":null},"2":{"parent":1,"rate_bps":3,"priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","limit_frames":10}}},"gain":5}"#,
+            r#"{"kind":"cbq","rate_bps":9,"classes":{"1":{"parent":null,"rate_bps":9,"priority":0,"bounded":false,"isolated":false,"burst_frames":16,"queue":null},"2":{"parent":1,"rate_bps":3,"priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","limit_frames":10}}},"gain":5,"link_sharing":"formal"}"#,
         ] {
             let config: QueueConfig = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&config).unwrap(), text);
