@@ -385,7 +385,7 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def test_every_column_of_the_results_is_explained() -> None:
-    from twinnet.study import tables
+    from twinnet.results import tables
 
     page = (DOCS / "reference/results.md").read_text()
     # One row explains the columns of a distribution together.
