@@ -48,8 +48,8 @@ def test_both_levels_are_run_and_the_answer_is_printed(ran):
 
 
 def test_the_port_never_sends_more_than_its_rate(ran):
-    # Whatever the load of the machine: a quarter of an interval at 100 Mbit/s, a thousandth more while the line regains what the machine took
-    # (docs/explanation/fidelity.md), and one frame of the largest size.
+    # Whatever the load of the machine: a quarter of an interval at 100 Mbit/s, a thousandth more while the line regains
+    # what the machine took (docs/explanation/fidelity.md), and one frame of the largest size.
     for path in run_folders(ran[0]):
         samples = pl.read_parquet(path / "port_samples.parquet")
         limit = 1.001 * 100e6 / 8 * samples["length_s"].to_numpy() + 1538
