@@ -36,7 +36,7 @@ class StrictPriority(Policy):
         if isinstance(order, str) or not order or len(set(order)) < len(order):
             raise BadPolicy(f"the order is {order!r}", "name each application once, as a list")
         self._order = tuple(order)
-        self.address_resolution: str = self._order[0]
+        self.address_resolution: str | None = self._order[0]
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return the applications that have a port, in order."""
