@@ -7,6 +7,7 @@
 mod address;
 mod big_endian;
 mod carried;
+mod coalesce;
 mod extract;
 mod flow_key;
 mod frame;
@@ -35,6 +36,7 @@ pub mod vxlan;
 
 pub use address::{MacAddress, Prefix};
 pub use carried::{Fragment, Piece};
+pub use coalesce::Coalesced;
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
 pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};
@@ -42,4 +44,4 @@ pub use glance::Glance;
 pub use malformed::Malformed;
 pub use pool::FramePool;
 pub use rewrite::Rewrite;
-pub use segment::Frames;
+pub use segment::{Frames, Train};

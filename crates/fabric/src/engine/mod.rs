@@ -89,6 +89,16 @@ pub trait World {
         false
     }
 
+    /// A frame whose buffer may be used for another.
+    fn blank(&mut self) -> Box<Frame> {
+        Box::default()
+    }
+
+    /// Takes back a frame that is no longer needed.
+    fn recycle(&mut self, frame: Box<Frame>) {
+        drop(frame);
+    }
+
     /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig);
 }

@@ -118,6 +118,14 @@ impl World for Hosts {
         device.read(&mut self.pool).unwrap_or(None)
     }
 
+    fn blank(&mut self) -> Box<Frame> {
+        self.pool.blank()
+    }
+
+    fn recycle(&mut self, frame: Box<Frame>) {
+        self.pool.recycle(frame);
+    }
+
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
         for (captured, capture) in self.captures.values_mut() {
             if *captured == port {
