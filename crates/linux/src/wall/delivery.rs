@@ -17,7 +17,7 @@ use twinnet_units::{Duration, Time};
 use crate::kernel::device::Writer;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::HandOvers;
-use crate::wall::scheduling::become_realtime;
+use crate::wall::scheduling::{become_realtime, Breaks};
 
 /// Name of the thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "delivery";
@@ -207,9 +207,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The thread: hands over what comes, to each host in its order.
 fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
+    let mut breaks = Breaks::begin(clock.now());
     let mut waiting = Vec::new();
     let mut used = Vec::new();
     while await_jobs(shared, &mut waiting, clock) {
+        breaks.look(clock.now());
         {
             let mut done = lock(&shared.done);
             for at in 0..waiting.len() {

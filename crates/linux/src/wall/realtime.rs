@@ -33,7 +33,7 @@ use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
 use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
-use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
+use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
@@ -289,6 +289,7 @@ pub(crate) struct FabricLoop {
     watchfulness: Watchfulness,
     options: RealtimeOptions,
     pacing: Pacing,
+    breaks: Breaks,
     wakefulness: Wakefulness,
     receiver: Receiver<Call>,
     pub(crate) epoll: OwnedFd,
@@ -382,6 +383,7 @@ impl FabricLoop {
             watchfulness,
             options,
             pacing: Pacing::new(least_catch_up),
+            breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
             receiver,
             epoll,
@@ -412,10 +414,9 @@ impl FabricLoop {
             self.hear_controllers();
             self.controllers.send(&mut self.network);
             self.apps.answer_waiters(&self.network, self.clock.now());
-            if self.pacing.must_give_up_realtime(self.clock.now()) {
-                give_up_realtime();
-            }
+            self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
+            self.pacing.observe(self.clock.now());
             self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
