@@ -24,7 +24,6 @@ LINKS = (2, 10, 25, 50, 100)
 FLOWS = ((1, 100_000_000), (5, 100_000_000), (20, 100_000_000), (1, 1_000_000_000), (3, 1_000_000_000))
 PAIRS = 5
 _SETTLED_S = 1.0
-_UDP_SHARE = (PAYLOAD + 42) / (PAYLOAD + 42 + 24)
 _TCP_SHARE = 1514 / 1538
 """What framing leaves of a line's rate to full-size frames, in bytes with the Ethernet header."""
 
@@ -113,16 +112,17 @@ def _greatest(name: str, quiet: Quiet, run: Callable[[int], Outcome]) -> Figure:
     return Figure(f"greatest valid number of {name}", "", [float(most)], {}, "", None)
 
 
-def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:
+def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float, payload: int = PAYLOAD) -> Outcome:
     """Drive `count` links of `link_bps` of ours with UDP of `offered_bps` each."""
     with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [
-            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{PAYLOAD} B", duration=length)
+            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{payload} B", duration=length)
             for n in range(count)
         ]
-        expected = min(link_bps * _UDP_SHARE, offered_bps * (PAYLOAD + 42) / PAYLOAD)
-        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, expected)
+        frame = payload + 42
+        expected = min(link_bps * frame / (frame + 24), offered_bps * frame / payload)
+        return _watch(lab, flows, seconds, expected)
 
 
 def streams(count: int, link_bps: int, seconds: float) -> Outcome:
@@ -130,7 +130,7 @@ def streams(count: int, link_bps: int, seconds: float) -> Outcome:
     with _pairs(count, link_bps, link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)]
-        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, link_bps * _TCP_SHARE)
+        return _watch(lab, flows, seconds, link_bps * _TCP_SHARE)
 
 
 def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
@@ -142,11 +142,14 @@ def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
     return net
 
 
-def _watch(lab: tn.Lab, apps: Sequence[tn.AppHandle], count: int, seconds: float, expected_bps: float) -> Outcome:
-    # Begins when queues are full and windows have grown.
-    time.sleep(_SETTLED_S)
+def _watch(lab: tn.Lab, flows: Sequence[tn.Flow], seconds: float, expected_bps: float) -> Outcome:
+    # All begin together, when each receiver listens.
+    begin = lab.now() + _SETTLED_S + 0.02 * len(flows)
+    apps = [lab.start(flow, at=f"{begin:.6f} s") for flow in flows]
+    # Is measured when queues are full and windows have grown.
+    lab.run_until(f"{begin + _SETTLED_S:.6f} s")
     lab.fidelity(reset=True)
-    sampler = lab.sample([f"b{number}-eth0" for number in range(count)], interval="250 ms")
+    sampler = lab.sample([f"b{number}-eth0" for number in range(len(flows))], interval="250 ms")
     time.sleep(seconds)
     verdict = lab.fidelity().verdict()
     samples = sampler.stop()

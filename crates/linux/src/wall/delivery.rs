@@ -125,6 +125,11 @@ impl Delivery {
         None
     }
 
+    /// Whether the next frame for the host behind `port` is given away, as far as can be known.
+    pub(crate) fn gives_away(&self, port: PortId) -> bool {
+        self.active || self.shared.of_port.get(port.0 as usize).is_some_and(|of| of.load(Ordering::Acquire) > 0)
+    }
+
     /// Lets the thread begin with what was given away.
     pub(crate) fn flush(&mut self) {
         if self.batch.is_empty() {
@@ -132,7 +137,7 @@ impl Delivery {
         }
         self.shared.outstanding.fetch_add(self.batch.len(), Ordering::Release);
         let mut queue = lock(&self.shared.queue);
-        queue.jobs.extend(self.batch.drain(..));
+        queue.jobs.append(&mut self.batch);
         if std::mem::take(&mut queue.asleep) {
             drop(queue);
             self.shared.filled.notify_one();
@@ -243,26 +248,37 @@ fn hand_over_from(
     let Some((first, behind)) = waiting.split_first_mut() else { return };
     let Some(frame) = first.frame.take() else { return };
     let Some(Some(writer)) = writers.get(first.port.0 as usize) else { return used.push(frame) };
-    let mut joined = vec![(first.due, frame)];
+    let (mut joined, mut dues) = (vec![frame], vec![first.due]);
     let now = clock.now();
-    let answer = match Coalesced::begin(&joined[0].1).filter(|_| writer.joins()) {
-        Some(mut whole) => {
-            for job in behind.iter_mut().filter(|job| job.port == first.port) {
-                // What cannot be joined is not overtaken, either.
-                let Some(next) = job.frame.take_if(|next| whole.join(next)) else { break };
-                joined.push((job.due, next));
-            }
-            match joined.len() {
-                1 => writer.write(&joined[0].1),
-                _ => writer.write_joined(whole, joined.iter().map(|(_, frame)| &**frame)),
-            }
-        }
-        None => writer.write(&joined[0].1),
-    };
-    for (due, frame) in joined {
+    let mut behind = behind.iter_mut().filter(|job| job.port == first.port);
+    let answer = write_joined(writer, &mut joined, |whole| {
+        let job = behind.next()?;
+        dues.push(job.due);
+        job.frame.take_if(|next| whole.join(next))
+    });
+    for (due, frame) in dues.into_iter().zip(joined) {
         done.hand_over(first.port, now - due);
         done.written(&frame, &answer);
         used.push(frame);
+    }
+}
+
+/// Hands the one frame of `joined` over, with those that `next` finds to join it, in one step where the host takes that. What cannot be joined is
+/// not overtaken, either: the first for which `next` gives nothing ends it.
+#[allow(clippy::vec_box)]
+pub(crate) fn write_joined(
+    writer: &Writer,
+    joined: &mut Vec<Box<Frame>>,
+    mut next: impl FnMut(&mut Coalesced) -> Option<Box<Frame>>,
+) -> io::Result<()> {
+    let Some(first) = joined.first() else { return Ok(()) };
+    let Some(mut whole) = Coalesced::begin(first).filter(|_| writer.joins()) else { return writer.write(first) };
+    while let Some(frame) = next(&mut whole) {
+        joined.push(frame);
+    }
+    match &joined[..] {
+        [single] => writer.write(single),
+        several => writer.write_joined(whole, several.iter().map(|frame| &**frame)),
     }
 }
 

@@ -96,8 +96,8 @@ impl Turns {
 pub(crate) struct Breaks {
     since: Time,
     used_ns: u64,
-    /// Whether the thread used nearly all of the last period.
-    busy: bool,
+    /// Periods in a row of which the thread used nearly all.
+    busy: u32,
     last: Time,
 }
 
@@ -105,6 +105,8 @@ pub(crate) struct Breaks {
 const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 /// Share of the processor above which they are.
 const BREAKS_ABOVE: f64 = 0.9;
+/// Periods after which they are taken: a thread that only spins too much has stopped that by then.
+const BREAKS_AFTER: u32 = 4;
 /// How often a break is taken, and how long it is at least: 7 % of the time.
 const WORK: Duration = Duration::from_us(1000);
 const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
@@ -112,7 +114,7 @@ const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
 impl Breaks {
     /// For the calling thread, from now on.
     pub(crate) fn begin(now: Time) -> Self {
-        Self { since: now, used_ns: thread_cpu_ns(), busy: false, last: now }
+        Self { since: now, used_ns: thread_cpu_ns(), busy: 0, last: now }
     }
 
     /// Called often by the thread: takes a break when one is due.
@@ -121,10 +123,10 @@ impl Breaks {
         if elapsed >= BREAKS_PERIOD {
             let used_ns = thread_cpu_ns();
             let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
-            self.busy = share > BREAKS_ABOVE;
+            self.busy = if share > BREAKS_ABOVE { self.busy.saturating_add(1) } else { 0 };
             (self.since, self.used_ns) = (now, used_ns);
         }
-        if self.busy && now - self.last >= WORK {
+        if self.busy >= BREAKS_AFTER && now - self.last >= WORK {
             self.last = now;
             std::thread::sleep(BREAK);
         }
