@@ -161,7 +161,8 @@ impl Ping {
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
-        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they
+        // were.
         let seeds = (host.random(), host.random());
         match host.icmp_open(self.config.to.is_ipv6()) {
             Ok(socket) => {

@@ -106,7 +106,8 @@ struct Tally {
     ambiguous: u64,
 }
 
-/// Matches captures in the order given. With `every_packet`, the table of packets is filled too. `go_on` is asked now and then.
+/// Matches captures in the order given. With `every_packet`, the table of packets is filled too. `go_on` is asked
+/// now and then.
 ///
 /// # Errors
 /// See [`MatchError`].
@@ -237,7 +238,8 @@ fn split<'a>(seen: &mut &'a [Seen], print: u64) -> &'a [Seen] {
 }
 
 impl Tally {
-    /// Packets that look alike, a different number in each capture: how many are missing is known; which, only when one side has none.
+    /// Packets that look alike, a different number in each capture: how many are missing is known; which, only when
+    /// one side has none.
     fn unequal(&mut self, a: &[Seen], b: &[Seen], first: (i64, i64), second: (i64, i64)) {
         let (longer, other) = if a.len() > b.len() { (a, second) } else { (b, first) };
         let missing = (a.len().abs_diff(b.len())) as u64;

@@ -1,8 +1,8 @@
 //! The heap of events: a heap of four children a node, whose root may be a hole.
 //!
-//! What is taken out leaves a hole at the root; what comes in next fills it and sinks once. Handling an event mostly brings exactly one
-//! new one (the next arrival on a line after this one), which then costs one way down instead of one down and one up. Four children of
-//! 16 bytes are one cache line.
+//! What is taken out leaves a hole at the root; what comes in next fills it and sinks once. Handling an event
+//! mostly brings exactly one new one (the next arrival on a line after this one), which then costs one way down
+//! instead of one down and one up. Four children of 16 bytes are one cache line.
 
 const CHILDREN: usize = 4;
 

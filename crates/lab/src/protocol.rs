@@ -1,7 +1,7 @@
 //! The lab protocol: every request that a lab answers, and every reply that it gives, on either clock.
 //!
-//! A request comes as a JSON object with `"do"` and is read once, at the door, by [`Request::read`]; from there on it is a typed value.
-//! docs/reference/lab-protocol.md shows the table of requests that [`reference`] gives.
+//! A request comes as a JSON object with `"do"` and is read once, at the door, by [`Request::read`]; from there on
+//! it is a typed value. docs/reference/lab-protocol.md shows the table of requests that [`reference`] gives.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -54,8 +54,9 @@ macro_rules! requests {
             /// Reads a request. `"id"` is its sender's and is passed over.
             ///
             /// # Errors
-            /// `MalformedRequest` for what is no request at all, `UnknownRequest`, and for a field that lacks, is unknown or cannot be
-            /// read `BadRequest` or the name of what the field describes, such as `BadApp` and `BadQueue`.
+            /// `MalformedRequest` for what is no request at all, `UnknownRequest`, and for a field that lacks, is
+            /// unknown or cannot be read `BadRequest` or the name of what the field describes, such as `BadApp` and
+            /// `BadQueue`.
             pub fn read(body: Value) -> Result<Self, LabError> {
                 let Value::Object(mut fields) = body else {
                     return Err(malformed("a request is a JSON object"));
@@ -86,7 +87,8 @@ macro_rules! requests {
             }
         }
 
-        /// All requests with their fields and replies, for the reference page: a JSON array of `{"do", "is", "fields", "reply"}`.
+        /// All requests with their fields and replies, for the reference page: a JSON array of
+        /// `{"do", "is", "fields", "reply"}`.
         #[must_use]
         pub fn reference() -> Value {
             let requests = [$(
@@ -122,7 +124,8 @@ requests! {
     /// Ends the lab.
     "stop" Stop {} -> "`{}`; then the process ends";
 
-    /// Gives the lab an interface of the machine before `start` ([how](#interfaces-of-the-machine)). Descriptors: a packet socket, a socket that hears of the interface.
+    /// Gives the lab an interface of the machine before `start` ([how](#interfaces-of-the-machine)). Descriptors: a
+    /// packet socket, a socket that hears of the interface.
     "interface.offer" InterfaceOffer {
         /// The node that it is.
         node = "node": String,
@@ -251,7 +254,8 @@ requests! {
     /// Tells how the connections of controllers stand.
     "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
 
-    /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing more is on its way between them.
+    /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing
+    /// more is on its way between them.
     "controllers.wait" ControllersWait {
         /// The switches.
         switches = "switches": Vec<String>,

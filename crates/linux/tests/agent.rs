@@ -99,7 +99,8 @@ fn every_datagram_of_a_constant_source_is_counted_over_ipv4_and_ipv6() {
             (&json!(0), &json!(0), &json!(0))
         );
         assert_eq!(received["delay_ps"]["count"], 2000);
-        // The pair has no delay: what is left is the wait for the processor, far below the second that a wrong clock would show.
+        // The pair has no delay: what is left is the wait for the processor, far below the second that a wrong
+        // clock would show.
         assert!(received["delay_ps"]["p50"].as_u64().unwrap() < SECOND / 10, "{received:#}");
         assert_eq!(received["to"], Value::Null);
         assert_eq!(
@@ -287,8 +288,9 @@ fn requests_that_cannot_be_met_are_refused_with_what_is_allowed() {
     assert_eq!(refusal(json!({"do": "jobs"})).0, "UnknownRequest");
 }
 
-/// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow beside them.
-/// A measurement to be read, not judged: `cargo test --release -p twinnet-linux --test agent -- --ignored --nocapture`.
+/// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow
+/// beside them. A measurement to be read, not judged: `cargo test --release -p twinnet-linux --test agent --
+/// --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of two seconds"]
 fn what_the_traffic_of_the_first_study_costs() {

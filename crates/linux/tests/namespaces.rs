@@ -1,6 +1,6 @@
 //! Hosts as the kernel knows them: two are built, their interfaces are joined by a thread that copies frames, and a
-//! datagram crosses. The caller must be allowed to create namespaces itself (a lab process is: it stands in a user namespace
-//! of its own); else the tests fail unless `TWINNET_LACKS` says `namespaces`.
+//! datagram crosses. The caller must be allowed to create namespaces itself (a lab process is: it stands in a user
+//! namespace of its own); else the tests fail unless `TWINNET_LACKS` says `namespaces`.
 
 mod means;
 
@@ -28,8 +28,8 @@ fn two_hosts() -> Value {
     json!({"nodes": [host(1), host(2)], "links": [{"a": {"node": "h1", "port": 0}, "b": {"node": "h2", "port": 0}}]})
 }
 
-/// Builds the network, or tells why this machine does not let us and gives nothing. Everything happens in a namespace that
-/// stands for the lab's own, so that the caller's is left alone.
+/// Builds the network, or tells why this machine does not let us and gives nothing. Everything happens in a
+/// namespace that stands for the lab's own, so that the caller's is left alone.
 fn built(network: &Value, kind: InterfaceKind) -> Option<Built> {
     let network = NetworkSpec::from_json(network).unwrap();
     let outcome = std::thread::spawn(move || {

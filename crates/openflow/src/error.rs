@@ -62,7 +62,8 @@ pub struct DecodeError {
     pub refusal: Refusal,
 }
 
-/// A message needs more bytes than its length field can say. Split it: a multipart reply into several, a group into fewer buckets.
+/// A message needs more bytes than its length field can say. Split it: a multipart reply into several, a group into
+/// fewer buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the message takes {bytes} bytes; allowed are {}: split it", crate::MAXIMUM_MESSAGE_BYTES)]
 pub struct TooLong {

@@ -1,8 +1,10 @@
-//! The shapes that most of both specifications is made of, said once: records with fixed offsets, numbers with names, and bits with names.
+//! The shapes that most of both specifications is made of, said once: records with fixed offsets, numbers with
+//! names, and bits with names.
 
 /// A structure whose fields stand on the wire in the order in which they are declared; `[N]` are bytes of padding.
 ///
-/// With `sized OFFSET, MINIMUM` the structure states its own length in 16 bits at `OFFSET` (which the declaration counts as padding).
+/// With `sized OFFSET, MINIMUM` the structure states its own length in 16 bits at `OFFSET` (which the declaration
+/// counts as padding).
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         $([$lead:literal];)? $($(#[$field_meta:meta])* pub $field:ident : $kind:ty $([$pad:literal])?;)*
@@ -182,7 +184,8 @@ macro_rules! error_kinds {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorKind {
             $(#[doc = concat!("`", $kind_text, "`.")] $kind($kind),)*
-            /// A type without a name in the specification, and its code (with type 0xffff that is the experimenter's type).
+            /// A type without a name in the specification, and its code (with type 0xffff that is the
+            /// experimenter's type).
             Unknown(u16, u16),
         }
         impl ErrorKind {

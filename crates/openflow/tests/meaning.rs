@@ -1,5 +1,5 @@
-//! What the fields of messages mean: bytes of another implementation, and the values that it was given for them. That the bytes come back
-//! (`vectors.rs`) would not show two fields that are taken for each other.
+//! What the fields of messages mean: bytes of another implementation, and the values that it was given for them.
+//! That the bytes come back (`vectors.rs`) would not show two fields that are taken for each other.
 
 use twinnet_openflow::oxm::{Field, FieldMatch};
 use twinnet_openflow::v13::multipart::{MeterBandCounter, PortStats};

@@ -307,7 +307,8 @@ impl Repr {
         HEADER_LENGTH + self.options.len()
     }
 
-    /// Writes the header before the payload that `bytes` holds from [`Repr::header_length`] on, and the checksum over all.
+    /// Writes the header before the payload that `bytes` holds from [`Repr::header_length`] on, and the checksum
+    /// over all.
     pub fn emit(&self, bytes: &mut [u8], pseudo_header: u16) {
         let header = self.header_length();
         put_u16(bytes, field::SOURCE_PORT, self.source_port);

@@ -261,7 +261,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that is only loaded.
+/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that
+/// is only loaded.
 fn is_loaded(field: &MatchField, value: u128, mask: u128) -> bool {
     let in_a_row = mask != 0 && (mask >> mask.trailing_zeros()).wrapping_add(1) & (mask >> mask.trailing_zeros()) == 0;
     let unsaid = !field.settable || !field.maskable && mask != field.field.maximum();

@@ -1,10 +1,12 @@
 //! An HTTP/1.1 client that fetches `/bytes/N` a number of times over several connections at once, and keeps them.
 //!
-//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails costs the request it
-//! carried, so a server that refuses all is asked `count` times at most. Only a kept connection that the server ends before the first
-//! byte of an answer is no failure: the request is made again on a new one (RFC 9110, 9.2.2).
+//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails
+//! costs the request it carried, so a server that refuses all is asked `count` times at most. Only a kept
+//! connection that the server ends before the first byte of an answer is no failure: the request is made again on a
+//! new one (RFC 9110, 9.2.2).
 //!
-//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be drawn.
+//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be
+//! drawn.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -343,7 +345,8 @@ mod tests {
         config
     }
 
-    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so many answers.
+    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so
+    /// many answers.
     struct Canned {
         answer: &'static [u8],
         answers_left: HashMap<SocketId, u32>,
@@ -475,7 +478,8 @@ mod tests {
         network.run_until(Time::ZERO + Duration::from_secs(11));
         assert!(network.finished(app));
         let row = &network.report(app)["flows"][0];
-        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to connect.
+        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to
+        // connect.
         let requests = row["packets"].as_u64().unwrap();
         assert!((396..=400).contains(&requests), "{row}");
         // The standard error of a mean of 400 draws is 2.9 bytes.

@@ -1,7 +1,8 @@
 //! An HTTP/1.1 server of bytes: `GET /bytes/N` answers with N of them.
 //!
-//! It keeps connections, answers `HEAD`, and refuses the rest as RFC 9110 says: 400 for what it cannot read, 404 for other
-//! paths, 405 for other methods, 431 for a head of more than 8 KiB. Bodies of requests are not read: their connection ends with the answer.
+//! It keeps connections, answers `HEAD`, and refuses the rest as RFC 9110 says: 400 for what it cannot read, 404
+//! for other paths, 405 for other methods, 431 for a head of more than 8 KiB. Bodies of requests are not read:
+//! their connection ends with the answer.
 
 use std::collections::HashMap;
 
@@ -44,7 +45,8 @@ enum Phase {
     Head,
     /// Sends the response; `body` bytes of filler follow what is in `unsent`.
     Sending { body: u64, keep: bool },
-    /// Everything is sent and our half ended: what the client still sends is thrown away, so that it reads our answer rather than a reset.
+    /// Everything is sent and our half ended: what the client still sends is thrown away, so that it reads our
+    /// answer rather than a reset.
     Draining,
 }
 

@@ -1,7 +1,8 @@
 //! Sends one TCP stream: as fast as the connection takes it, or so much at each deadline of a schedule (`writes.rs`).
 //!
-//! The stream begins with an announcement of its flow (`stream_header.rs`), which counts as payload. When all is taken the source
-//! ends its half and waits for the peer to end its own: then all has arrived. A peer that does not within [`LINGER`] is told as an error.
+//! The stream begins with an announcement of its flow (`stream_header.rs`), which counts as payload. When all is
+//! taken the source ends its half and waits for the peer to end its own: then all has arrived. A peer that does not
+//! within [`LINGER`] is told as an error.
 
 use std::net::SocketAddr;
 

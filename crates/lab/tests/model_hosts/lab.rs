@@ -11,8 +11,8 @@ use twinnet_lab::{assemble, Bodies, RunningNetwork};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-/// The world outside: nothing of it may be called for model hosts but to show it captured frames. A real host of it sends what a
-/// test gives it, and what arrives there is kept.
+/// The world outside: nothing of it may be called for model hosts but to show it captured frames. A real host of it
+/// sends what a test gives it, and what arrives there is kept.
 #[derive(Default)]
 pub struct Outside {
     pub captured: Vec<(PortId, Way, Frame, Time)>,
@@ -189,8 +189,8 @@ pub fn over_a_switch(seed: u64) -> Value {
         "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
 }
 
-/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has arrived before the gap
-/// that must follow it is over.
+/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has
+/// arrived before the gap that must follow it is over.
 pub const fn two_links(length: u64) -> u64 {
     let wire = if length < 60 { 60 } else { length } + 24 - 12;
     2 * (wire * 8 * 100_000 + ms(1))

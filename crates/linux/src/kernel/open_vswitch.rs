@@ -1,6 +1,6 @@
-//! The place of the lab's own Open vSwitch: one network namespace for all switches that are Open vSwitch, with an interface
-//! for each of their ports, whose other end the fabric holds. Its processes are started there as programs of a host are
-//! (docs/reference/lab-protocol.md, "Open vSwitch").
+//! The place of the lab's own Open vSwitch: one network namespace for all switches that are Open vSwitch, with an
+//! interface for each of their ports, whose other end the fabric holds. Its processes are started there as programs
+//! of a host are (docs/reference/lab-protocol.md, "Open vSwitch").
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -78,7 +78,8 @@ impl Instance {
         any.then_some(Self { host, places })
     }
 
-    /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before the links.
+    /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before
+    /// the links.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
         let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet, tunnel: None };

@@ -1,7 +1,8 @@
 //! Existing interfaces of the machine as ends of links: hardware in the loop, or another container's virtual Ethernet.
 //!
-//! The owner of the lab opens two descriptors where the interface is, in its own network namespace: a packet socket, and a socket that
-//! hears of changes of the interface. The lab binds the one, reads the other, and both stay where they were made.
+//! The owner of the lab opens two descriptors where the interface is, in its own network namespace: a packet
+//! socket, and a socket that hears of changes of the interface. The lab binds the one, reads the other, and both
+//! stay where they were made.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! The lab process: the first process of its own user, PID, mount, network, IPC and UTS namespaces. When it dies the kernel
-//! ends all that it started; when its owner dies it ends itself.
+//! The lab process: the first process of its own user, PID, mount, network, IPC and UTS namespaces. When it dies
+//! the kernel ends all that it started; when its owner dies it ends itself.
 
 mod child;
 pub mod control;
@@ -81,8 +81,8 @@ struct Lab {
     factories: Factories,
 }
 
-/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks, which one with threads must not.
-/// `descriptors` are sockets that it is to own.
+/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks,
+/// which one with threads must not. `descriptors` are sockets that it is to own.
 ///
 /// # Errors
 /// Which of this is not so.

@@ -103,8 +103,8 @@ pub fn set_title(title: &str) {
     unsafe { libc::prctl(libc::PR_SET_NAME, short.as_ptr()) };
     let Some((start, length)) = command_line_place() else { return };
     let shown = title.len().min(length - 1);
-    // SAFETY: the kernel says that our command line lies there; it is writable memory of the first stack frame that nobody
-    // else reads in this process, since the interpreter has copied it.
+    // SAFETY: the kernel says that our command line lies there; it is writable memory of the first stack frame that
+    // nobody else reads in this process, since the interpreter has copied it.
     unsafe {
         let place = start as *mut u8;
         std::ptr::write_bytes(place, 0, length);

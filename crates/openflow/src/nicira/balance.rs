@@ -32,7 +32,8 @@ record! {
     }
 }
 
-/// `NXAST_BUNDLE` and `NXAST_BUNDLE_LOAD`: chooses one of several ports that are up, and outputs to it or writes its number.
+/// `NXAST_BUNDLE` and `NXAST_BUNDLE_LOAD`: chooses one of several ports that are up, and outputs to it or writes
+/// its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Bundle {

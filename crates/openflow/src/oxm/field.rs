@@ -1,7 +1,8 @@
 //! Every match field: its width, its numbers on the wire, where a mask is allowed, and what must be matched before it.
 //!
-//! The fields of OpenFlow 1.3 are those of table 12 of the specification. The Nicira fields that mean the same as one of them are that field
-//! with a second number; those that mean something else (a port of 16 bits, the whole VLAN tag, the whole type of service) are fields of their own.
+//! The fields of OpenFlow 1.3 are those of table 12 of the specification. The Nicira fields that mean the same as
+//! one of them are that field with a second number; those that mean something else (a port of 16 bits, the whole
+//! VLAN tag, the whole type of service) are fields of their own.
 
 use crate::error::{Fault, Refusal};
 
@@ -258,8 +259,8 @@ impl Field {
         u128::MAX >> (128 - self.info().bits as u32)
     }
 
-    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the metadata (and what only a
-    /// match can ask for).
+    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the
+    /// metadata (and what only a match can ask for).
     #[must_use]
     pub const fn is_settable(self) -> bool {
         !matches!(

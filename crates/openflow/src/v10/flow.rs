@@ -33,8 +33,8 @@ record! {
         pub matching: Match;
         /// Cookie to set.
         pub cookie: u64;
-        /// Table: Nicira's extension ([`crate::nicira::Message::FlowModTableId`]) has it in the upper half of the command's 16 bits. While that is
-        /// off, a switch answers anything but 0 with `OFPFMFC_BAD_COMMAND`.
+        /// Table: Nicira's extension ([`crate::nicira::Message::FlowModTableId`]) has it in the upper half of the
+        /// command's 16 bits. While that is off, a switch answers anything but 0 with `OFPFMFC_BAD_COMMAND`.
         pub table_id: u8;
         /// What to do.
         pub command: FlowModCommand;

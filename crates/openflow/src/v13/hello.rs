@@ -49,8 +49,8 @@ impl Hello {
         })
     }
 
-    /// Reads elements up to the first that does not fit. Neither version makes a hello's contents an error: a side that does not understand
-    /// them goes by the header.
+    /// Reads elements up to the first that does not fit. Neither version makes a hello's contents an error: a side
+    /// that does not understand them goes by the header.
     pub(crate) fn read_tolerantly(reader: &mut Reader) -> Self {
         let mut elements = Vec::new();
         while let Ok(element) = reader.get() {

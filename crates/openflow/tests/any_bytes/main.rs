@@ -1,4 +1,5 @@
-//! What the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real messages with a few bytes changed.
+//! What the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real messages
+//! with a few bytes changed.
 
 mod exercise;
 

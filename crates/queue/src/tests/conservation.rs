@@ -1,5 +1,5 @@
-//! For every discipline, under random traffic: what went in has come out, was dropped or waits; and `next_ready` keeps its word
-//! (the link checks that at every step).
+//! For every discipline, under random traffic: what went in has come out, was dropped or waits; and `next_ready`
+//! keeps its word (the link checks that at every step).
 
 use proptest::prelude::*;
 use twinnet_units::Time;

@@ -10,7 +10,8 @@ use super::*;
 /// Messages that os-ken and Open vSwitch wrote, of every type in both versions.
 const RECORDED: &str = include_str!("../../../openflow/tests/vectors/os-ken.txt");
 
-/// Bytes that the agent may keep for what it was sent: a flow takes 16 times its message at most, and there are answers.
+/// Bytes that the agent may keep for what it was sent: a flow takes 16 times its message at most, and there are
+/// answers.
 const MOST_BYTES_OUT: usize = 8 << 20;
 
 struct NoLines;

@@ -1,4 +1,5 @@
-//! Whatever a controller wrote it reads back bit for bit, in both versions: flows in statistics and at their end, groups, meters, and settings.
+//! Whatever a controller wrote it reads back bit for bit, in both versions: flows in statistics and at their end,
+//! groups, meters, and settings.
 
 use arbitrary::Unstructured;
 use proptest::prelude::*;
@@ -93,7 +94,8 @@ fn actions_v13(source: &mut Unstructured) -> Vec<v13::Action> {
     actions
 }
 
-/// The flow-mod with a mask of all ones after each field of its match that may have one: it means the same, and is other bytes.
+/// The flow-mod with a mask of all ones after each field of its match that may have one: it means the same, and is
+/// other bytes.
 fn with_full_masks(mut message: Vec<u8>) -> Vec<u8> {
     const MATCH: usize = 48;
     let length = usize::from(u16::from_be_bytes([message[MATCH + 2], message[MATCH + 3]]));
