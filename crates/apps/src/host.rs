@@ -132,7 +132,10 @@ pub enum HostError {
     #[error("message of {0} bytes is too long")]
     TooLong(usize),
     /// The datagram exceeds the MTU, and fragments are forbidden: send smaller ones or allow fragments.
-    #[error("a datagram of {0} bytes of payload exceeds the MTU of the way and may not be fragmented: send smaller ones or allow fragments")]
+    #[error(
+        "a datagram of {0} bytes of payload exceeds the MTU of the way and may not be fragmented: send smaller \
+        ones or allow fragments"
+    )]
     WouldFragment(usize),
     /// The host's send buffer is full: the datagram was not sent.
     #[error("send buffer full")]

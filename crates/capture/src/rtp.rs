@@ -319,7 +319,8 @@ impl Stream {
         if self.clock_rate.is_none() {
             let payload = self.payload_types[0];
             remarks.push(format!(
-                "payload type {payload} has no clock rate of its own: no jitter and skew; give it with --clock-rate {payload}=HERTZ"
+                "payload type {payload} has no clock rate of its own: no jitter and skew; give it with --clock-rate \
+                 {payload}=HERTZ"
             ));
         }
         if self.rate_changed {
@@ -327,7 +328,8 @@ impl Stream {
         }
         if self.jumps > 0 {
             remarks.push(format!(
-                "the sequence number jumps by more than {JUMP}, {} times: the sender began anew, or a long gap; all of it counts as lost",
+                "the sequence number jumps by more than {JUMP}, {} times: the sender began anew, or a long gap; all \
+                 of it counts as lost",
                 self.jumps
             ));
         }

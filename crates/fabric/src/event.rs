@@ -137,7 +137,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_in_time_order_and_never_past_the_limit(times in prop::collection::vec(0..1000_u64, 1..50), limit in 0..1000_u64) {
+        fn events_come_in_time_order_and_never_past_the_limit(times in prop::collection::vec(0..1000_u64, 1..50),
+            limit in 0..1000_u64) {
             let mut queue = EventQueue::new(3);
             for (element, time) in times.iter().enumerate() {
                 queue.push(Time::from_ps(*time), Class::Arrival, u32::try_from(element).unwrap());

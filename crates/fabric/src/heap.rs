@@ -109,7 +109,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec((any::<bool>(), 0..1000_u128), 0..400)) {
+        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec((any::<bool>(), 0..1000_u128),
+            0..400)) {
             let (mut heap, mut reference) = (Heap::default(), BinaryHeap::new());
             for (push, key) in steps {
                 if push {

@@ -133,7 +133,8 @@ impl SwitchSpec {
         if self.datapath == Datapath::System {
             "of the queues with classes, Open vSwitch's kernel datapath has \"htb\" only"
         } else {
-            "Open vSwitch's userspace datapath sends its frames without their queue numbers, so set_queue and enqueue could not choose a class"
+            "Open vSwitch's userspace datapath sends its frames without their queue numbers, so set_queue and \
+             enqueue could not choose a class"
         }
     }
 

@@ -95,7 +95,11 @@ macro_rules! requests {
                 serde_json::json!({
                     "do": $name,
                     "is": concat!($($doc),*).trim(),
-                    "fields": [$( {"name": $wire, "type": type_words(stringify!($kind)), "is": concat!($($field_doc),*).trim()} ),*],
+                    "fields": [$( {
+                        "name": $wire,
+                        "type": type_words(stringify!($kind)),
+                        "is": concat!($($field_doc),*).trim(),
+                    } ),*],
                     "reply": $reply,
                 })
             ),*];
@@ -113,7 +117,8 @@ requests! {
         options = "options": Option<Value>,
         /// The version that the client speaks; another one than the lab's is refused.
         protocol = "protocol": Option<u32>,
-    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": bool, \"protocol\": n}`";
+    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": \
+        bool, \"protocol\": n}`";
 
     /// Tells the network as it was built, with addresses, interface names and port numbers.
     "describe" Describe {} -> "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
@@ -152,13 +157,16 @@ requests! {
         terminal = "terminal": Option<bool>,
         /// The time after which it is ended.
         limit_ps = "limit_ps": Option<u64>,
-    } -> "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, `ProgramNotExecutable`, `ProgramNotStarted`, `NoSuchDirectory`, `BadDescriptors`, `HostNotReady`, `HostBusy`, `ModelHost` (it runs no programs)";
+    } -> "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, \
+        `ProgramNotExecutable`, `ProgramNotStarted`, `NoSuchDirectory`, `BadDescriptors`, `HostNotReady`, \
+        `HostBusy`, `ModelHost` (it runs no programs)";
 
     /// Waits until a program ends.
     "wait" Wait {
         /// Its number.
         job = "job": u64,
-    } -> "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` when its host was killed";
+    } -> "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` when its \
+        host was killed";
 
     /// Sends a signal to the process group of a program.
     "signal" Signal {
@@ -252,7 +260,8 @@ requests! {
     } -> "`{}`";
 
     /// Tells how the connections of controllers stand.
-    "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
+    "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
+        n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
 
     /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing
     /// more is on its way between them.
@@ -288,10 +297,12 @@ requests! {
     } -> "`{}`";
 
     /// Tells the links.
-    "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = `{\"port\", \"up\", \"config\", \"counters\"}`";
+    "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
+        `{\"port\", \"up\", \"config\", \"counters\"}`";
 
     /// Tells the ports.
-    "ports" Ports {} -> "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: [links](links.md#counters), [classes](queue-disciplines.md#counters-of-classes)";
+    "ports" Ports {} -> "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: \
+        [links](links.md#counters), [classes](queue-disciplines.md#counters-of-classes)";
 
     /// Counts what ports do in each interval.
     "samples.start" SamplesStart {
@@ -305,7 +316,8 @@ requests! {
     "samples.read" SamplesRead {
         /// The sampler.
         sampler = "sampler": u32,
-    } -> "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: [columns](#samples)";
+    } -> "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: \
+        [columns](#samples)";
 
     /// Tells what was counted and ends the sampler.
     "samples.stop" SamplesStop {
@@ -343,7 +355,8 @@ requests! {
     "capture.stop" CaptureStop {
         /// Its number.
         capture = "capture": u32,
-    } -> "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": [name, ...]}`";
+    } -> "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": [name, \
+        ...]}`";
 
     /// Gives a tunnel's end its socket. Descriptor: the socket.
     "tunnel.attach" TunnelAttach {
@@ -356,7 +369,8 @@ requests! {
     } -> "`{}`";
 
     /// Tells how the tunnels to other speakers stand.
-    "tunnels" Tunnels {} -> "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \"counters\": {...}, \"refused\": {...}}`";
+    "tunnels" Tunnels {} -> "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \"counters\": \
+        {...}, \"refused\": {...}}`";
 
     /// Tells how closely the lab kept its schedule.
     "fidelity" Fidelity {} -> "the [fidelity record](#fidelity)";
@@ -368,7 +382,8 @@ requests! {
     "advance" Advance {
         /// Until then.
         until = "until_ps": Time,
-    } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, asking again goes on";
+    } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, \
+        asking again goes on";
 }
 
 /// A network as a request describes it: read and checked, or the reason why it was refused.

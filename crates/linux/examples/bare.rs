@@ -440,7 +440,9 @@ fn main() -> io::Result<()> {
         (Some("send"), Some(seconds), ..) => send(seconds, to),
         (Some("receive"), Some(seconds), ..) => receive(seconds),
         (Some("record"), Some(seconds), ..) => record(seconds),
-        (Some("watch"), Some(seconds), ..) => watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT)),
+        (Some("watch"), Some(seconds), ..) => {
+            watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT))
+        }
         (Some("blast"), Some(seconds), Some(payload_bytes), _) => blast(seconds, to, payload_bytes),
         (Some("train"), Some(seconds), Some(payload_bytes), _) => train(seconds, to, payload_bytes),
         (Some("offer"), Some(seconds), Some(payload_bytes), Some(rate_bps)) => {
@@ -451,7 +453,8 @@ fn main() -> io::Result<()> {
         }
         _ => Err(io::Error::other(
             "usage: bare hosts N | loop SECONDS | send SECONDS ADDRESS | receive SECONDS | record SECONDS \
-             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | train SECONDS ADDRESS PAYLOAD | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
+             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | train SECONDS ADDRESS PAYLOAD | offer SECONDS \
+             ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
         )),
     }
 }

@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn two_hosts() -> Value {
     let host = |number: u32| {
         json!({"kind": "host", "name": format!("h{number}"), "ports": [{"name": format!("h{number}-eth0"),
-            "mac": format!("00:00:00:00:00:0{number}"), "addresses": [format!("10.0.0.{number}/8"), format!("fd00::{number}/64")]}]})
+            "mac": format!("00:00:00:00:00:0{number}"),
+            "addresses": [format!("10.0.0.{number}/8"), format!("fd00::{number}/64")]}]})
     };
     json!({"nodes": [host(1), host(2)], "links": [{"a": {"node": "h1", "port": 0}, "b": {"node": "h2", "port": 0}}]})
 }
@@ -121,7 +122,10 @@ fn a_datagram_crosses_between_packet_sockets() {
 fn hosts_are_given_in_the_order_of_the_nodes_whoever_built_them() {
     let mut network = two_hosts();
     let nodes: Vec<Value> = (1..=9)
-        .map(|number| json!({"kind": "host", "name": format!("h{number}"), "ports": [{"name": format!("h{number}-eth0"), "mac": format!("00:00:00:00:00:0{number}")}]}))
+        .map(|number| {
+            json!({"kind": "host", "name": format!("h{number}"),
+            "ports": [{"name": format!("h{number}-eth0"), "mac": format!("00:00:00:00:00:0{number}")}]})
+        })
         .collect();
     network["nodes"] = nodes.into();
     network["links"] = json!([]);

@@ -53,7 +53,9 @@ macro_rules! record {
 
 /// A number of which some values have names; the others are kept.
 macro_rules! open_enum {
-    ($(#[$meta:meta])* pub enum $name:ident : $number:ty { $($variant:ident = $value:literal $text:literal),* $(,)? }) => {
+    ($(#[$meta:meta])* pub enum $name:ident : $number:ty {
+        $($variant:ident = $value:literal $text:literal),* $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -175,7 +177,9 @@ macro_rules! flags {
 
 /// All error types of a version and all their codes.
 macro_rules! error_kinds {
-    ($($kind:ident = $number:literal $kind_text:literal { $($variant:ident = $value:literal $text:literal),* $(,)? })*) => {
+    ($($kind:ident = $number:literal $kind_text:literal {
+        $($variant:ident = $value:literal $text:literal),* $(,)?
+    })*) => {
         $(open_enum! {
             #[doc = concat!("Codes of `", $kind_text, "`.")]
             pub enum $kind: u16 { $($variant = $value $text),* }

@@ -80,7 +80,8 @@ proptest! {
     }
 
     #[test]
-    fn unknown_fields_come_back_to_a_controller(payload in prop::collection::vec(any::<u8>(), 0..64), number in 40_u32..128) {
+    fn unknown_fields_come_back_to_a_controller(payload in prop::collection::vec(any::<u8>(), 0..64),
+        number in 40_u32..128) {
         let id = FieldId(0x8000_0000 | number << 9 | payload.len() as u32);
         let message = v13::Message::PacketIn(v13::PacketIn {
             buffer_id: 0, total_len: 0, reason: v13::PacketInReason::Action, table_id: 0, cookie: 0, data: vec![1],

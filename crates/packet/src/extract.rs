@@ -520,7 +520,8 @@ mod tests {
 
         #[test]
         fn no_mutation_of_a_real_frame_panics(
-            at in 0_usize..110, value in any::<u8>(), length in 0_usize..111, second in 0_usize..110, other in any::<u8>(),
+            at in 0_usize..110, value in any::<u8>(), length in 0_usize..111, second in 0_usize..110,
+                other in any::<u8>(),
         ) {
             for mut frame in [SYN.to_vec(), neighbour_solicitation()] {
                 let end = frame.len();

@@ -419,7 +419,8 @@ mod tests {
             timestamps in any::<Option<(u32, u32)>>(),
             blocks in prop::collection::vec(any::<(u32, u32)>(), 0..2),
         ) {
-            let mut options = Options { maximum_segment, window_scale, sack_permitted, timestamps, ..Options::default() };
+            let mut options = Options { maximum_segment, window_scale, sack_permitted, timestamps,
+                ..Options::default() };
             for (place, block) in options.sack.iter_mut().zip(blocks) {
                 *place = Some(block);
             }

@@ -175,15 +175,15 @@ impl SequenceAccount {
         }
         if self.leaps() > 0 {
             notes.push(format!(
-                "the sequence number leapt ahead by {WINDOW} or more, {} times: what it passed over is counted as lost, \
-                 but a damaged or forged header may have caused it",
+                "the sequence number leapt ahead by {WINDOW} or more, {} times: what it passed over is counted as \
+                 lost, but a damaged or forged header may have caused it",
                 self.leaps()
             ));
         }
         if self.stale > 0 {
             notes.push(format!(
-                "{} datagrams came from more than {WINDOW} numbers back: whether they had arrived before is not known, so \
-                 they are counted as reordered and no longer as lost",
+                "{} datagrams came from more than {WINDOW} numbers back: whether they had arrived before is not \
+                 known, so they are counted as reordered and no longer as lost",
                 self.stale
             ));
         }

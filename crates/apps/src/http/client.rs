@@ -420,7 +420,8 @@ mod tests {
 
     #[test]
     fn bodies_in_chunks_and_bodies_ended_by_the_connection_are_read() {
-        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
+        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: \
+            chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
         let until_close = b"HTTP/1.1 200 OK\r\n\r\nhello, world";
         for segment in [1, 9, 1448] {
             for (answer, answers) in [(&chunked[..], 100), (&until_close[..], 1)] {
@@ -466,10 +467,10 @@ mod tests {
 
     #[test]
     fn a_client_thinks_between_answers_draws_what_it_asks_for_and_ends_when_its_time_is_up() {
-        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80, "flow": 5,
-            "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000, "connections": 4,
-            "think_ps": {"distribution": "constant", "value": 98e9}, "duration_ps": 10_000_000_000_000_u64,
-            "interval_ps": 100_000_000_000_u64}))
+        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80,
+            "flow": 5, "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000,
+            "connections": 4, "think_ps": {"distribution": "constant", "value": 98e9},
+            "duration_ps": 10_000_000_000_000_u64, "interval_ps": 100_000_000_000_u64}))
         .unwrap();
         config.validate().unwrap();
         let mut network = LoopNetwork::new(Duration::from_ms(1));

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn requests_of_known_clients_are_read() {
-        let wget = b"GET /bytes/5 HTTP/1.1\r\nHost: 10.0.0.4:8080\r\nUser-Agent: Wget/1.21.3\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: Keep-Alive\r\n\r\nrest";
+        let wget = b"GET /bytes/5 HTTP/1.1\r\nHost: 10.0.0.4:8080\r\nUser-Agent: Wget/1.21.3\r\nAccept: \
+            */*\r\nAccept-Encoding: identity\r\nConnection: Keep-Alive\r\n\r\nrest";
         let (head, length) = parse_request(wget).unwrap().unwrap();
         assert_eq!(
             (head.method.as_str(), head.path.as_str(), head.keep_alive, head.old),
@@ -329,7 +330,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_waited_for_or_refused(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400), spelled()]) {
+        fn any_bytes_are_read_waited_for_or_refused(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400),
+            spelled()]) {
             if let Ok(Some((_, length))) = parse_request(&bytes) {
                 prop_assert!(length <= bytes.len());
             }

@@ -368,7 +368,8 @@ mod tests {
 
     #[test]
     fn requests_on_a_kept_connection_are_answered_in_turn_however_they_are_cut() {
-        let requests = b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/7?x HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let requests = b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/7?x HTTP/1.1\r\nHost: a\r\n\r\nGET \
+            /bytes/0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         for segment in [1, 7, 1448] {
             let (heard, row) = exchange(requests, segment);
             let head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: ";

@@ -325,8 +325,9 @@ mod tests {
     use crate::AppConfig;
 
     fn viewer(ladder: &[u64], buffer_s: u64) -> Value {
-        json!({"kind": "video_client", "to": "10.0.0.2", "port": 80, "flow": 5, "ladder_bps": ladder, "segment_ps": 2 * SECOND_PS,
-            "buffer_ps": buffer_s * SECOND_PS, "needed_ps": 2 * SECOND_PS, "duration_ps": 20 * SECOND_PS, "interval_ps": SECOND_PS})
+        json!({"kind": "video_client", "to": "10.0.0.2", "port": 80, "flow": 5, "ladder_bps": ladder,
+            "segment_ps": 2 * SECOND_PS, "buffer_ps": buffer_s * SECOND_PS, "needed_ps": 2 * SECOND_PS,
+            "duration_ps": 20 * SECOND_PS, "interval_ps": SECOND_PS})
     }
 
     fn read(value: Value) -> Result<AppConfig, String> {

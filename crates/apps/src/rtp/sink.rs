@@ -266,14 +266,15 @@ impl Stream {
         row.sequence_jumps = Some(self.jumps);
         if self.jumps > 0 {
             row.errors.push(format!(
-                "the sequence number stepped by more than {JUMP}, {} times: what it passed over is counted as lost, but a \
-                 restarted sender, a damaged or a forged header may have caused it",
+                "the sequence number stepped by more than {JUMP}, {} times: what it passed over is counted as lost, \
+                 but a restarted sender, a damaged or a forged header may have caused it",
                 self.jumps
             ));
         }
         if let Some(first) = self.frames.as_ref().and_then(|frames| frames.first).filter(|first| *first > 0) {
             row.errors.push(format!(
-                "the first {first} video frames were lost or sent before this receiver listened; they are counted as lost"
+                "the first {first} video frames were lost or sent before this receiver listened; they are counted as \
+                 lost"
             ));
         }
         row.rtp = Some(RtpReport {

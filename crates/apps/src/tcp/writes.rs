@@ -107,7 +107,8 @@ impl Writes {
         self.pacing.give_up();
         let waiting = self.under_way.map_or(0, |write| write.left);
         format!(
-            "the connection could not keep up: {waiting} bytes of write {} and all that were due after it were not taken when the time was over",
+            "the connection could not keep up: {waiting} bytes of write {} and all that were due after it were not \
+             taken when the time was over",
             self.deadlines.count()
         )
     }

@@ -142,7 +142,8 @@ impl Lab {
 /// A host with one interface.
 pub fn host(name: &str, number: u8, addresses: &[&str]) -> Value {
     json!({"kind": "host", "name": name, "model": true,
-        "ports": [{"name": format!("{name}-eth0"), "mac": format!("00:00:00:00:00:{number:02x}"), "addresses": addresses}]})
+        "ports": [{"name": format!("{name}-eth0"), "mac": format!("00:00:00:00:00:{number:02x}"),
+        "addresses": addresses}]})
 }
 
 /// A host or router with several interfaces, each with its link's number and addresses.
@@ -151,7 +152,8 @@ pub fn router(name: &str, interfaces: &[(u8, &[&str])], routes: &[(&str, &str)])
         .iter()
         .enumerate()
         .map(|(place, (number, addresses))| {
-            json!({"name": format!("{name}-eth{place}"), "mac": format!("00:00:00:00:01:{number:02x}"), "addresses": addresses})
+            json!({"name": format!("{name}-eth{place}"), "mac": format!("00:00:00:00:01:{number:02x}"),
+                "addresses": addresses})
         })
         .collect();
     let routes: Vec<Value> = routes.iter().map(|(to, via)| json!({"to": to, "via": via})).collect();
@@ -185,8 +187,8 @@ pub fn over_two_routers(mtu: u32) -> Value {
 pub fn over_a_switch(seed: u64) -> Value {
     let way = json!({"rate_bps": 10_000_000, "framing": "ethernet", "delay_ps": ms(1)});
     json!({"seed": seed,
-        "nodes": [host("h1", 1, &["10.0.0.1/8", "fd00::1/64"]), host("h2", 2, &["10.0.0.2/8", "fd00::2/64"]), switch("s1", 1, 3)],
-        "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
+        "nodes": [host("h1", 1, &["10.0.0.1/8", "fd00::1/64"]), host("h2", 2, &["10.0.0.2/8", "fd00::2/64"]),
+        switch("s1", 1, 3)], "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
 }
 
 /// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has

@@ -92,7 +92,8 @@ fn where_nobody_is_a_connection_fails_when_the_neighbour_has_not_answered() {
 #[test]
 fn two_streams_share_a_port_that_both_need() {
     let way = json!({"rate_bps": 10_000_000, "delay_ps": ms(5)});
-    let mut spec = json!({"nodes": [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"]), host("h3", 3, &["10.0.0.3/8"]),
+    let mut spec = json!({"nodes": [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"]),
+        host("h3", 3, &["10.0.0.3/8"]),
         switch("s1", 1, 3)]});
     spec["links"] = json!([
         link(("h1", 0), ("s1", 0), way.clone()),

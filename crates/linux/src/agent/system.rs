@@ -330,7 +330,8 @@ pub fn host_error(error: &io::Error, address: Option<SocketAddr>) -> HostError {
         }
         (Some(libc::EAGAIN | libc::ENOBUFS), _) => HostError::Full,
         (Some(libc::EMFILE | libc::ENFILE), _) => HostError::Other(
-            "the lab has too many open files for another socket: raise the limit of open files (ulimit -Hn, sysctl fs.file-max) or run fewer connections at once"
+            "the lab has too many open files for another socket: raise the limit of open files (ulimit -Hn, sysctl \
+             fs.file-max) or run fewer connections at once"
                 .to_owned(),
         ),
         _ => HostError::Other(error.to_string()),

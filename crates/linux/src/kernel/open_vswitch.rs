@@ -171,8 +171,10 @@ mod tests {
     fn every_port_has_an_interface_of_the_link_s_mtu() {
         let network = NetworkSpec::from_json(&json!({
             "nodes": [
-                {"kind": "switch", "name": "s1", "dpid": 1, "datapath": "netdev", "ports": [{"name": "s1-eth1", "number": 1}]},
-                {"kind": "switch", "name": "s2", "dpid": 2, "datapath": "system", "ports": [{"name": "s2-eth7", "number": 7}]},
+                {"kind": "switch", "name": "s1", "dpid": 1, "datapath": "netdev",
+                 "ports": [{"name": "s1-eth1", "number": 1}]},
+                {"kind": "switch", "name": "s2", "dpid": 2, "datapath": "system",
+                 "ports": [{"name": "s2-eth7", "number": 7}]},
             ],
             "links": [{"a": {"node": "s1", "port": 0}, "b": {"node": "s2", "port": 0}, "mtu": 9000}],
         }))

@@ -31,11 +31,12 @@ pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
-pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
-    + Send
-    + Sync;
+pub type FabricFactory =
+    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> MadeService + Send + Sync;
+/// A part of the lab, or the reason why it cannot be made.
+pub type MadeService = Result<Box<dyn Service>, LabError>;
 /// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
-pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> MadeService + Send + Sync;
 
 /// The parts of a lab that are made when its network is known.
 pub struct Factories {

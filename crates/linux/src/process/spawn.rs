@@ -16,8 +16,7 @@ use crate::service::LabError;
 
 /// What Python runs in the lab process: it loads the extension by its path and hands over to it. Neither
 /// site-packages nor the environment is looked at (`-I -S`), so that nothing but the extension can go wrong.
-const BOOTSTRAP: &str = "\
-import sys
+const BOOTSTRAP: &str = "import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 loader = ExtensionFileLoader('_core', sys.argv[3])
 core = loader.create_module(ModuleSpec('_core', loader, origin=sys.argv[3]))
@@ -222,10 +221,13 @@ fn refused(what: &str, error: &io::Error) -> LabError {
 
 fn namespaces_refused(error: &io::Error) -> LabError {
     let remedy = match error.raw_os_error() {
-        Some(libc::ENOSPC | libc::EUSERS) => "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)",
+        Some(libc::ENOSPC | libc::EUSERS) => {
+            "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)"
+        }
         Some(libc::EPERM | libc::EACCES) => {
             "let users create user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), \
-             kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container, a seccomp profile that permits clone3 and unshare"
+             kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container, a seccomp profile that permits \
+             clone3 and unshare"
         }
         _ => "run `twinnet doctor` to see what this machine permits",
     };

@@ -15,7 +15,8 @@ use crate::service::LabError;
 pub fn mount_own_proc() -> Result<(), LabError> {
     let refuse = |what: &str, error: rustix::io::Errno| {
         let remedy = "container engines mask parts of /proc, and the kernel then permits no fresh one: \
-            start the container with --security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run outside of it";
+            start the container with --security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run \
+            outside of it";
         LabError::new("ProcNotMounted", format!("{what}: {error}"), remedy)
     };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)

@@ -9,7 +9,8 @@ pub fn lacking(means: &str, why: &str) {
     let lacks = std::env::var("TWINNET_LACKS").unwrap_or_default();
     assert!(
         lacks.split(',').any(|one| one.trim() == means),
-        "{why}: this test cannot run. Where the machine lacks {means}, say TWINNET_LACKS={means}; run as root where it does not"
+        "{why}: this test cannot run. Where the machine lacks {means}, say TWINNET_LACKS={means}; run as root where \
+         it does not"
     );
     eprintln!("left out for lack of {means}: {why}");
 }

@@ -10,7 +10,8 @@ open_enum! {
     pub enum HashFields: u16 {
         EthSrc = 0 "NX_HASH_FIELDS_ETH_SRC", SymmetricL4 = 1 "NX_HASH_FIELDS_SYMMETRIC_L4",
         SymmetricL3L4 = 2 "NX_HASH_FIELDS_SYMMETRIC_L3L4", SymmetricL3L4Udp = 3 "NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP",
-        NwSrc = 4 "NX_HASH_FIELDS_NW_SRC", NwDst = 5 "NX_HASH_FIELDS_NW_DST", SymmetricL3 = 6 "NX_HASH_FIELDS_SYMMETRIC_L3",
+        NwSrc = 4 "NX_HASH_FIELDS_NW_SRC", NwDst = 5 "NX_HASH_FIELDS_NW_DST",
+            SymmetricL3 = 6 "NX_HASH_FIELDS_SYMMETRIC_L3",
     }
 }
 

@@ -20,7 +20,8 @@ pub enum HelloElement {
     /// An element of another type.
     Other {
         /// The type.
-        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
+        #[cfg_attr(any(test, feature = "arbitrary"),
+            arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
         kind: u16,
         /// What it holds.
         data: Vec<u8>,

@@ -58,7 +58,8 @@ proptest! {
     }
 
     #[test]
-    fn several_messages_in_one_stream_harm_nothing(seeds in prop::collection::vec(prop::sample::select(seeds()), 0..6)) {
+    fn several_messages_in_one_stream_harm_nothing(seeds in prop::collection::vec(prop::sample::select(seeds()),
+        0..6)) {
         exercise::connection(&seeds.concat());
     }
 }

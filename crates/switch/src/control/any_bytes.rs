@@ -128,7 +128,8 @@ proptest! {
         frames in prop::collection::vec((1_u32..6, prop::collection::vec(any::<u8>(), 0..100)), 1..6),
         piece in 1_usize..3000,
     ) {
-        let recorded: Vec<Vec<u8>> = recorded().into_iter().filter(|message| message.first() == Some(&version)).collect();
+        let recorded: Vec<Vec<u8>> = recorded().into_iter().filter(|message| message.first() == Some(&version))
+            .collect();
         let mut stream = Vec::new();
         for (which, damage) in &sent {
             let message: &Vec<u8> = which.get(&recorded);

@@ -15,7 +15,8 @@ fn the_line_of_the_first_study_puts_its_traffic_into_queue_1() {
     let dump = switch.dump_flows(at(5));
     assert_eq!(
         dump,
-        [" cookie=0x0, duration=5.000s, table=0, n_packets=1, n_bytes=64, priority=65535,tcp,nw_dst=10.0.0.4,tp_dst=5002 actions=enqueue:4:1"]
+        [" cookie=0x0, duration=5.000s, table=0, n_packets=1, n_bytes=64, \
+            priority=65535,tcp,nw_dst=10.0.0.4,tp_dst=5002 actions=enqueue:4:1"]
     );
 }
 
