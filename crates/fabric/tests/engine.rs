@@ -97,7 +97,8 @@ fn a_lone_frame_takes_its_serialisation_time_then_the_delay() {
     bench.join(a, b, &link("2 Mbit", "10 ms"));
     bench.send(Time::ZERO, a, frame(1, 2, 1512));
     bench.finish(Time::from_ns(1_000_000_000));
-    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms; the frame is there before the 12 bytes of gap, 48 us, are over.
+    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms; the frame is there before the 12 bytes of gap, 48 us,
+    // are over.
     assert_eq!(bench.hosts.arrived[0].1, Time::from_ns(16_144_000 - 48_000));
 }
 

@@ -1,8 +1,8 @@
 //! Frames and the headers in them. No I/O, no clock.
 //!
-//! A protocol is a file: a checked view of bytes (`Packet`), what they say (`Repr`), and how it is written back. What switches need of all
-//! protocols at once is the [`FlowKey`]; what they change in place is a [`Rewrite`]. Left out: reassembly of fragments, IPv4 options, IGMP,
-//! SCTP chunks, the payload of MPLS.
+//! A protocol is a file: a checked view of bytes (`Packet`), what they say (`Repr`), and how it is written back.
+//! What switches need of all protocols at once is the [`FlowKey`]; what they change in place is a [`Rewrite`]. Left
+//! out: reassembly of fragments, IPv4 options, IGMP, SCTP chunks, the payload of MPLS.
 
 mod address;
 mod big_endian;

@@ -1,7 +1,8 @@
 //! Cutting a super-segment into the frames it stands for, and finishing checksums that were left to the wire.
 //!
-//! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP sequence number and
-//! flags, checksums. The layout of the headers is looked up once a cut, the payload copied once.
+//! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP
+//! sequence number and flags, checksums. The layout of the headers is looked up once a cut, the payload copied
+//! once.
 
 use crate::big_endian::{array, get_u16, put_u16};
 use crate::checksum;
@@ -157,8 +158,8 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
 }
 
 impl Frame {
-    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload. A frame
-    /// from outside for which this is false should be dropped where it enters.
+    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload.
+    /// A frame from outside for which this is false should be dropped where it enters.
     #[must_use]
     pub fn offload_is_sound(&self) -> bool {
         self.offload.is_none() || Cutter::new(self).is_some()
@@ -192,14 +193,15 @@ impl Frame {
         Some(front)
     }
 
-    /// Takes the train apart into its frames, each copied once. A frame that is no train, or cannot be cut, is given back as it is.
+    /// Takes the train apart into its frames, each copied once. A frame that is no train, or cannot be cut, is
+    /// given back as it is.
     #[must_use]
     pub fn into_frames(self: Box<Self>) -> Frames {
         Frames { left: Train::of(self).map_err(Some) }
     }
 
-    /// Computes a [`Checksum::Partial`] checksum. Elided payload counts as zeros. Does nothing to a complete one; a place outside
-    /// of the stored bytes is forgotten.
+    /// Computes a [`Checksum::Partial`] checksum. Elided payload counts as zeros. Does nothing to a complete one; a
+    /// place outside of the stored bytes is forgotten.
     pub fn finish_checksum(&mut self) {
         let Checksum::Partial { start, offset } = self.checksum else { return };
         self.checksum = Checksum::Complete;

@@ -93,8 +93,9 @@ pub struct Writer {
 }
 
 impl Device {
-    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame. With `whole_frames` what
-    /// is written is cut into frames with complete checksums, for a reader that knows nothing of offloads.
+    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame.
+    /// With `whole_frames` what is written is cut into frames with complete checksums, for a reader that knows
+    /// nothing of offloads.
     #[must_use]
     pub fn new(descriptor: OwnedFd, kind: InterfaceKind, whole_frames: bool) -> Self {
         Self { writer: Writer::new(Arc::new(descriptor), whole_frames), kind, buffer: Vec::new() }
@@ -237,7 +238,8 @@ fn part(at: *const u8, length: usize) -> libc::iovec {
     libc::iovec { iov_base: at.cast_mut().cast(), iov_len: length }
 }
 
-/// Puts what the kernel told about a frame into it. A header that does not fit the frame is ignored: a host may write anything.
+/// Puts what the kernel told about a frame into it. A header that does not fit the frame is ignored: a host may
+/// write anything.
 fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
     let length = frame.bytes.len();
     if header.flags & NEEDS_CSUM != 0 {

@@ -1,6 +1,6 @@
-//! The two kinds of interface that a host can have: a TAP, or one end of a virtual Ethernet pair with a packet socket at
-//! the other. Either way the fabric holds one descriptor from which it reads the frames that the host sends, each behind a
-//! `virtio_net_hdr`, and to which it writes those that the host receives.
+//! The two kinds of interface that a host can have: a TAP, or one end of a virtual Ethernet pair with a packet
+//! socket at the other. Either way the fabric holds one descriptor from which it reads the frames that the host
+//! sends, each behind a `virtio_net_hdr`, and to which it writes those that the host receives.
 
 use std::ffi::c_void;
 use std::io;
@@ -71,9 +71,9 @@ pub fn open_tap(name: &str) -> io::Result<(OwnedFd, u32)> {
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
     // SAFETY: the request is a valid `ifreq` that the kernel reads and fills.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
-    // A TAP that ends with its descriptor makes the kernel wait for a grace period, some 25 ms, for each one. A persistent
-    // one ends with its namespace, and the kernel ends all namespaces of a lab together.
-    // SAFETY: the argument is a plain number.
+    // A TAP that ends with its descriptor makes the kernel wait for a grace period, some 25 ms, for each one. A
+    // persistent one ends with its namespace, and the kernel ends all namespaces of a lab together. SAFETY: the
+    // argument is a plain number.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETPERSIST, 1 as libc::c_ulong) })?;
     set_tap_offload(&fd)?;
     let index = interface_index(name)?;
