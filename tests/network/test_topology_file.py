@@ -72,6 +72,23 @@ def test_how_long_a_model_takes_is_the_hosts_and_its_jitter_that_of_links() -> N
             parse_network(f"hosts: {{h1: {{{given}}}}}\n")
 
 
+def test_interrupt_coalescing_is_read_and_what_contradicts_itself_is_refused() -> None:
+    net = parse_network(
+        "hosts: {h1: {interrupt_delay: 50 us, interrupt_frames: 32}, h2: {interrupt_delay: 16 us}, h3: }\n"
+        "routers: {r1: {interrupt_delay: 1 ms}}\n"
+    )
+    told = {node["name"]: node["coalescing"] for node in net.to_spec()["nodes"]}
+    assert told == {
+        "h1": {"delay_ps": 50_000_000, "frames": 32},
+        "h2": {"delay_ps": 16_000_000, "frames": None},
+        "h3": None,
+        "r1": {"delay_ps": 1_000_000_000, "frames": None},
+    }
+    for given, said in (("interrupt_delay: -1 us", "-1 us"), ("interrupt_frames: 8", "without a delay")):
+        with pytest.raises(SourceError, match=said):
+            parse_network(f"hosts: {{h1: {{{given}}}}}\n")
+
+
 def test_the_schema_takes_the_good_file_and_refuses_bad_ones() -> None:
     schema = json_schema()
     assert schema["title"] == "twinnet network"

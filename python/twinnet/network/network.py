@@ -40,6 +40,7 @@ from twinnet.network.link_settings import (
     GilbertElliott,
     Jitter,
     JitterTable,
+    coalescing_spec,
     direction_spec,
     processing_spec,
 )
@@ -193,6 +194,8 @@ class Network(Drawable, Startable):
         model: bool = False,
         processing: str = "0 s",
         processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
+        interrupt_delay: str = "0 s",
+        interrupt_frames: int | None = None,
     ) -> Host:
         """Add a host.
 
@@ -217,6 +220,9 @@ class Network(Drawable, Startable):
         processing, processing_jitter
             How long a model takes for each frame that arrives, and how far single frames are from that: as delay and
             jitter of a link. A real host takes its own time (docs/reference/model-hosts.md).
+        interrupt_delay, interrupt_frames
+            How its network cards coalesce interrupts: a frame waits up to that time for others, or until so many wait,
+            and the host is told of all together (``ethtool -C rx-usecs``, ``rx-frames``). Not at all by default.
         """
         self._free_name(name)
         number = self._hosts + 1
@@ -236,6 +242,7 @@ class Network(Drawable, Startable):
             sysctls=checked_sysctls(sysctls),
             model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
+            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
         )
         self._claim(name, addresses, host.mac)
         self._hosts += 1
@@ -250,12 +257,14 @@ class Network(Drawable, Startable):
         model: bool = False,
         processing: str = "0 s",
         processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
+        interrupt_delay: str = "0 s",
+        interrupt_frames: int | None = None,
     ) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
         Parameters
         ----------
-        name, routes, sysctls, model, processing, processing_jitter
+        name, routes, sysctls, model, processing, processing_jitter, interrupt_delay, interrupt_frames
             As for :meth:`host`.
         """
         self._free_name(name)
@@ -268,6 +277,7 @@ class Network(Drawable, Startable):
             forwarding=True,
             model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
+            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
         )
         self._routers += 1
         self._nodes[name] = router

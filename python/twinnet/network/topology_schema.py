@@ -170,6 +170,8 @@ class HostModel(_Strict):
     model: Annotated[bool, Field(strict=True)] = False
     processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
     processing_jitter: JitterValue = None
+    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
+    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 class RouterModel(_Strict):
@@ -180,6 +182,8 @@ class RouterModel(_Strict):
     model: Annotated[bool, Field(strict=True)] = False
     processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
     processing_jitter: JitterValue = None
+    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
+    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 class TlsModel(_Strict):
