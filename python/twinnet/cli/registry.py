@@ -38,6 +38,9 @@ COMMANDS: dict[str, Entry] = {
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),
+    "capture": Entry(
+        "twinnet.cli.capture_command", "capture", "Capture a port of a running lab, live into Wireshark too."
+    ),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
     "switch": Entry(

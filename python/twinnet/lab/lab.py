@@ -10,9 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
@@ -510,7 +509,7 @@ class Lab:
     def capture(
         self,
         interface: str,
-        path: str,
+        path: str | IO[bytes],
         limit: str | None = None,
         snap: str | None = None,
         ring: tuple[int, str] | None = None,
@@ -523,7 +522,8 @@ class Lab:
         interface
             Such as ``s1-eth1``.
         path
-            The file to write; an existing one is replaced.
+            The file to write; an existing one is replaced. Or a binary file or pipe that is open: the standard input
+            of ``wireshark -k -i -`` shows frames while they pass.
         limit
             The most data that is written, with unit.
         snap
@@ -538,12 +538,15 @@ class Lab:
         asked = CapturePlan(path, limit, snap, ring, direction)
         place = asked.open()
         try:
-            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            if self.clock == "wall":
+                where = {"file": asked.name}
+            else:
+                where = {"path": f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())}
             descriptors = () if self.clock == "virtual" else (place,)
             answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
             os.close(place)
-        return Capture(self, int(answer["capture"]), path)
+        return Capture(self, int(answer["capture"]), str(asked.path), is_stream=asked.stream is not None)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.

@@ -353,8 +353,9 @@ class AppHandle:
 class Capture:
     """A capture that runs; use it with ``with``, or stop it."""
 
-    def __init__(self, lab: Lab, number: int, path: str) -> None:
+    def __init__(self, lab: Lab, number: int, path: str, is_stream: bool = False) -> None:
         self._lab = lab
+        self._is_stream = is_stream
         self.number = number
         self.path = path
         self.stopped: bool = False
@@ -365,12 +366,14 @@ class Capture:
 
     def stop(self) -> Capture:
         """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
-        file could not be written) and `files` (those that are there, the oldest first) are known."""
+        file could not be written) and `files` (those that are there, the oldest first; none of a stream) are known."""
         if not self.stopped:
             result = self._lab.connection.request("capture.stop", capture=self.number)
             self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
             self.failure = result.get("failure")
             folder = Path(self.path).parent
+            if self._is_stream:
+                return self
             self.files = [str(folder / Path(name).name) for name in result.get("files", ()) if name] or [self.path]
         return self
 

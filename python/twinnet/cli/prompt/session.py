@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import twinnet
-from twinnet.cli.prompt import changing, controllers, measuring, programs, showing, switches, terminals, watching
+from twinnet.cli.prompt import (
+    capturing,
+    changing,
+    controllers,
+    measuring,
+    programs,
+    showing,
+    switches,
+    terminals,
+    watching,
+)
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab.lab import Lab
@@ -49,7 +59,9 @@ COMMANDS: dict[str, Command] = {
     "iperf": Command("iperf [A B] [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
     "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
     "capture": Command(
-        "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]", "write frames to pcapng", ("interface",)
+        "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]",
+        "write frames to pcapng; with | PROGRAM, show them there while they pass",
+        ("interface",),
     ),
     "watch": Command(
         "watch INTERFACE... INTERVAL [DURATION] [FILE.csv] | stop [FILE.csv]",
@@ -89,7 +101,7 @@ class Session:
         self.as_json = as_json
         self.over: bool = False
         self._depth = 0
-        self.captures: changing.Captures = changing.Captures()
+        self.captures: capturing.Captures = capturing.Captures()
         self.watches: watching.Watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
@@ -172,6 +184,8 @@ class Session:
             return Answer({})
         if first in self._works:
             rest, bar, filtering = rest.partition("|")
+            if bar and first == "capture":
+                return self.captures.into_program(self.lab, _words(rest), filtering.strip())
             answer = self._works[first](self.lab, _words(rest))
             return _filtered(answer, filtering) if bar else answer
         if first in self.lab.layout.names("host"):
