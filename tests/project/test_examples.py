@@ -40,7 +40,9 @@ def test_the_gallery_leads_to_every_example() -> None:
 def _own_namespaces() -> bool:
     if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
         return False
-    return subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True).returncode == 0
+    return (
+        subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True).returncode == 0
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 from twinnet.units import duration_ps
 
@@ -22,9 +23,9 @@ _PS_PER_S = 10**12
 
 
 @click.command(short_help="Capture a port of a running lab, live into Wireshark too.")
-@click.argument("lab_name", metavar="LAB")
-@click.argument("interface", metavar="PORT")
-@click.argument("file", metavar="FILE", default="-")
+@click.argument("lab_name", metavar="LAB", shell_complete=completion.labs)
+@click.argument("interface", metavar="PORT", shell_complete=completion.ports)
+@click.argument("file", metavar="FILE", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--duration", metavar="T", help='End after this time, such as "10 s"; without it, Ctrl-C ends.')
 @click.option(
     "--direction",

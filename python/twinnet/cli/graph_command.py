@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 __all__ = ["graph"]
 
 
 @click.command(short_help="Draw a network: SVG, PDF, PNG, Graphviz or Mermaid.")
-@click.argument("network")
+@click.argument("network", shell_complete=completion.network_or_study)
 @click.option(
     "--format",
     "form",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 __all__ = ["new"]
@@ -17,6 +18,7 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
 @click.argument("name")
 @click.option(
     "--network",
+    shell_complete=completion.networks,
     default="dumbbell:2",
     show_default=True,
     help="The template of its network, such as tree:2,2.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import table
 
@@ -40,8 +41,14 @@ def list_policies(as_json: bool) -> None:
 
 
 @policy.command("show")
-@click.argument("name", metavar="POLICY")
-@click.option("--network", "where", metavar="FILE|TEMPLATE", help="The network; tree:2,2 when nothing is said.")
+@click.argument("name", metavar="POLICY", shell_complete=completion.policies)
+@click.option(
+    "--network",
+    "where",
+    shell_complete=completion.networks,
+    metavar="FILE|TEMPLATE",
+    help="The network; tree:2,2 when nothing is said.",
+)
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
 @click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")
 @click.option("--rules", is_flag=True, help="Print the commands for Open vSwitch as well.")

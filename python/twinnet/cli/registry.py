@@ -50,6 +50,9 @@ COMMANDS: dict[str, Entry] = {
         "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
     ),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
+    "completion": Entry(
+        "twinnet.cli.completion_command", "completion", "Print the script that completes twinnet's words in your shell."
+    ),
     "doctor": Entry(
         "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
     ),

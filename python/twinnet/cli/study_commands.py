@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import table
 
@@ -46,7 +47,7 @@ def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
 _Command = Callable[..., Any]
 
 _STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
-    click.argument("study"),
+    click.argument("study", shell_complete=completion.studies),
     click.option(
         "--set",
         "settings",
@@ -55,7 +56,9 @@ _STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
         callback=_settings,
         help="Set a parameter or a path such as time_limit.",
     ),
-    click.option("--preset", metavar="NAME", help="A size that the study names, such as demo."),
+    click.option(
+        "--preset", metavar="NAME", shell_complete=completion.presets, help="A size that the study names, such as demo."
+    ),
     click.option(
         "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
     ),
