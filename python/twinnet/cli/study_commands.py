@@ -11,7 +11,7 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
@@ -221,9 +221,10 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
         # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
         words = answer_in_words(analysis)
         figure = next((one for one in sorted(page.parent.glob("*.svg")) if one.stem == "throughput"), None)
-        seen = f" Figure: {figure}" if figure is not None else ""
-        click.echo(f"\n{words}{seen}" if words else "", nl=bool(words))
-        click.echo(f"Report: {page}" if words else f"\nReport: {page}")
+        click.echo(f"\n{wrapped(words, terminal_columns(), hanging=0)}" if words else "")
+        if words and figure is not None:
+            click.echo(f"Figure: {figure}")
+        click.echo(f"Report: {page}")
 
 
 def _load(results: Path, with_invalid: bool = False) -> Analysis:
@@ -280,7 +281,7 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
         print_json(compared_record(found))
     elif found.compared:
         head = ["quantity", "levels", "time", str(first), str(second), "difference", "n", "p", "effect (g)"]
-        click.echo(table(head, compared_rows(found)))
+        click.echo(table(head, compared_rows(found), terminal_columns()))
     if not as_json and (found.only_first or found.only_second):
         click.echo(
             f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
@@ -304,7 +305,11 @@ def studies(as_json: bool) -> None:
         )
         return
     click.echo(
-        table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded])
+        table(
+            ["study", "question", "presets"],
+            [[one.study, one.question, ", ".join(one.presets)] for one in loaded],
+            terminal_columns(),
+        )
     )
 
 

@@ -26,6 +26,7 @@ from twinnet.cli.prompt import (
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab.lab import Lab
+from twinnet.report.text_table import table, terminal_columns
 from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]
@@ -159,7 +160,7 @@ class Session:
             print(json.dumps(told | ({"warnings": lacking} if lacking else {}), ensure_ascii=False), flush=True)
             return answer.ok
         if answer.text:
-            print(answer.text, flush=True)
+            print(answer.text_for(terminal_columns()), flush=True)
         for one in lacking:
             print(f"*** {one}", file=sys.stderr, flush=True)
         return answer.ok
@@ -238,7 +239,7 @@ class Session:
             raise
         except Exception as error:
             raise BadValue(f"{type(error).__name__}: {error}") from None
-        return Answer(repr(value), "" if value is None else str(value))
+        return Answer(repr(value), "" if value is None else str(value), verbatim=True)
 
 
 def first_word(line: str) -> str:
@@ -258,10 +259,14 @@ def _words(text: str) -> list[str]:
 
 
 def _help() -> Answer:
-    width = max(len(command.usage) for command in COMMANDS.values())
-    lines = [f"  {command.usage.ljust(width)}  {command.help}" for command in COMMANDS.values()]
-    lines += [f"  {'HOST PROGRAM...'.ljust(width)}  run a program in a host, in the background with & at the end"]
-    return Answer({name: command.usage for name, command in COMMANDS.items()}, "\n".join(lines))
+    rows = [[command.usage, command.help] for command in COMMANDS.values()]
+    rows.append(["HOST PROGRAM...", "run a program in a host, in the background with & at the end"])
+
+    def shown(columns: int | None) -> str:
+        return table(["line", "does"], rows, columns)
+
+    usages = {name: command.usage for name, command in COMMANDS.items()}
+    return Answer(usages, shown(None), fitted=shown)
 
 
 def _filtered(answer: Answer, command: str) -> Answer:
@@ -269,7 +274,7 @@ def _filtered(answer: Answer, command: str) -> Answer:
     if not command.strip():
         raise BadValue("no command follows the |", "write for example: links | grep s1")
     done = subprocess.run(command, shell=True, input=answer.text + "\n", text=True, stdout=subprocess.PIPE, check=False)
-    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok)
+    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok, verbatim=True)
 
 
 def _outside(command: str) -> Answer:
