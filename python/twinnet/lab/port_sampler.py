@@ -21,6 +21,9 @@ class PortSampler:
         self._last: PortSamples | None = None
         self.number = number
 
+    def __repr__(self) -> str:
+        return f"<PortSampler {self.number}, {'running' if self._last is None else self._last}>"
+
     def read(self) -> PortSamples:
         """Return what was counted so far, or until it was stopped."""
         if self._last is not None:
