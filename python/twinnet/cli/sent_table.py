@@ -29,6 +29,8 @@ def microseconds(picoseconds: float | None) -> str:
 
 def print_sent(sent: Sent) -> None:
     """Print a table of flows, what went wrong, and whose processor it was."""
+    if sent.interrupted:
+        click.echo("interrupted: this is what was sent until then")
     head = ["flow", "to", "sent", "bytes", "requested", "achieved", "gap error p50 us", "p99 us", "max us"]
     click.echo(table(head, [_row(flow) for flow in sent.flows], terminal_columns()))
     for flow in sent.flows:

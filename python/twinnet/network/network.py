@@ -47,6 +47,7 @@ from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
+from twinnet.network.unknown_settings import refuses_unknown_settings
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
 
@@ -181,6 +182,7 @@ class Network(Drawable, Startable):
             raise BadTopology(f"{name} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
         return found
 
+    @refuses_unknown_settings
     def host(
         self,
         name: str,
@@ -242,6 +244,7 @@ class Network(Drawable, Startable):
         self._nodes[name] = host
         return host
 
+    @refuses_unknown_settings
     def router(
         self,
         name: str,
@@ -273,6 +276,7 @@ class Network(Drawable, Startable):
         self._nodes[name] = router
         return router
 
+    @refuses_unknown_settings
     def switch(
         self,
         name: str,
@@ -372,6 +376,7 @@ class Network(Drawable, Startable):
         self._nodes[node_name] = node
         return node
 
+    @refuses_unknown_settings
     def link(
         self,
         a: Node | str,
