@@ -59,7 +59,7 @@ validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
 
 docs: $(VENV)/.built
-	$(BIN)/sphinx-build -W -q -b html docs site
+	$(BIN)/sphinx-build -W -n -q -b html docs site
 	@echo "site/index.html"
 
 wheel: $(VENV)/.built

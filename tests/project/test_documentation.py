@@ -397,12 +397,14 @@ def test_every_column_of_the_results_is_explained() -> None:
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="sphinx is not installed: pip install .[dev]")
-    pytest.importorskip("furo", reason="furo is not installed: pip install .[dev]")
+    for theme in ("furo", "sphinx_copybutton"):
+        pytest.importorskip(theme, reason="sphinx is not installed: pip install .[dev]")
     argv = [
         sys.executable,
         "-m",
         "sphinx",
         "-W",
+        "-n",
         "-q",
         "-b",
         "html",

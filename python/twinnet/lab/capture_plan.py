@@ -25,7 +25,7 @@ class CapturePlan:
     Parameters
     ----------
     path, limit, snap, ring, direction
-        As for :meth:`twinnet.lab.Lab.capture`.
+        As for :meth:`twinnet.Lab.capture`.
     """
 
     def __init__(

@@ -44,14 +44,14 @@ _SHORTEST_SAMPLE_PS = 1_000_000
 
 
 class Lab:
-    """A network that is running; started by ``with``. On the wall clock (:meth:`twinnet.Network.emulate`) hosts are
-    real and time passes by itself; on the virtual clock (:meth:`twinnet.Network.simulate`) hosts are models and time
+    """A network that is running; started by ``with``. On the wall clock (``net.emulate()``) hosts are
+    real and time passes by itself; on the virtual clock (``net.simulate()``) hosts are models and time
     passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
 
     Parameters
     ----------
     network
-        What to build; ``None`` for a lab that another process built (:func:`attach`).
+        What to build; ``None`` for a lab that another process built (:func:`twinnet.lab.attach`).
     name
         The name under which other terminals find it; chosen when nothing is said.
     interface
@@ -551,7 +551,7 @@ class Lab:
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
 
-        It goes on until :meth:`PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        It goes on until :meth:`twinnet.lab.port_sampler.PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
         `full` of what it has read tells so.
         """
         for interface in interfaces:

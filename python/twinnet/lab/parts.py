@@ -292,7 +292,7 @@ class LabLink:
 
 @dataclass(frozen=True)
 class LabMoment:
-    """A moment of a lab's clock at which links change; made by :meth:`twinnet.lab.Lab.at`."""
+    """A moment of a lab's clock at which links change; made by :meth:`twinnet.Lab.at`."""
 
     lab: Lab
     at_ps: int

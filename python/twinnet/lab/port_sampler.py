@@ -14,7 +14,7 @@ __all__ = ["PortSampler"]
 
 
 class PortSampler:
-    """A sampler of ports in a lab, made by :meth:`twinnet.lab.Lab.sample`. Leaving a ``with`` block stops it."""
+    """A sampler of ports in a lab, made by :meth:`twinnet.Lab.sample`. Leaving a ``with`` block stops it."""
 
     def __init__(self, lab: Lab, number: int) -> None:
         self._lab = lab

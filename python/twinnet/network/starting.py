@@ -35,7 +35,7 @@ class Startable:
         interface
             ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
         realtime, slip_after_ps
-            As :class:`twinnet.lab.Lab` documents them.
+            As :class:`twinnet.Lab` documents them.
         """
         from twinnet.lab.lab import Lab
 

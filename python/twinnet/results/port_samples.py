@@ -34,7 +34,7 @@ class PortSeries:
     drops
         Frames that it was to send and that did not arrive.
     dropped
-        Frames that were dropped, by reason (:data:`DROP_REASONS`); all but `loop` are among `drops`.
+        Frames that were dropped, by reason (``DROP_REASONS``); all but `loop` are among `drops`.
     marked
         Frames marked as having met congestion instead of being dropped.
     backlog_frames, backlog_bytes
