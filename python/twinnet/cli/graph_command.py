@@ -18,7 +18,7 @@ __all__ = ["graph"]
     "--format",
     "form",
     type=click.Choice(["svg", "png", "pdf", "dot", "mermaid"]),
-    help="What to write; what --out ends in when nothing is said, and SVG without --out.",
+    help="What to write; default: what --out ends in, and SVG without --out.",
 )
 @click.option("--rate", help='Line rate of every link of a template, such as "1 Gbit".')
 @click.option("--delay", help='Delay of every link of a template, such as "50 us".')

@@ -23,9 +23,7 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
     show_default=True,
     help="The template of its network, such as tree:2,2.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; NAME/study.yaml when nothing is said."
-)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; default: NAME/study.yaml.")
 @json_option
 def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
     """Write a study called NAME that runs as it is, every key with a comment, to change into your own.

@@ -47,7 +47,7 @@ def list_policies(as_json: bool) -> None:
     "where",
     shell_complete=completion.networks,
     metavar="FILE|TEMPLATE",
-    help="The network; tree:2,2 when nothing is said.",
+    help="The network; default: tree:2,2.",
 )
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
 @click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")

@@ -89,7 +89,7 @@ def study_options(command: _Command) -> _Command:
 @click.option(
     "--clock",
     type=click.Choice(["wall", "virtual"]),
-    help="Emulate with real hosts, or simulate with models; what the study says when nothing is said.",
+    help="Emulate with real hosts, or simulate with models; default: what the study says.",
 )
 @click.option(
     "--interface",
@@ -239,7 +239,7 @@ _results = click.Path(file_okay=False, path_type=Path)
 
 @click.command(short_help="Write the report of results: a page, figures, tables.")
 @click.argument("results", type=_results)
-@click.option("--out", type=_results, metavar="DIR", help="Where to write it; RESULTS/report when nothing is said.")
+@click.option("--out", type=_results, metavar="DIR", help="Where to write it; default: RESULTS/report.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @json_option
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:

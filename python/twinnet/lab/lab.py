@@ -53,7 +53,7 @@ class Lab:
     network
         What to build; ``None`` for a lab that another process built (:func:`twinnet.lab.attach`).
     name
-        The name under which other terminals find it; chosen when nothing is said.
+        The name under which other terminals find it; twinnet chooses one when you give none.
     interface
         ``tap``, ``veth`` or ``auto``; on the wall clock only.
     clock
@@ -498,7 +498,7 @@ class Lab:
         return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
-        """Return what `apps` (numbers; all when nothing is said) measured so far, in the order asked for."""
+        """Return what `apps` (numbers; default: all) measured so far, in the order asked for."""
         fields = {"apps": list(apps)} if apps is not None else {}
         found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
         if apps is None:
@@ -551,7 +551,7 @@ class Lab:
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
 
-        It goes on until :meth:`twinnet.lab.port_sampler.PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        It goes on until its ``stop()``, or until 1,048,576 intervals of all its ports together are kept; then
         `full` of what it has read tells so.
         """
         for interface in interfaces:

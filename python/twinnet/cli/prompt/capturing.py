@@ -70,7 +70,7 @@ class Captures:
         return Answer({"capture": interface, "command": command, "pid": program.pid})
 
     def stop(self, names: Sequence[str] | None = None) -> Answer:
-        """Stop the captures of `names` (all when nothing is said) and tell what they hold."""
+        """Stop the captures of `names` (default: all) and tell what they hold."""
         data: dict[str, Any] = {}
         lines: list[str] = []
         for name in list(self.running) if names is None else names:
