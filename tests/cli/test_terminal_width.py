@@ -27,13 +27,13 @@ def free_udp_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def shown(command: str, columns: int, folder: Path) -> list[str]:
+def shown(command: str, columns: int, folder: Path, wanted: int = 0) -> list[str]:
     """The lines that `command` leaves on a terminal of `columns`."""
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
     session = TerminalSession(["/bin/sh", "-c", f"cd {folder} && {command}"], environment, columns=columns)
     status = session.status()
     text = CONTROL.sub("", session.screen.decode())
-    assert status == 0, text
+    assert status == wanted, text
     # What a line was before it was written over (progress) is gone from the screen.
     return [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")]
 
@@ -82,3 +82,9 @@ def test_what_is_copied_stays_on_one_line() -> None:
     assert Answer({}, flow, verbatim=True).text_for(80) == flow
     assert len(Answer({}, flow).text_for(80).splitlines()) == 2
     assert Answer({}, flow).text_for(None) == flow
+
+
+def test_an_error_breaks_between_words(tmp_path: Path) -> None:
+    lines = shown(f"{PROGRAM} lab tcp-udp-queues", 80, tmp_path, wanted=2)
+    assert max(map(len, lines)) <= 80
+    assert "twinnet run tcp-udp-queues" in " ".join(line.strip() for line in lines)
