@@ -31,14 +31,16 @@ copybutton_only_copy_prompt_lines = True
 # `sphinx -n` follows every name in signatures. These belong to other packages, or are parts of annotations that Sphinx
 # takes for names; everything else must lead somewhere.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|subprocess|types|enum|abc|datetime|decimal|ssl)\..*"),
+    ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|subprocess|types|enum|abc)\..*"),
+    ("py:.*", r"(datetime|decimal|ssl)\..*"),
     ("py:.*", r".*[\[\] ].*"),
     # Words that numpydoc's form takes for types, and names that only exist for the type checker.
     ("py:class", r"\w+"),
     # Internal to the package: named in signatures, not meant to be used.
     (
         "py:.*",
-        r"twinnet\.(settings|traffic\.settings|lab_process\.connection|network\.link_options|network\.network\.SomeNode|"
+        r"twinnet\.(settings|traffic\.settings|lab_process\.connection|network\.link_options|"
+        r"network\.network\.SomeNode|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
     ),
