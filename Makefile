@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check format bench validate docs wheel clean
+.PHONY: help demo test check prose format bench validate docs wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -43,7 +43,12 @@ check: $(VENV)/.built
 	$(BIN)/pyright
 	$(BIN)/python tools/check_public_types.py
 	$(BIN)/python tools/check_imports.py
+	$(MAKE) --no-print-directory prose
 	$(MAKE) --no-print-directory test
+
+# Typography and terms of OpenFlow are left out: code is typed as it is.
+prose: $(VENV)/.built
+	$(BIN)/proselint check --config tools/proselint.json docs README.md CONTRIBUTING.md
 
 format: $(VENV)/.built
 	cargo fmt --all
@@ -59,11 +64,13 @@ validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
 
 docs: $(VENV)/.built
-	$(BIN)/sphinx-build -W -q -b html docs site
+	$(BIN)/sphinx-build -W -n -q -b html docs site
 	@echo "site/index.html"
 
+# Zig links against the oldest glibc that manylinux has, whatever this machine has.
 wheel: $(VENV)/.built
-	$(BIN)/maturin build --release --quiet --out dist
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13"
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
 
 clean:
 	rm -rf $(VENV) target dist site

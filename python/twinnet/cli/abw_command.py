@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import terminal_columns, wrapped
 from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS
 
 if TYPE_CHECKING:
@@ -133,28 +135,33 @@ def _settings(texts: tuple[str, ...]) -> dict[str, object]:
 
 
 def _print(probed: Probed) -> None:
+    columns = terminal_columns()
+    for line in _told(probed):
+        click.echo(wrapped(line, columns))
+
+
+def _told(probed: Probed) -> Iterator[str]:
     from twinnet.cli.sent_table import rate_text
 
     told = probed.report.bandwidth
     if told is None:
-        for error in probed.report.errors:
-            click.echo(error)
+        yield from probed.report.errors
         return
     if told.estimate_bps is None:
-        click.echo(f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}")
+        yield f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}"
     else:
         sort = "range" if told.confidence is None else f"{100 * told.confidence:.0f} % interval"
         ends = f"{rate_text(told.low_bps)} to {rate_text(told.high_bps)}"
-        click.echo(f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})")
+        yield f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})"
         if told.capacity_bps is not None:
-            click.echo(f"Capacity of the tight link: {rate_text(told.capacity_bps)}")
+            yield f"Capacity of the tight link: {rate_text(told.capacity_bps)}"
         if told.gave_up:
-            click.echo(f"It stopped early: {told.gave_up}")
+            yield f"It stopped early: {told.gave_up}"
     for hop in told.hops:
-        click.echo(f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}")
+        yield f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}"
     cost = (told.probe_bytes + told.control_bytes) / 1e6
-    click.echo(f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB")
+    yield f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB"
     for line in (*told.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
         if line != told.gave_up:
-            click.echo(line)
-    click.echo(probed.processor.text)
+            yield line
+    yield probed.processor.text

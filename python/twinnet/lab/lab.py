@@ -10,9 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
@@ -45,16 +44,16 @@ _SHORTEST_SAMPLE_PS = 1_000_000
 
 
 class Lab:
-    """A network that is running; started by ``with``. On the wall clock (:meth:`twinnet.Network.emulate`) hosts are
-    real and time passes by itself; on the virtual clock (:meth:`twinnet.Network.simulate`) hosts are models and time
+    """A network that is running; started by ``with``. On the wall clock (``net.emulate()``) hosts are
+    real and time passes by itself; on the virtual clock (``net.simulate()``) hosts are models and time
     passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
 
     Parameters
     ----------
     network
-        What to build; ``None`` for a lab that another process built (:func:`attach`).
+        What to build; ``None`` for a lab that another process built (:func:`twinnet.lab.attach`).
     name
-        The name under which other terminals find it; chosen when nothing is said.
+        The name under which other terminals find it; twinnet chooses one when you give none.
     interface
         ``tap``, ``veth`` or ``auto``; on the wall clock only.
     clock
@@ -499,7 +498,7 @@ class Lab:
         return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
-        """Return what `apps` (numbers; all when nothing is said) measured so far, in the order asked for."""
+        """Return what `apps` (numbers; default: all) measured so far, in the order asked for."""
         fields = {"apps": list(apps)} if apps is not None else {}
         found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
         if apps is None:
@@ -510,7 +509,7 @@ class Lab:
     def capture(
         self,
         interface: str,
-        path: str,
+        path: str | IO[bytes],
         limit: str | None = None,
         snap: str | None = None,
         ring: tuple[int, str] | None = None,
@@ -523,7 +522,8 @@ class Lab:
         interface
             Such as ``s1-eth1``.
         path
-            The file to write; an existing one is replaced.
+            The file to write; an existing one is replaced. Or a binary file or pipe that is open: the standard input
+            of ``wireshark -k -i -`` shows frames while they pass.
         limit
             The most data that is written, with unit.
         snap
@@ -538,17 +538,20 @@ class Lab:
         asked = CapturePlan(path, limit, snap, ring, direction)
         place = asked.open()
         try:
-            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            if self.clock == "wall":
+                where = {"file": asked.name}
+            else:
+                where = {"path": f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())}
             descriptors = () if self.clock == "virtual" else (place,)
             answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
             os.close(place)
-        return Capture(self, int(answer["capture"]), path)
+        return Capture(self, int(answer["capture"]), str(asked.path), is_stream=asked.stream is not None)
 
     def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
 
-        It goes on until :meth:`PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        It goes on until its ``stop()``, or until 1,048,576 intervals of all its ports together are kept; then
         `full` of what it has read tells so.
         """
         for interface in interfaces:

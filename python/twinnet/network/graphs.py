@@ -49,8 +49,8 @@ def from_graph(
     seed
         The network's seed.
     line
-        Settings of each link between switches, over those of `link`; see :func:`twinnet.network.graphs.rate_by_degree`
-        and :func:`twinnet.network.graphs.delay_by_distance`.
+        Settings of each link between switches, over those of `link`; see ``twinnet.network.graphs.rate_by_degree``
+        and ``twinnet.network.graphs.delay_by_distance``.
     names
         Switches are called ``s1``, ``s2``, ... in the order of the nodes, or by the nodes' labels, shortened to what a
         name may be.

@@ -37,7 +37,7 @@ DEFAULT_DIRECTION: dict[str, Any] = {
     "duplicate": 0.0,
     "corrupt": 0.0,
 }
-"""A direction about which nothing is said: no rate limit, no delay, no impairment."""
+"""A direction without settings: no rate limit, no delay, no impairment."""
 
 
 @dataclass(frozen=True)

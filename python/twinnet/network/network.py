@@ -48,6 +48,7 @@ from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
+from twinnet.network.unknown_settings import refuses_unknown_settings
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
 
@@ -106,7 +107,7 @@ class Network(Drawable, Startable):
         Parameters
         ----------
         connect
-            Where it is (``tcp:127.0.0.1:6653`` when nothing is said, ``ssl:127.0.0.1:6653`` with `tls`); or a
+            Where it is (default: ``tcp:127.0.0.1:6653``; ``ssl:127.0.0.1:6653`` with `tls`); or a
             :class:`twinnet.control.Controller`, which
             runs in this process, or the class of one, of which each lab then makes its own.
         run
@@ -182,6 +183,7 @@ class Network(Drawable, Startable):
             raise BadTopology(f"{name} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
         return found
 
+    @refuses_unknown_settings
     def host(
         self,
         name: str,
@@ -249,6 +251,7 @@ class Network(Drawable, Startable):
         self._nodes[name] = host
         return host
 
+    @refuses_unknown_settings
     def router(
         self,
         name: str,
@@ -283,6 +286,7 @@ class Network(Drawable, Startable):
         self._nodes[name] = router
         return router
 
+    @refuses_unknown_settings
     def switch(
         self,
         name: str,
@@ -324,9 +328,9 @@ class Network(Drawable, Startable):
             ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
             only.
         datapath
-            With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
+            With ``ovs``: ``netdev`` (in user space, the default) or ``system`` (the kernel's module).
         control_delay
-            What the way between the switch and its controllers takes, each way. When nothing is said: what
+            What the way between the switch and its controllers takes, each way. Default: what
             :meth:`controller` says for the network's controller, nothing for `controllers`.
         tls
             Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``.
@@ -370,7 +374,7 @@ class Network(Drawable, Startable):
         interface
             Its name, such as ``eth1``, in the network namespace of the program that owns the lab.
         name
-            The name of the node; that of the interface when nothing is said.
+            The name of the node; default: that of the interface.
         """
         addressing.checked_real_interface(interface)
         node_name = interface if name is None else name
@@ -382,6 +386,7 @@ class Network(Drawable, Startable):
         self._nodes[node_name] = node
         return node
 
+    @refuses_unknown_settings
     def link(
         self,
         a: Node | str,
@@ -415,7 +420,7 @@ class Network(Drawable, Startable):
         a, b
             The nodes, or their names.
         rate
-            The line rate with unit; no limit when nothing is said.
+            The line rate with unit; default: no limit.
         delay
             Propagation delay.
         jitter
@@ -440,7 +445,7 @@ class Network(Drawable, Startable):
         a_to_b, b_to_a
             Settings of one direction that differ: a mapping of ``rate``, ``delay``, ``jitter``, ``loss``, ...
         port_a, port_b
-            OpenFlow port numbers at a switch; the next free one when nothing is said.
+            OpenFlow port numbers at a switch; default: the next free one.
         address_a, address_b
             Addresses with prefix length of the new interface; needed at a router (``()`` for none).
         parallel
@@ -508,7 +513,7 @@ class Network(Drawable, Startable):
         tunnel
             :func:`twinnet.gre` or :func:`twinnet.vxlan` with a `remote`.
         name
-            The name of the tunnel's end; ``tun1``, ``tun2``, ... when nothing is said.
+            The name of the tunnel's end; default: ``tun1``, ``tun2``, and so on.
         settings
             Of the link between `node` and the tunnel's end, as :meth:`link` takes them: what is done to frames before
             they enter the tunnel and after they left it.

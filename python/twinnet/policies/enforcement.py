@@ -52,7 +52,7 @@ class Enforcement:
         switches without hosts that are farthest from these. ``all``: every switch. Or a list of switches (``s1``) and
         ports (``s1-eth2``).
     rate
-        The rate of each scheduler, with unit; the line rate of the port when nothing is said.
+        The rate of each scheduler, with unit; default: the line rate of the port.
     direction
         ``egress``: queues, before a port sends. ``ingress``: meters only, where frames come in.
 

@@ -60,7 +60,7 @@ def make_clip(
     rate
         Mean rate of the coded video.
     picture
-        One of :data:`PICTURES`.
+        One of ``twinnet.programs.clip.PICTURES``.
 
     Raises
     ------

@@ -112,7 +112,7 @@ class Transfer:
     server_begins: bool = False
 
     def without_server(self) -> Transfer:
-        """Return the transfer without its server: another one, started by :func:`serve`, is used."""
+        """Return the transfer without its server: another one, started by ``serve``, is used."""
         return replace(self, server_argv=None, server_app=None)
 
 

@@ -23,7 +23,7 @@ class DrrClass(Described):
     quantum
         What it may send in each round, with unit.
     queue
-        Where its frames wait; a FIFO of 1000 frames when nothing is said.
+        Where its frames wait; default: a FIFO of 1000 frames.
     """
 
     quantum: Annotated[str, size(1, (1 << 32) - 1, BadQueue)]

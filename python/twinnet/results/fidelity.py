@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
+from twinnet.results.shown import ShownInUnits
 
 __all__ = [
     "EXACT",
@@ -166,8 +167,8 @@ def _machine_times(given: Any) -> dict[str, MachineTime]:
     return {name: MachineTime.from_spec(one) for name, one in told.items()}
 
 
-@dataclass(frozen=True)
-class FidelityRecord:
+@dataclass(frozen=True, repr=False)
+class FidelityRecord(ShownInUnits):
     """What a lab measured about itself, since its start or the last reset.
 
     Parameters
@@ -314,6 +315,16 @@ class FidelityRecord:
         """Stolen time over the elapsed time of all cores."""
         elapsed_s = self.elapsed_ps / 1e12 * max(self.cores, 1)
         return self.steal_s / elapsed_s if elapsed_s else 0.0
+
+    def __str__(self) -> str:
+        """Return the verdict, and on the wall clock how late frames were."""
+        told = f"{self.verdict()}, {self.elapsed_ps / 1e12:.4g} s"
+        if self.clock == "virtual":
+            return told
+        late = self.lateness_ns
+        return f"{told}, {self.handed_over} frames, late by {late.p50 / 1e3:.3g} us (99 % {late.p99 / 1e3:.3g}, " + (
+            f"largest {late.max / 1e3:.3g})"
+        )
 
     def verdict(self, thresholds: Thresholds | None = None) -> Verdict:
         """Return whether the run can be trusted by `thresholds` (the defaults when nothing is given)."""

@@ -50,7 +50,7 @@ class LabExecutor:
     Attributes
     ----------
     interface
-        `tap`, `veth` or `auto`, as :meth:`twinnet.Network.emulate` takes it; `auto` on the virtual clock.
+        `tap`, `veth` or `auto`, as ``net.emulate()`` takes it; `auto` on the virtual clock.
     """
 
     interface: str = "auto"

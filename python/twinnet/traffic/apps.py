@@ -251,7 +251,7 @@ def voice(
 
 def preset(source: str, sink: str, name: str, **settings: Unpack[PresetSettings]) -> Flow:
     """Return what a known application sends: ``dns``, ``telnet``, ``game-client`` or ``game-server``; `settings` as for
-    :func:`udp`. Sources are named in :mod:`twinnet.traffic.presets`."""
+    :func:`udp`. Sources are named in ``twinnet.traffic.presets``."""
     given: dict[str, Any] = {**preset_settings(name), **settings}
     return udp(source, sink, **given)
 

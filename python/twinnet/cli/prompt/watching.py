@@ -62,7 +62,7 @@ class Watches:
         return _written(samples, path) if path is not None else _shown(samples, self._show is None)
 
     def stop(self, paths: Sequence[str] | None = None) -> Answer:
-        """End the samplers of `paths` (all when nothing is said) and write their files."""
+        """End the samplers of `paths` (default: all) and write their files."""
         told: dict[str, Any] = {}
         lines: list[str] = []
         for path in list(self.running) if paths is None else paths:
