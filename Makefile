@@ -50,10 +50,10 @@ format: $(VENV)/.built
 	$(BIN)/ruff format python tests bench tools
 	$(BIN)/ruff check --fix --quiet python tests bench tools
 
-# A part alone: make bench PARTS="throughput idle --quick"
+# A part alone: make bench PARTS="throughput idle --quick"; kept for the documentation: make bench RECORD=bench/records/FILE
 bench: $(VENV)/.built
 	@cargo build --release --quiet -p twinnet-linux --example bare
-	@$(BIN)/python -m bench $(PARTS)
+	@$(BIN)/python -m bench $(PARTS) $(if $(RECORD),--record $(RECORD))
 
 validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
