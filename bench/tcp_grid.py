@@ -35,7 +35,9 @@ __all__ = [
     "Cell",
     "Flow",
     "batches",
+    "cell_of",
     "grid",
+    "kept",
     "lab_name",
     "measure",
     "network",
@@ -60,13 +62,13 @@ _CATCH_UP = {"slip_after_ps": 500_000_000}
 """How far the emulation may be behind before it moves its clock: a twentieth of the shortest round trip. Without it
 the fast access links, which limit nothing here, would set 40 us."""
 PROCESSING: dict[str, dict[str, str]] = {
-    "measured": {"processing": "40 us", "processing_jitter": "20 us normal"},
+    "measured": {"processing": "30 us", "processing_jitter": "20 us normal"},
     "none": {},
 }
 """What a model host takes for each frame, by the name under which rows have it. *measured* is what passes in a real
-host between an acknowledgement and the segment that it lets go (bench/host_turnaround.py); *none* is what a model host
-does when nothing is said. Without it a few frames of buffer meet segments always at the same phase
-(docs/explanation/model-tcp.md)."""
+host between an acknowledgement and the segment that it lets go: about the mean and the standard deviation of
+bench/records/host-turnaround.csv. *none* is what a model host does when nothing is said. Without it a few frames of
+buffer meet segments always at the same phase (docs/explanation/model-tcp.md)."""
 _PATIENCE_S = 600.0
 """How long flows alone may wait together for a quiet machine."""
 _START_S = 4
@@ -202,7 +204,7 @@ def measure(
                 "place": place,
                 "seconds": seconds,
                 **_of_flow(flow, seconds),
-                "fidelity": fidelity,
+                **({"fidelity": fidelity} if fidelity else {}),
             }
             for place, ((cell, replica), flow) in enumerate(zip(flows, started, strict=True))
         ]
@@ -217,7 +219,7 @@ def _of_flow(flow: AppHandle, seconds: int) -> dict[str, Any]:
     first, last = _START_S + seconds // 3, _START_S + seconds
     counts = zip(heard.intervals.starts_s, heard.intervals.bytes, strict=True)
     received = sum(count for start, count in counts if first <= start < last)
-    return {"goodput_bps": received * 8 / (last - first), "errors": errors}
+    return {"goodput_bps": received * 8 / (last - first), **({"errors": errors} if errors else {})}
 
 
 def _fidelity(lab: tn.Lab, clock: Clock) -> dict[str, Any] | None:
@@ -238,10 +240,11 @@ def _fidelity(lab: tn.Lab, clock: Clock) -> dict[str, Any] | None:
 
 def kept(row: Mapping[str, Any]) -> bool:
     """Whether a row counts: something was received, and its lab kept its schedule."""
-    return row["goodput_bps"] is not None and not (row["fidelity"] and row["fidelity"]["verdict"] == "invalid")
+    return row["goodput_bps"] is not None and row.get("fidelity", {}).get("verdict") != "invalid"
 
 
-def _cell(row: Mapping[str, Any]) -> Cell:
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    """Return the cell that a row is of."""
     return Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
 
 
@@ -249,6 +252,14 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
     """Yield the labs that are still to be run, with the seed of each."""
     known = {(row["lab"], row["clock"], row.get("processing"), row["seed"]) for row in rows}
     processing = wanted.processing if wanted.clock == "virtual" else None
+    if wanted.twins:
+        labs: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+        for row in rows:
+            if row["clock"] == "wall" and (row["lab"], "virtual", processing, row["seed"]) not in known:
+                labs.setdefault((row["lab"], row["seed"]), []).append(row)
+        for (_, seed), lab in labs.items():
+            yield [(cell_of(row), row["replica"]) for row in sorted(lab, key=lambda row: row["place"])], seed
+        return
     for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
         flows = [(cell, replica) for replica in range(wanted.replicas) for cell in cells if replica == 0 or cell.loss]
         for batch in ([flow] for flow in flows) if wanted.alone else batches(flows):
@@ -273,22 +284,26 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE,...", help="such as rate_mbit=2,10")
     parser.add_argument("--processing", choices=tuple(PROCESSING), default="measured", help="of model hosts")
     parser.add_argument("--alone", action="store_true", help="a lab for each flow, when the machine is quiet")
+    parser.add_argument("--twins", action="store_true", help="the labs that FILE has of the wall clock, on the virtual")
     parser.add_argument("--missing", action="store_true", help="only cells of which FILE has no row of this clock yet")
     parser.add_argument("--attempts", type=int, default=3, help="at a flow alone whose lab missed its schedule")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no lab after so long; go on later")
     wanted = parser.parse_args()
+    if wanted.twins:
+        wanted.clock = "virtual"
     try:
         cells = grid(wanted.only)
     except ValueError as error:
         parser.error(str(error))
-    known: dict[str, Any] = {"rows": []}
+    known: dict[str, Any] = {"machines": [], "rows": []}
     if wanted.json.exists():
         known = json.loads(wanted.json.read_text())
     rows: list[dict[str, Any]] = known["rows"]
     if wanted.missing:
-        there = {_cell(row) for row in rows if row["clock"] == wanted.clock and kept(row)}
+        there = {cell_of(row) for row in rows if row["clock"] == wanted.clock and kept(row)}
+        there |= {cell_of(row) for row in known.get("earlier", []) if wanted.clock == "wall"}
         cells = [cell for cell in cells if cell not in there]
-    known.setdefault("machines", []).append(describe())
+    known["machines"].append(describe())
     until = time.monotonic() + 60 * wanted.minutes
     quiet = Quiet(_PATIENCE_S)
     for batch, seed in _labs(wanted, cells, rows):
@@ -308,16 +323,20 @@ def main() -> int:
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:
-    """Write aside, then rename: an interruption loses no row that was measured."""
+    """Write aside, then rename: an interruption loses no row that was measured. Each row has a line of its own."""
+    parts = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]"
+        for name, rows in report.items()
+    ]
     aside = path.with_name(f".{path.name}.new")
-    aside.write_text(json.dumps(report, indent=1))
+    aside.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
     aside.replace(path)
 
 
 def _line(rows: Sequence[dict[str, Any]]) -> str:
     one = rows[0]
     shares = [(row["goodput_bps"] or 0) / row["rate_mbit"] / 1e4 for row in rows]
-    kept = one["fidelity"]["verdict"] if one["fidelity"] else "exact"
+    kept = one["fidelity"]["verdict"] if "fidelity" in one else "exact"
     return (
         f"{one['clock']}, seed {one['seed']}: {len(rows)} flows at {one['rate_mbit']} Mbit/s, {one['seconds']} s: "
         f"{min(shares):.0f} to {max(shares):.0f} % of the rate, schedule {kept}"
