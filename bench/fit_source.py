@@ -1,28 +1,28 @@
 """Fit a video source to what was published of one cable, for the study ``multimedia-fitted``.
 
 ``python -m bench.fit_source`` reads the row of the real cable (topology 1) of the study's published.csv and no other,
-and writes frame-sizes.txt beside it; ``--residuals`` writes nothing, and shows what the fit leaves.
+writes frame-sizes.txt beside it, and prints the rest of the fit and what it leaves.
 
 The source is that of a streamer which spreads the packets of a window evenly over it (`shaping` of an RTP source): its
 only free numbers are the window's length and how many packets each window of 50 s has. They are found by local search
 from a random start with a fixed seed: a packet is moved from one window to another, two windows change places, or the
 length changes a little, and what does not lower the sum of squared relative errors is undone. What the hosts add (how
-late they send) is fitted to the jitter of the same row: most packets are late by draws of an exponential law, and one of
-`LATE_OF` by `LATE_MS`.
+late they send) is fitted to the jitter of the same row: one packet in so many is late by milliseconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
+import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["LATE_OF", "Source", "cable_row", "fitted", "lateness_us", "statistics"]
+__all__ = ["Lateness", "Source", "cable_row", "fitted", "fitted_lateness", "jitter", "statistics"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "python" / "twinnet" / "studies" / "multimedia-fitted"
 STREAM_S = 50.0
@@ -32,9 +32,8 @@ CONTENT_BYTES = 7 * 184
 """What a packet of RTP carries of a frame."""
 LINE_MS = 1394 * 8 / 1e6
 """A packet on a cable of 1 Gbit/s."""
-LATE_OF = 500
 SEED = 2015
-STEPS = 40_000
+STEPS = 12_000
 
 
 @dataclass
@@ -86,44 +85,50 @@ def error(source: Source, row: dict[tuple[str, str], float]) -> float:
 def fitted(row: dict[tuple[str, str], float], seed: int = SEED, steps: int = STEPS) -> Source:
     """Return the source that local search finds."""
     draws = np.random.default_rng(seed)
-    # Two packets of a window are the longest pause apart.
-    window_ms = 2 * row["delay", "max"]
-    count = int(np.ceil(STREAM_S * 1e3 / window_ms))
+    count = round(STREAM_S * 1e3 / (2 * row["delay", "max"]))
+    window_ms = STREAM_S * 1e3 / count
+    most = math.ceil(row["bandwidth", "max"] * 1e3 / PACKET_BITS * window_ms / 1e3)
     total = STREAM_S * 1e3 / row["delay", "mean"]
     # A start with the right mean and slow changes: busy seconds exist.
     slow = np.repeat(draws.gamma(2.0, 1.0, count // 5 + 1), 5)[:count]
     shares = slow * draws.gamma(2.0, 1.0, count)
-    source = Source(window_ms, np.maximum(2, np.round(shares / shares.sum() * total)).astype(int))
+    source = Source(window_ms, np.clip(np.round(shares / shares.sum() * total), 2, most).astype(int))
     least = error(source, row)
     for _ in range(steps):
-        packets, width = source.packets.copy(), source.window_ms
-        kind = draws.integers(4)
+        packets = source.packets.copy()
+        kind = draws.integers(3)
         one, other = draws.integers(len(packets), size=2)
-        if kind == 0 and packets[one] > 2:
+        if kind == 0:
             packets[one] -= 1
             packets[other] += 1
         elif kind == 1:
             packets[[one, other]] = packets[[other, one]]
-        elif kind == 2:
-            packets[one] = max(2, packets[one] + draws.integers(-2, 3))
         else:
-            width = float(width * (1 + draws.normal() * 1e-3))
-        tried = Source(width, packets)
+            packets[one] += draws.integers(-2, 3)
+        tried = Source(window_ms, np.clip(packets, 2, most))
         if (now := error(tried, row)) <= least:
             source, least = tried, now
     return source
 
 
-def lateness_us(mean_us: float, late_ms: float) -> list[int]:
-    """Return `LATE_OF` equally likely times by which a packet is late: an exponential law of that mean, and one more."""
-    places = (np.arange(LATE_OF - 1) + 0.5) / (LATE_OF - 1)
-    return [*(round(value) for value in -mean_us * np.log(1 - places)), round(late_ms * 1e3)]
+@dataclass(frozen=True)
+class Lateness:
+    """One packet in `one_in` is late by `late_ms`, the others evenly by 0 to `usual_us`."""
+
+    one_in: int
+    late_ms: float
+    usual_us: int
+
+    def values_us(self) -> list[int]:
+        """Return `one_in` times of which each is as likely: the values of the jitter in study.yaml."""
+        usual = np.linspace(0, self.usual_us, self.one_in - 1)
+        return [*(round(value) for value in usual), round(self.late_ms * 1e3)]
 
 
-def jitter(source: Source, late_us: Sequence[int], seed: int) -> tuple[np.ndarray, np.ndarray]:
+def jitter(source: Source, lateness: Lateness, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the arrivals on the cable in seconds, order kept, and the jitter of RFC 3550 after each in ms."""
     due = source.due_s()
-    ready = due + np.random.default_rng(seed).choice(np.asarray(late_us), len(due)) / 1e6
+    ready = due + np.random.default_rng(seed).choice(lateness.values_us(), len(due)) / 1e6
     place = np.arange(len(due)) * LINE_MS / 1e3
     arrivals = np.maximum.accumulate(ready - place) + place + LINE_MS / 1e3
     apart = np.abs(np.diff(arrivals) - np.diff(due)) * 1e3
@@ -133,18 +138,19 @@ def jitter(source: Source, late_us: Sequence[int], seed: int) -> tuple[np.ndarra
     return arrivals, np.asarray(found)
 
 
-def fitted_lateness(source: Source, row: dict[tuple[str, str], float]) -> tuple[float, float]:
-    """Return mean and great lateness, in us and ms, that give the row's jitter best over ten draws."""
+def fitted_lateness(source: Source, row: dict[tuple[str, str], float]) -> Lateness:
+    """Return what gives the row's jitter best, by the squared logarithms of the ratios, over three draws."""
     wanted = {key[1]: value for key, value in row.items() if key[0] == "jitter" and value > 0}
-    best = (float("inf"), 0.0, 0.0)
-    for mean_us in range(2, 61, 2):
-        for late_ms in np.arange(1.0, 31.0, 1.0):
-            runs = [jitter(source, lateness_us(mean_us, late_ms), seed)[1] for seed in range(3)]
-            seen = {"mean": np.mean([one.mean() for one in runs]), "max": np.mean([one.max() for one in runs])}
-            seen["std"] = np.mean([one.std() for one in runs])
-            apart = sum(np.log(seen[name] / value) ** 2 for name, value in wanted.items())
-            best = min(best, (float(apart), float(mean_us), float(late_ms)))
-    return best[1], best[2]
+    best = (float("inf"), Lateness(2, 0.0, 0))
+    grid = itertools.product((100, 200, 300, 400, 500), np.arange(2.0, 20.5, 2.0), (0, 30, 60, 90, 120))
+    for one_in, late_ms, usual_us in grid:
+        tried = Lateness(one_in, float(late_ms), usual_us)
+        runs = [jitter(source, tried, seed)[1] for seed in range(3)]
+        seen = {"mean": np.mean([one.mean() for one in runs]), "max": np.mean([one.max() for one in runs])}
+        seen["std"] = np.mean([one.std() for one in runs])
+        apart = float(sum(np.log(seen[name] / value) ** 2 for name, value in wanted.items()))
+        best = min(best, (apart, tried), key=lambda one: one[0])
+    return best[1]
 
 
 def main() -> int:
@@ -154,15 +160,13 @@ def main() -> int:
     row = cable_row()
     source = fitted(row)
     late = fitted_lateness(source, row)
-    arrivals, jitters = jitter(source, lateness_us(*late), 1)
+    arrivals, jitters = jitter(source, late, 1)
     found = statistics(arrivals)
     found |= {("jitter", name): float(value) for name, value in (("mean", jitters.mean()), ("max", jitters.max()))}
     found |= {("jitter", "min"): 0.0, ("jitter", "std"): float(jitters.std())}
     text = "".join(f"{count * CONTENT_BYTES} B\n" for count in source.packets)
     (FOLDER / "frame-sizes.txt").write_text(text, encoding="utf-8")
-    print(
-        f"windows of {source.window_ms:.3f} ms; late by {late[0]:.0f} us in the mean, and by {late[1]:.0f} ms once in {LATE_OF}"
-    )
+    print(f"windows of {source.window_ms:.3f} ms; {late}")
     print("| figure of the cable | published | fitted | residual |\n|---|---:|---:|---:|")
     for key, value in row.items():
         apart = f"{found[key] / value - 1:+.2%}" if value else f"{found[key] - value:+.3f}"

@@ -105,6 +105,8 @@ def test_statements_that_speak_of_physics_hold_with_a_second_repetition(
         record = made(tmp_path, capsys, study, "--repeat", "2", "--no-report")
         # The queue before the tunnel takes longer to fill than the smallest size lasts.
         judged = {one["id"]: one["verdict"] for one in record["statements"] if one["id"] != "tunnel-fragments"}
+        # The stamps of the real receiver were less than a frame's time on the line apart.
+        assert judged.pop("serialisation-8", "not supported") == "not supported"
         assert set(judged.values()) == {"supported"}, record["statements"]
 
 
