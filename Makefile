@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check format bench validate docs wheel clean
+.PHONY: help demo test check format bench validate validate-check docs wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   format, lint, types, tests"
 	@echo "make bench   benchmarks, beside the peers that are installed"
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
+	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
 	@echo "make wheel   a wheel, into dist/"
 
@@ -57,6 +58,11 @@ bench: $(VENV)/.built
 
 validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
+
+# The numbers are the same on every machine: a difference is a change of behaviour.
+validate-check: $(VENV)/.built
+	$(BIN)/twinnet validate --markdown $(VENV)/validation.md >/dev/null
+	diff docs/explanation/validation.md $(VENV)/validation.md
 
 docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -q -b html docs site
