@@ -249,8 +249,8 @@ def cell_of(row: Mapping[str, Any]) -> Cell:
 
 
 def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapping[str, Any]]) -> Iterator[_Lab]:
-    """Yield the labs that are still to be run, with the seed of each."""
-    known = {(row["lab"], row["clock"], row.get("processing"), row["seed"]) for row in rows}
+    """Yield the labs that are still to be run, with the seed of each; one that missed its schedule is run again."""
+    known = {_run_of(row) for row in rows if kept(row)}
     processing = wanted.processing if wanted.clock == "virtual" else None
     if wanted.twins:
         labs: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
@@ -268,6 +268,10 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
 
 
 _Lab = tuple[list[Flow], int]
+
+
+def _run_of(row: Mapping[str, Any]) -> tuple[str, Clock, str | None, int]:
+    return row["lab"], row["clock"], row.get("processing"), row["seed"]
 
 
 def main() -> int:
@@ -317,7 +321,7 @@ def main() -> int:
             print(_line(found), flush=True)
             if all(map(kept, found)):
                 break
-        rows += found
+        rows[:] = [row for row in rows if _run_of(row) != _run_of(found[0])] + found
         _write(wanted.json, known)
     return 1 if any(row["goodput_bps"] is None for row in rows) else 0
 

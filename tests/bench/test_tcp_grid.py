@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any
 
 import pytest
 
-from bench import host_turnaround, tcp_grid_table
+from bench import host_turnaround, tcp_grid, tcp_grid_table
 from bench.host_turnaround import Frame, turnarounds_us
 from bench.tcp_grid import PROCESSING, Cell, batches, grid, measure, network
 from bench.tcp_grid_table import compare, page, summary
@@ -152,3 +153,30 @@ def test_the_processing_time_of_the_grid_is_what_was_measured() -> None:
     # Rounded to 10 us: three runs of one sitting are that far apart from each other.
     assert PROCESSING["measured"]["processing"] == f"{round(mean(values), -1):.0f} us"
     assert PROCESSING["measured"]["processing_jitter"] == f"{round(pstdev(values), -1):.0f} us normal"
+
+
+def test_a_flow_alone_is_measured_until_its_lab_keeps_its_schedule_and_then_never_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "grid.json"
+    verdicts = iter(["invalid", "invalid", "invalid", "doubtful"])
+    asked: list[Cell] = []
+
+    def measured(flows: list[Any], clock: str, seed: int, *_: object) -> list[dict[str, Any]]:
+        ((cell, replica),) = flows
+        asked.append(cell)
+        told = row(cell, 1e6, next(verdicts))
+        return [{**told, "lab": tcp_grid.lab_name(flows), "seconds": 30, "replica": replica}]
+
+    monkeypatch.setattr(tcp_grid, "measure", measured)
+    monkeypatch.setattr(tcp_grid.Quiet, "wait", lambda self: None)
+    only = ["rate_mbit=2", "rtt_ms=10", "buffer_bdp=4.0", "loss=0.0", "algorithm=reno"]
+    narrowed = [word for condition in only for word in ("--only", condition)]
+    monkeypatch.setattr(
+        "sys.argv", ["tcp_grid", "--alone", "--missing", "--json", str(path), "--attempts", "2", *narrowed]
+    )
+    for expected_runs, verdict in ((2, "invalid"), (4, "doubtful"), (4, "doubtful")):
+        assert tcp_grid.main() == 0
+        assert len(asked) == expected_runs
+        (kept,) = json.loads(path.read_text())["rows"]
+        assert kept["fidelity"]["verdict"] == verdict
