@@ -61,8 +61,8 @@ validate: $(VENV)/.built
 
 # The numbers are the same on every machine: a difference is a change of behaviour. 40 s of processor time.
 validate-check: $(VENV)/.built
-	$(BIN)/twinnet validate --markdown $(VENV)/validation.md >/dev/null
-	diff docs/explanation/validation.md $(VENV)/validation.md
+	$(BIN)/twinnet validate --markdown $(VENV)/validation/page.md >/dev/null
+	diff docs/explanation/validation.md $(VENV)/validation/page.md
 
 docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -q -b html docs site
