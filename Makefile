@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check prose format bench validate docs wheel clean
+.PHONY: help demo test check prose format bench validate validate-check docs wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   format, lint, types, tests"
 	@echo "make bench   benchmarks, beside the peers that are installed"
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
+	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
 	@echo "make wheel   a wheel, into dist/"
 
@@ -55,13 +56,18 @@ format: $(VENV)/.built
 	$(BIN)/ruff format python tests bench tools
 	$(BIN)/ruff check --fix --quiet python tests bench tools
 
-# A part alone: make bench PARTS="throughput idle --quick"
+# A part alone: make bench PARTS="throughput idle --quick"; kept for the documentation: make bench RECORD=bench/records/FILE
 bench: $(VENV)/.built
 	@cargo build --release --quiet -p twinnet-linux --example bare
-	@$(BIN)/python -m bench $(PARTS)
+	@$(BIN)/python -m bench $(PARTS) $(if $(RECORD),--record $(RECORD))
 
 validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
+
+# The numbers are the same on every machine: a difference is a change of behaviour. 40 s of processor time.
+validate-check: $(VENV)/.built
+	$(BIN)/twinnet validate --markdown $(VENV)/validation/page.md >/dev/null
+	diff docs/explanation/validation.md $(VENV)/validation/page.md
 
 docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -n -q -b html docs site
