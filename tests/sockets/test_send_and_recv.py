@@ -26,6 +26,8 @@ from twinnet.sockets.receiving import receive
 from twinnet.traffic.distributions import Distribution
 from twinnet.traffic.files import read_trace
 
+pytestmark = pytest.mark.quiet
+
 PAIR = Path(__file__).parents[1] / "support" / "socket_pair.py"
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--net"]
 
