@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from twinnet.errors import BadQuantity, BadValue
 from twinnet.ranges import counting_interval_ps
-from twinnet.units import format_size, size_bytes
+from twinnet.units import Size, format_size, size_bytes
 
 __all__ = ["CapturePlan"]
 
@@ -28,7 +28,7 @@ class CapturePlan:
         As for :meth:`twinnet.lab.Lab.capture`.
     """
 
-    def __init__(self, path: str, limit: str | None, snap: str | None, ring: object, direction: str) -> None:
+    def __init__(self, path: str, limit: Size | None, snap: Size | None, ring: object, direction: str) -> None:
         self.path: Path = Path(path)
         if direction not in ("both", "in", "out"):
             raise BadValue(f"the direction is {direction!r}; allowed are 'both', 'in' and 'out'")
@@ -71,7 +71,7 @@ class CapturePlan:
             )
 
 
-def _file_bytes(text: str, what: str) -> int:
+def _file_bytes(text: Size, what: str) -> int:
     found = size_bytes(text, what)
     if found < _LEAST_FILE_BYTES:
         raise BadQuantity(f"the {what} {text!r} is too small for a capture", f"give at least {_LEAST_FILE_BYTES} B")

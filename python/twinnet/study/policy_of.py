@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from twinnet.network import Network
 from twinnet.policies import CompiledPolicy, Demand, Enforcement, Load, compile_policy, find_policy
 from twinnet.study.field_types import STRICT, RateBps
+from twinnet.units import BitsPerSecond, Rate
 
 if TYPE_CHECKING:
     from twinnet.study.specification import StudySpecification, Traffic
@@ -57,9 +58,9 @@ def _demands(entry: Traffic) -> Iterator[Demand]:
     application = _APPLICATIONS.get(entry.app, entry.name)
     port = None if entry.app == "ping" else entry.port or _PORTS[entry.app]
     protocol = {"ping": "icmp", "http": "tcp", "video": "tcp", "tcp": "tcp"}.get(entry.app, "udp")
-    rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
-    if entry.app == "video" and rate is None and entry.ladder_bps:
-        rate = f"{max(entry.ladder_bps)} bit"
+    rate: Rate | None = entry.sends.get("rate")
+    if entry.app == "video":
+        rate = max(entry.sends["rates"])
     for source in entry.sources:
         # A client asks; what streams by itself is sent to its client.
         asked = entry.app in ("http", "video", "ping")
@@ -76,7 +77,7 @@ def compiled_policy(specification: StudySpecification, network: Network) -> Comp
     settings = specification.policy
     if settings is None:
         return None
-    rate = f"{settings.rate_bps} bit" if settings.rate_bps is not None else None
+    rate = BitsPerSecond(settings.rate_bps) if settings.rate_bps is not None else None
     at = settings.at if isinstance(settings.at, str) else tuple(settings.at)
     enforcement = Enforcement(at, rate, settings.direction)
     return compile_policy(network, find_policy(settings.use, settings.settings), enforcement, load_of(specification))
