@@ -118,7 +118,13 @@ def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Ou
     with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [
-            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{PAYLOAD} B", duration=length)
+            tn.apps.udp(
+                f"a{n}",
+                f"b{n}",
+                rate=tn.units.BitsPerSecond(offered_bps),
+                payload=tn.units.Bytes(PAYLOAD),
+                duration=length,
+            )
             for n in range(count)
         ]
         expected = min(link_bps * _UDP_SHARE, offered_bps * (PAYLOAD + 42) / PAYLOAD)
@@ -137,8 +143,8 @@ def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
     net = tn.Network()
     switch = net.switch("s1")
     for number in range(count):
-        net.link(net.host(f"a{number}"), switch, rate=f"{access_bps} bit")
-        net.link(switch, net.host(f"b{number}"), rate=f"{link_bps} bit")
+        net.link(net.host(f"a{number}"), switch, rate=tn.units.BitsPerSecond(access_bps))
+        net.link(switch, net.host(f"b{number}"), rate=tn.units.BitsPerSecond(link_bps))
     return net
 
 

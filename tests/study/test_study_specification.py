@@ -77,7 +77,11 @@ MISTAKES = [
         'rate: "${rat}"',
         "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?",
     ),
-    ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: port is 70000; allowed are whole numbers from 1 to 65535"),
+    (
+        'port: "${port}"',
+        "port: 70000",
+        "19:54: traffic[0].port: port is 70000; allowed are whole numbers from 1 to 65535",
+    ),
     ("app: tcp", "app: tpc", "19:23: traffic[0].app: 'tpc' is not allowed; did you mean 'tcp'?"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
     (', duration: "${length}"', "", "traffic[0]: a TCP source has either 'duration' or 'bytes'"),
