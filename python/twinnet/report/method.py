@@ -24,16 +24,6 @@ _CLOCKS = {
 }
 _MOST_NAMED = 12
 """Hosts whose names are all told."""
-_WHAT = {
-    "udp": "UDP datagrams",
-    "tcp": "one TCP connection",
-    "http": "HTTP/1.1 GET",
-    "ping": "ICMP echo requests",
-    "bandwidth": "probes for available bandwidth",
-    "rtp": "video over RTP",
-    "voice": "one direction of a call",
-    "video": "video in segments over HTTP/1.1",
-}
 
 
 def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
@@ -211,7 +201,7 @@ def _few(hosts: Sequence[str]) -> str:
 
 
 def _sent(entry: Traffic) -> str:
-    said = _WHAT[entry.app]
+    said = entry.kind.in_words
     sends = entry.sends
     process = ", Poisson" if sends.get("process") == "poisson" else ", constant rate"
     if "rate" in sends:

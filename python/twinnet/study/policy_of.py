@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from twinnet.study.specification import StudySpecification, Traffic
 
 __all__ = ["PolicySettings", "compiled_policy", "load_of"]
-
-_PORTS = {"http": 8080, "video": 8081, "rtp": 5004, "voice": 5006, "tcp": 5002, "udp": 5003}
-"""Of the built-in apps, where the traffic names none."""
-_APPLICATIONS = {"http": "http", "video": "video", "rtp": "video", "voice": "voice", "ping": "ping"}
-"""What policies call the traffic; other traffic goes by its own name."""
 
 
 class PolicySettings(BaseModel):
@@ -55,21 +50,15 @@ def load_of(specification: StudySpecification) -> Load:
 
 
 def _demands(entry: Traffic) -> Iterator[Demand]:
-    application = _APPLICATIONS.get(entry.app, entry.name)
-    port = None if entry.app == "ping" else entry.port or _PORTS[entry.app]
-    protocol = {"ping": "icmp", "http": "tcp", "video": "tcp", "tcp": "tcp"}.get(entry.app, "udp")
-    rate: Rate | None = entry.sends.get("rate")
-    if entry.app == "video":
-        rate = max(entry.sends["rates"])
+    kind = entry.kind
+    application = kind.application or entry.name
+    port = None if kind.transport == "icmp" else entry.port or kind.__dataclass_fields__["port"].default
+    rates: Sequence[Rate] = entry.sends.get("rates", ())
+    rate: Rate | None = max(rates) if rates else entry.sends.get("rate")
     for source in entry.sources:
         # A client asks; what streams by itself is sent to its client.
-        asked = entry.app in ("http", "video", "ping")
-        client, server = (source, entry.to) if asked else (entry.to, source)
-        yield Demand(client, server, application, "icmp" if protocol == "icmp" else _transport(protocol), port, rate)
-
-
-def _transport(protocol: str) -> Literal["tcp", "udp"]:
-    return "tcp" if protocol == "tcp" else "udp"
+        client, server = (source, entry.to) if kind.asked_for else (entry.to, source)
+        yield Demand(client, server, application, kind.transport, port, rate)
 
 
 def compiled_policy(specification: StudySpecification, network: Network) -> CompiledPolicy | None:

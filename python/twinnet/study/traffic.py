@@ -6,7 +6,7 @@ What a kind takes is said by its class in :mod:`twinnet.traffic`; here stands wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import (
     BaseModel,
@@ -33,6 +33,11 @@ from twinnet.units import Picoseconds
 
 __all__ = ["Traffic"]
 
+if TYPE_CHECKING:
+    AppName = str
+else:
+    AppName = Literal[tuple(FLOWS)]
+
 _COMMON = ("name", "app", "using", "text", "from", "sources", "to", "start", "start_ps", "streamer", "over")
 _KEPT = "sends"
 
@@ -49,7 +54,7 @@ class Traffic(BaseModel):
     model_config: ClassVar[ConfigDict] = STRICT
 
     name: Name
-    app: Literal["udp", "tcp", "http", "ping", "rtp", "voice", "video", "bandwidth"]
+    app: AppName
     using: Literal["apps", "programs"] = "apps"
     text: str = ""
     sources: Annotated[list[str], BeforeValidator(expand_hosts), Field(alias="from", min_length=1, max_length=10_000)]
@@ -107,7 +112,7 @@ class Traffic(BaseModel):
     def protocol(self) -> str:
         """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp`, `rtp` or
         `bandwidth`."""
-        return {"ping": "icmp", "voice": "udp", "video": "http"}.get(self.app, self.app)
+        return self.kind.protocol
 
     @property
     def port(self) -> int | None:

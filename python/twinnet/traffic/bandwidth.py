@@ -160,6 +160,8 @@ class Probes(TrafficSettings):
     port: Port = BANDWIDTH_PORT
     flow: FlowNumber | None = None
 
+    in_words: ClassVar[str] = "probes for available bandwidth"
+    protocol: ClassVar[str] = "bandwidth"
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "prior", "prior_std", "layer", "mtu", "record"})
     needed_in_studies: ClassVar[tuple[str, ...]] = ("method",)
     counted_by: ClassVar[str | None] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from twinnet.errors import BadValue
 from twinnet.settings import Whole
@@ -87,6 +87,11 @@ class HttpGet(TrafficSettings, Flow):
     flow: FlowNumber | None = field(default=None, kw_only=True)
     congestion_control: CongestionControl | None = field(default=None, kw_only=True)
 
+    in_words: ClassVar[str] = "HTTP/1.1 GET"
+    protocol: ClassVar[str] = "http"
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
+    application: ClassVar[str | None] = "http"
+    asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
     only_apps: ClassVar[frozenset[str]] = frozenset({"size", "think", "duration"})

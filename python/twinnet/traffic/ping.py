@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue
 from twinnet.settings import duration, size
@@ -72,6 +72,11 @@ class Ping(TrafficSettings, App):
     count_interval: CountingInterval = field(default="1 s", kw_only=True)
     flow: FlowNumber | None = field(default=None, kw_only=True)
 
+    in_words: ClassVar[str] = "ICMP echo requests"
+    protocol: ClassVar[str] = "icmp"
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "icmp"
+    application: ClassVar[str | None] = "ping"
+    asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("count",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "timeout", "count_interval"})
     counted_by: ClassVar[str | None] = "count_interval"

@@ -79,6 +79,9 @@ class VideoStream(TrafficSettings):
     duration: RunTime | None = None
     frames: Annotated[int, Whole(BadValue, 1, (1 << 32) - 1)] | None = None
 
+    in_words: ClassVar[str] = "video over RTP"
+    protocol: ClassVar[str] = "rtp"
+    application: ClassVar[str | None] = "video"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "frames", "interval", "path_mtu", "clock_hz"})
 

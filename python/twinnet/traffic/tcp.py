@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from twinnet.errors import BadValue
 from twinnet.settings import size
@@ -93,6 +93,9 @@ class Writes(TrafficSettings):
     congestion_control: CongestionControl | None = None
     info_interval: CountingInterval | None = None
 
+    in_words: ClassVar[str] = "one TCP connection"
+    protocol: ClassVar[str] = "tcp"
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "writes", "interval", "info_interval"})
     only_apps: ClassVar[frozenset[str]] = frozenset({"rate", "packets_per_second", "gap", "dscp"})

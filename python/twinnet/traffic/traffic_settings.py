@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue
 from twinnet.ranges import LONGEST_RUN_PS
@@ -252,6 +252,16 @@ class TrafficSettings(Described):
     study files and of files of flows are checked with, and what writes the fields of the lab protocol.
     """
 
+    in_words: ClassVar[str] = ""
+    """What reports call it."""
+    protocol: ClassVar[str] = "udp"
+    """The protocol, as tables of results name it."""
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "udp"
+    """What carries it."""
+    application: ClassVar[str | None] = None
+    """What QoS policies call it; what has no name goes by that of its entry in the study."""
+    asked_for: ClassVar[bool] = False
+    """Whether its first host is a client that asks the second, rather than a source that sends to it."""
     needed_in_studies: ClassVar[tuple[str, ...]] = ()
     """Settings that a study must give, though other uses need not."""
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow"})

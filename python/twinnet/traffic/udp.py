@@ -113,6 +113,7 @@ class Datagrams(TrafficSettings):
     duration: RunTime | None = None
     packets: CountOf | None = None
 
+    in_words: ClassVar[str] = "UDP datagrams"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
         {"flow", "packets", "voice", "silence_suppression", "interval", "path_mtu"}
@@ -165,12 +166,15 @@ class Datagrams(TrafficSettings):
         endless = self.trace is None or self.repeat
         if (endless or None not in (self.duration, self.packets)) and (self.duration is None) == (self.packets is None):
             raise BadValue("a UDP source has a duration or a number of packets, one of both", 'give duration="10 s"')
-        if self.size is not None and self.payload is not None:
-            raise BadValue("a UDP source has a payload or a distribution of sizes, not both", "leave one out")
+        self._one_size()
         if self.rate is not None and self.size is not None:
             raise BadValue("a rate needs one payload", "give packets_per_second or gap for sizes that vary")
         if self.gap is not None and self.process is not None:
             raise BadValue("a gap is a process itself", "leave process out")
+
+    def _one_size(self) -> None:
+        if self.size is not None and self.payload is not None:
+            raise BadValue("a UDP source has a payload or a distribution of sizes, not both", "leave one out")
 
     def _be_a_known_application(self) -> None:
         """Put what a preset or a codec stands for in the place of what is not said."""
@@ -179,11 +183,10 @@ class Datagrams(TrafficSettings):
             known |= {"port": _VOICE_PORT, "dscp": _VOICE_DSCP}
         else:
             known = dict(PRESETS[cast("str", self.preset)])
-        if self.size is not None or self.payload is not None:
-            known = {name: value for name, value in known.items() if name not in ("size", "payload")}
         for name, value in known.items():
             if getattr(self, name) is None:
                 self._keep(name, settings_of(Datagrams)[name].kept(value, name))
+        self._one_size()
 
     def source_fields(self) -> dict[str, Any]:
         """Return the fields of a ``udp_source`` besides ``to``."""
@@ -276,6 +279,8 @@ class Voice(Udp):
 
     codec: Codec = "G.711"
 
+    in_words: ClassVar[str] = "one direction of a call"
+    application: ClassVar[str | None] = "voice"
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
         {"flow", "packets", "voice", "interval", "path_mtu", "preset", "rate", "packets_per_second", "gap", "payload"}
         | {"size", "process", "on_off", "trace", "repeat", "unpaced", "exact", "fragment"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.settings import Quantity, Setting, duration, rate
@@ -100,6 +100,11 @@ class Video(TrafficSettings, Flow):
     flow: FlowNumber | None = field(default=None, kw_only=True)
     congestion_control: CongestionControl | None = field(default=None, kw_only=True)
 
+    in_words: ClassVar[str] = "video in segments over HTTP/1.1"
+    protocol: ClassVar[str] = "http"
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
+    application: ClassVar[str | None] = "video"
+    asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration", "rates")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
     other_names: ClassVar[Mapping[str, str]] = {"ladder": "rates"}
