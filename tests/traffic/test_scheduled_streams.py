@@ -114,7 +114,7 @@ def test_segments_requests_and_replies_carry_the_code_point(clock: str, version:
         source = tn.apps.tcp_source("h1", to, rate="1 Mbit", dscp=46, duration="100 ms")
         sink = lab.start(tn.apps.tcp_sink("h2"))
         handles = [lab.start(source), lab.start(tn.apps.ping("h1", to, dscp=10, interval="10 ms", count=3))]
-        assert lab.wait(handles, until=f"{lab.now_ps() + 5 * 10**12} ps")
+        assert lab.wait(handles, until=tn.units.Picoseconds(lab.now_ps() + 5 * 10**12))
         capture.stop()
         del sink
     packets = captured_ip(path)
