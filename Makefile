@@ -34,7 +34,8 @@ demo: $(VENV)/.built
 
 test: $(VENV)/.built
 	cargo test --workspace --exclude twinnet-python --quiet
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet" tests
+	$(BIN)/python -m pytest -q --durations 40 -m quiet tests
 
 check: $(VENV)/.built
 	cargo fmt --all --check

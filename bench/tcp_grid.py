@@ -163,7 +163,7 @@ def network(cells: Sequence[Cell], seed: int, processing: str = "measured") -> t
             right,
             rate=f"{cell.rate_mbit} Mbit",
             delay=f"{cell.rtt_ms / 2} ms",
-            queue_a=tn.qos.Fifo(limit=f"{cell.buffer_bytes} B"),
+            queue_a=tn.qos.Fifo(limit=tn.units.Bytes(cell.buffer_bytes)),
             a_to_b={"loss": cell.loss} if cell.loss else None,
         )
     return net

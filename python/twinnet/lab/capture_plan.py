@@ -10,7 +10,7 @@ from typing import IO, Any, cast
 
 from twinnet.errors import BadQuantity, BadValue
 from twinnet.ranges import counting_interval_ps
-from twinnet.units import format_size, size_bytes
+from twinnet.units import Size, format_size, size_bytes
 
 __all__ = ["CapturePlan"]
 
@@ -29,7 +29,7 @@ class CapturePlan:
     """
 
     def __init__(
-        self, path: str | IO[bytes], limit: str | None, snap: str | None, ring: object, direction: str
+        self, path: str | IO[bytes], limit: Size | None, snap: Size | None, ring: object, direction: str
     ) -> None:
         self.stream: IO[bytes] | None = None if isinstance(path, str) else path
         self.path: Path = Path(path if isinstance(path, str) else str(getattr(path, "name", "stream")))
@@ -89,7 +89,7 @@ class CapturePlan:
             )
 
 
-def _file_bytes(text: str, what: str) -> int:
+def _file_bytes(text: Size, what: str) -> int:
     found = size_bytes(text, what)
     if found < _LEAST_FILE_BYTES:
         raise BadQuantity(f"the {what} {text!r} is too small for a capture", f"give at least {_LEAST_FILE_BYTES} B")

@@ -51,6 +51,7 @@ from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
 from twinnet.network.unknown_settings import refuses_unknown_settings
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
+from twinnet.units import Duration, Rate
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
@@ -97,7 +98,7 @@ class Network(Drawable, Startable):
         self,
         connect: str | Controller | Callable[[], Controller] | None = None,
         run: str | Sequence[str] | None = None,
-        delay: str = "0 s",
+        delay: Duration = "0 s",
         quiet: str = "20 ms",
         patience: str = "10 s",
         tls: Tls | None = None,
@@ -293,13 +294,13 @@ class Network(Drawable, Startable):
         dpid: int | str | None = None,
         fail_mode: str = "standalone",
         flows: Sequence[str] = (),
-        delay: str = "0 s",
+        delay: Duration = "0 s",
         controllers: Sequence[str] = (),
         listen: str | None = None,
         protocols: Sequence[str] = PROTOCOLS,
         kind: str = "own",
         datapath: str | None = None,
-        control_delay: str | None = None,
+        control_delay: Duration | None = None,
         tls: Tls | None = None,
     ) -> Switch:
         """Add a switch.
@@ -391,8 +392,8 @@ class Network(Drawable, Startable):
         self,
         a: Node | str,
         b: Node | str,
-        rate: str | None = None,
-        delay: str = "0 s",
+        rate: Rate | None = None,
+        delay: Duration = "0 s",
         jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
         loss: float | str | GilbertElliott | Mapping[str, float | str] | None = None,
         duplicate: float | str | None = None,

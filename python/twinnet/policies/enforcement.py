@@ -15,7 +15,7 @@ from twinnet.network.nodes import Port, Switch
 from twinnet.policies.load import Load
 from twinnet.policies.paths import Paths
 from twinnet.ranges import line_rate_bps
-from twinnet.units import format_rate
+from twinnet.units import Rate, format_rate
 
 __all__ = ["EnforcedPort", "Enforcement"]
 
@@ -63,7 +63,7 @@ class Enforcement:
     """
 
     at: str | Sequence[str] = "core"
-    rate: str | None = None
+    rate: Rate | None = None
     direction: Literal["egress", "ingress"] = "egress"
 
     def __post_init__(self) -> None:

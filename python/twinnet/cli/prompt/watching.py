@@ -12,7 +12,7 @@ from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.lab.lab import Lab
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.port_samples import PortSamples
-from twinnet.units import duration_ps, format_rate
+from twinnet.units import Picoseconds, duration_ps, format_rate
 
 __all__ = ["Watches"]
 
@@ -83,7 +83,7 @@ class Watches:
                 for place in range(count):
                     # A nanosecond past its end, so that the interval is in it.
                     end_ps = samples.start_ps + (place + 1) * samples.interval_ps + 1000
-                    lab.run_until(f"{end_ps} ps")
+                    lab.run_until(Picoseconds(end_ps))
                     samples = sampler.read()
                     if self._show is not None and place < len(samples):
                         self._show(_line(samples, place))
