@@ -43,6 +43,7 @@ check: $(VENV)/.built
 	$(BIN)/pyright
 	$(BIN)/python tools/check_public_types.py
 	$(BIN)/python tools/check_imports.py
+	$(BIN)/python tools/check_lines.py
 	$(MAKE) --no-print-directory test
 
 format: $(VENV)/.built
