@@ -19,6 +19,7 @@
 mod address;
 mod big_endian;
 mod carried;
+mod coalesce;
 mod extract;
 mod flow_key;
 mod frame;
@@ -47,6 +48,7 @@ pub mod vxlan;
 
 pub use address::{MacAddress, Prefix};
 pub use carried::{Fragment, Piece};
+pub use coalesce::Coalesced;
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
 pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};
@@ -54,4 +56,4 @@ pub use glance::Glance;
 pub use malformed::Malformed;
 pub use pool::FramePool;
 pub use rewrite::Rewrite;
-pub use segment::Frames;
+pub use segment::{Frames, Train};

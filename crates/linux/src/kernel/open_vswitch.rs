@@ -70,6 +70,7 @@ impl Instance {
             name: HOST.to_owned(),
             model: false,
             processing: None,
+            coalescing: None,
             forwarding: false,
             ports,
             routes: Vec::new(),
