@@ -46,6 +46,7 @@ check: $(VENV)/.built
 	$(BIN)/python tools/check_public_types.py
 	$(BIN)/python tools/check_imports.py
 	$(MAKE) --no-print-directory prose
+	$(BIN)/python tools/check_lines.py
 	$(MAKE) --no-print-directory test
 
 # Typography and terms of OpenFlow are left out: code is typed as it is.

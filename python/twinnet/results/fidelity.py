@@ -212,6 +212,8 @@ class FidelityRecord(ShownInUnits):
         ``wall`` or ``virtual``.
     events, trace_hash
         On the virtual clock how much happened, and a hash over all of it in its order.
+    impossible_states
+        How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict tells.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
     raw
@@ -240,6 +242,7 @@ class FidelityRecord(ShownInUnits):
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
+    impossible_states: int = 0
     agent: AgentTiming | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -273,6 +276,7 @@ class FidelityRecord(ShownInUnits):
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
+            impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
             raw=dict(spec),
         )
