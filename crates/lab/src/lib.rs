@@ -9,11 +9,12 @@ pub mod outside;
 pub mod protocol;
 pub mod requests;
 pub mod tunnel_end;
+pub mod partition;
 mod virtual_capture;
 mod virtual_control;
 mod virtual_lab;
 
-pub use assemble::{assemble, Bodies, Names, RunningNetwork};
+pub use assemble::{assemble, assemble_part, Bodies, Names, RunningNetwork};
 pub use error::LabError;
 pub use model_apps::{unknown_host, ModelApps};
 pub use virtual_control::ControlMessage;

@@ -111,7 +111,7 @@ requests! {
         options = "options": Option<Value>,
         /// The version that the client speaks; another one than the lab's is refused.
         protocol = "protocol": Option<u32>,
-    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": bool, \"protocol\": n}`";
+    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": bool, \"fabric_threads\": n, \"protocol\": n}`";
 
     /// Tells the network as it was built, with addresses, interface names and port numbers.
     "describe" Describe {} -> "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
@@ -656,6 +656,8 @@ pub enum Reply {
         interface: &'static str,
         /// Whether the loop runs under real-time scheduling.
         realtime: bool,
+        /// Threads that move the network.
+        fabric_threads: u64,
         /// The version of the protocol.
         protocol: u32,
     },

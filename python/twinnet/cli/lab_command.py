@@ -28,6 +28,7 @@ __all__ = ["lab"]
 @click.option(
     "--interface", type=click.Choice(["auto", "tap", "veth"]), default="auto", help="Kind of host interfaces."
 )
+@fabric_threads_option
 @click.option(
     "--controller",
     metavar="ADDRESS|APP",
@@ -50,6 +51,7 @@ def lab(
     seed: int,
     name: str | None,
     interface: str,
+    fabric_threads: int | Literal["auto"],
     controller: str | None,
     controller_run: str | None,
     wait: str,
@@ -84,7 +86,7 @@ def lab(
     if model:
         lab_options.give_models(described)
     duration_ps(wait, "wait")
-    with described.emulate(name=name, interface=interface) as running:
+    with described.emulate(name=name, interface=interface, fabric_threads=fabric_threads) as running:
         from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
         from twinnet.cli.prompt.session import Session
 
