@@ -98,11 +98,7 @@ pub fn assemble_part(
 }
 
 /// Models are made of the hosts that `keeps` names only: another part has the others.
-fn assemble_with(
-    spec: NetworkSpec,
-    bodies: Bodies,
-    keeps: impl Fn(usize) -> bool,
-) -> Result<RunningNetwork, LabError> {
+fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> bool) -> Result<RunningNetwork, LabError> {
     if bodies == Bodies::Models {
         outside::refuse_on_virtual_clock(&spec)?;
         tunnel_end::refuse_on_virtual_clock(&spec)?;

@@ -195,8 +195,14 @@ impl<'a> Division<'a> {
     fn by_neighbourhood(groups: &'a Groups, parts: usize) -> Self {
         let total: f64 = groups.loads.iter().sum();
         let weight: f64 = groups.neighbours.iter().flatten().map(|(_, weight)| weight).sum::<f64>() / 2.0;
-        let mut division =
-            Self { groups, part_of: vec![0; groups.loads.len()], loads: vec![0.0; parts], members: vec![0; parts], total, weight };
+        let mut division = Self {
+            groups,
+            part_of: vec![0; groups.loads.len()],
+            loads: vec![0.0; parts],
+            members: vec![0; parts],
+            total,
+            weight,
+        };
         let order = division.walk();
         let (mut part, mut before) = (0, 0.0);
         for (position, group) in order.iter().enumerate() {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
 from twinnet.errors import TimeLimit
 from twinnet.units import duration_ps

@@ -93,7 +93,12 @@ pub trait World {
     /// `frame` left `port`, and arrives at `arrival` at the far end of the line, which another fabric has: see [`Fabric::keep_part`]. It is to be
     /// handed to that one's [`Fabric::take_crossing`]. Only a fabric that keeps a part of a network calls this.
     fn cross(&mut self, port: PortId, frame: Box<Frame>, arrival: Time) {
-        debug_assert!(false, "the line of port {} leads to no other fabric ({} bytes, {arrival})", port.0, frame.length());
+        debug_assert!(
+            false,
+            "the line of port {} leads to no other fabric ({} bytes, {arrival})",
+            port.0,
+            frame.length()
+        );
     }
 
     /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.

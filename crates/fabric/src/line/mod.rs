@@ -467,13 +467,7 @@ impl Line {
     }
 
     /// Sends a single frame over an impaired line.
-    fn impair<S: Sender>(
-        &mut self,
-        mut frame: Box<Frame>,
-        last_bit: Time,
-        sender: &mut S,
-        effects: &mut Effects,
-    ) {
+    fn impair<S: Sender>(&mut self, mut frame: Box<Frame>, last_bit: Time, sender: &mut S, effects: &mut Effects) {
         let fate = self.impairments.fate();
         if fate.lost {
             self.counters.lost += frame.lose();

@@ -307,7 +307,15 @@ impl Lab {
                     let fabric_threads = threads.unwrap_or(1);
                     let (pid, interface, protocol) = (std::process::id(), interface_word(kind), protocol::VERSION);
                     let realtime = realtime.unwrap_or(false);
-                    responder.send(Ok(Reply::Started { pid, hosts, setup_ms, interface, realtime, fabric_threads, protocol }));
+                    responder.send(Ok(Reply::Started {
+                        pid,
+                        hosts,
+                        setup_ms,
+                        interface,
+                        realtime,
+                        fabric_threads,
+                        protocol,
+                    }));
                 });
                 let request = Request::Fidelity(Box::new(Fidelity {}));
                 fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });

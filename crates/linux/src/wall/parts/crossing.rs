@@ -117,9 +117,9 @@ impl Crossings {
     /// # Errors
     /// When there is no descriptor left.
     pub(crate) fn between(lines: &[Vec<(PortId, usize)>], wakes: &[OwnedFd]) -> io::Result<Vec<Self>> {
-        let bells = wakes.iter().map(|wake| {
-            Ok(Arc::new(Bell { asleep_until_ps: AtomicU64::new(0), descriptor: wake.try_clone()? }))
-        });
+        let bells = wakes
+            .iter()
+            .map(|wake| Ok(Arc::new(Bell { asleep_until_ps: AtomicU64::new(0), descriptor: wake.try_clone()? })));
         let bells = bells.collect::<io::Result<Vec<_>>>()?;
         let mut all: Vec<Self> =
             bells.iter().map(|bell| Self { bell: Some(Arc::clone(bell)), ..Self::default() }).collect();

@@ -130,8 +130,12 @@ impl Places {
         for item in items {
             shares[part(&item)].push(item);
         }
-        let mut asked: Vec<(usize, Request)> =
-            shares.into_iter().enumerate().filter(|(_, share)| !share.is_empty()).map(|(part, share)| (part, of(share))).collect();
+        let mut asked: Vec<(usize, Request)> = shares
+            .into_iter()
+            .enumerate()
+            .filter(|(_, share)| !share.is_empty())
+            .map(|(part, share)| (part, of(share)))
+            .collect();
         match asked.len() {
             0 => Route::One(0, of(Vec::new())),
             1 => {
@@ -150,11 +154,7 @@ mod tests {
 
     fn places() -> Places {
         let of = |pairs: &[(&str, usize)]| pairs.iter().map(|(name, part)| ((*name).to_owned(), *part)).collect();
-        Places {
-            parts: 2,
-            nodes: of(&[("s1", 0), ("s2", 1), ("m2", 1)]),
-            ports: of(&[("s1-eth1", 0), ("s2-eth1", 1)]),
-        }
+        Places { parts: 2, nodes: of(&[("s1", 0), ("s2", 1), ("m2", 1)]), ports: of(&[("s1-eth1", 0), ("s2-eth1", 1)]) }
     }
 
     fn request(value: Value) -> Request {
