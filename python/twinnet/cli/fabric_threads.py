@@ -23,6 +23,7 @@ class _Threads(click.ParamType[Any]):
 fabric_threads_option = click.option(
     "--fabric-threads",
     type=_Threads(),
+    metavar="auto|NUMBER",
     default="auto",
     show_default=True,
     help="How many threads move the network on the wall clock.",

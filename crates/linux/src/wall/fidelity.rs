@@ -221,6 +221,11 @@ impl HandOvers {
     /// A frame, or a train of them, is handed to the host behind `port`, `late` after it was due.
     pub fn hand_over(&mut self, port: PortId, late: Duration) {
         self.lateness.record(late.as_ns(), 1);
+        self.came_over(port, late);
+    }
+
+    /// A frame, or a train of them, came from another part of the network over the line that leads to `port`, `late` after it was due.
+    pub(crate) fn came_over(&mut self, port: PortId, late: Duration) {
         let place = port.0 as usize;
         if self.by_port.len() <= place {
             self.by_port.resize_with(place + 1, || None);

@@ -451,7 +451,8 @@ impl FabricLoop {
         loop {
             let begin = self.clock.now();
             let (handled, reads) = (self.network.fabric.events_handled(), !self.ready.is_empty());
-            self.hosts.passed += self.hosts.crossings.take(&mut self.network.fabric);
+            let (fabric, hosts) = (&mut self.network.fabric, &mut self.hosts);
+            hosts.passed += hosts.crossings.take(fabric, &mut hosts.record.hand_overs);
             let due_left = self.turn();
             self.hosts.crossings.flush();
             self.hosts.delivery.flush();

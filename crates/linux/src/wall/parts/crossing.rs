@@ -14,7 +14,7 @@ use twinnet_fabric::{Fabric, PortId};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
-use crate::wall::fidelity::Histogram;
+use crate::wall::fidelity::{HandOvers, Histogram};
 
 /// Frames, or trains of them, that may wait in one queue, and their bytes.
 const MOST_WAITING: usize = 1 << 16;
@@ -183,8 +183,8 @@ impl Crossings {
         }
     }
 
-    /// Has `fabric` take what came from others; returns how many messages those were.
-    pub(crate) fn take(&mut self, fabric: &mut Fabric) -> u64 {
+    /// Has `fabric` take what came from others, and `hand_overs` how late that was on each line; returns how many messages those were.
+    pub(crate) fn take(&mut self, fabric: &mut Fabric, hand_overs: &mut HandOvers) -> u64 {
         for channel in &self.incoming {
             if channel.count.load(Ordering::SeqCst) == 0 {
                 continue;
@@ -205,6 +205,9 @@ impl Crossings {
         let count = self.taken.len() as u64;
         for Message { port, arrival, frame } in self.taken.drain(..) {
             let late = fabric.take_crossing(port, frame, arrival);
+            if let Some(far) = fabric.far_end(port) {
+                hand_overs.came_over(far, late);
+            }
             self.record.lateness.record(late.as_ns(), 1);
             self.record.late += u64::from(late > Duration::ZERO);
         }
@@ -280,7 +283,7 @@ mod tests {
         give(&mut first, at(10));
         assert!(!rung(&bell), "nobody sleeps");
         let mut fabric = Fabric::new(1);
-        assert_eq!(second.take(&mut fabric), 1);
+        assert_eq!(second.take(&mut fabric, &mut HandOvers::default()), 1);
         assert_eq!(second.before_sleep(Duration::from_ms(1), at(0)), Duration::from_ms(1));
         give(&mut first, at(1000) + WAKES_BEFORE);
         assert!(!rung(&bell), "it wakes by itself in time");
@@ -311,9 +314,10 @@ mod tests {
         give(&mut first, at(1));
         assert_eq!(first.before_sleep(Duration::from_secs(1), at(0)), RETRY);
         drop(held);
-        assert_eq!(second.take(&mut Fabric::new(1)), MOST_WAITING as u64);
+        let take = |second: &mut Crossings| second.take(&mut Fabric::new(1), &mut HandOvers::default());
+        assert_eq!(take(&mut second), MOST_WAITING as u64);
         first.flush();
-        assert_eq!(second.take(&mut Fabric::new(1)), 1);
+        assert_eq!(take(&mut second), 1);
         assert_eq!((first.record.dropped, first.record.sent), (5, MOST_WAITING as u64 + 6));
     }
 }
