@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from twinnet.results.fabric_parts import FabricParts
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
 
 __all__ = [
     "EXACT",
     "AgentTiming",
+    "FabricParts",
     "FidelityRecord",
     "Lateness",
     "Limit",
@@ -213,6 +215,8 @@ class FidelityRecord:
         On the virtual clock how much happened, and a hash over all of it in its order.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
+    parts
+        The threads that moved the network.
     raw
         The record as the lab gave it.
     """
@@ -240,6 +244,7 @@ class FidelityRecord:
     events: int = 0
     trace_hash: str = ""
     agent: AgentTiming | None = None
+    parts: FabricParts = field(default_factory=FabricParts)
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @classmethod
@@ -273,6 +278,7 @@ class FidelityRecord:
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
             agent=agent,
+            parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
         )
 
