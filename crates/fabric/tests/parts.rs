@@ -338,11 +338,11 @@ fn what_is_on_a_cut_line_that_goes_down_is_lost_and_counted() {
 #[test]
 fn each_frame_on_a_cut_link_is_one_message_and_no_other_is_any() {
     let mut net = Net::new(&[0, 0, 1, 1], &trunk());
-    // The first is flooded and both learn; then nobody else is in the way.
-    net.send(0, frame(0, 3, 0));
-    net.pass(Time::ZERO + Duration::from_ms(5));
-    net.send(3, frame(3, 0, 1));
-    net.pass(Time::ZERO + Duration::from_ms(10));
+    // First frames are flooded, and all switches learn where their senders are.
+    for (position, host) in [0, 3, 1].into_iter().enumerate() {
+        net.send(host, frame(host, (host + 1) % SWITCHES, 0));
+        net.pass(Time::ZERO + Duration::from_ms(3 * (position as u64 + 1)));
+    }
     let before = net.messages;
     for number in 0..10 {
         net.send(0, frame(0, 3, number));
