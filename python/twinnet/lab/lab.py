@@ -103,7 +103,8 @@ class Lab:
             )
         if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None or fabric_threads != "auto"):
             raise BadValue(
-                "a lab on the virtual clock has no realtime, slip_after_ps and fabric_threads", "leave them away"
+                "a lab on the virtual clock has neither realtime nor slip_after_ps nor fabric_threads",
+                "leave them away",
             )
         self._network = network
         self._name = name
