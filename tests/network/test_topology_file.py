@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Network files: good ones become networks, bad ones give one precise message for each mistake."""
 
 from __future__ import annotations
@@ -90,7 +89,8 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
     [
         (HEAD + "- {between: [h1, s1], rate: 10}\n", "4:29: links[0].rate: the rate 10 has no unit"),
         (HEAD + "- {between: [h1, s1], rate: '10'}\n", '4:29: links[0].rate: the rate "10" has no unit'),
-        (HEAD + "- {between: [h1, s1], rate: 10 Mbyte}\n", "4:29: links[0].rate: the rate \"10 Mbyte\" has the unknown unit"),
+        (HEAD + "- {between: [h1, s1], rate: 10 Mbyte}\n",
+         "4:29: links[0].rate: the rate \"10 Mbyte\" has the unknown unit"),
         (HEAD + "- {between: [h1, s1], delay: -5ms}\n", '4:30: links[0].delay: the delay "-5ms" is negative'),
         (HEAD + "- {between: [h1, s1], loss: 120 %}\n", "4:29: links[0].loss: the loss '120 %' is outside 0 to 1"),
         (HEAD + "- {between: [h1, s1], losss: 1 %}\n", "4:23: links[0].losss: unknown key; did you mean 'loss'?"),
@@ -106,7 +106,8 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
             "links[0].queue.queues.1.min_rate: the rate 9 has no unit",
         ),
         (HEAD + "- {between: [h1, s1], queue: {kind: tbf, rate: 1 Mbit, burst: 0 B}}\n", "would never let one through"),
-        (HEAD + "- {between: [h1, s1], a_to_b: {dely: 1 s}}\n", "links[0].a_to_b.dely: unknown key; did you mean 'delay'?"),
+        (HEAD + "- {between: [h1, s1], a_to_b: {dely: 1 s}}\n",
+         "links[0].a_to_b.dely: unknown key; did you mean 'delay'?"),
         ("hosts: {h1: }\nhosts: {h2: }\n", "2:1: hosts: the key is given twice; first in line 1"),
         ("hosts: {h1: , h1: }\n", "1:15: hosts.h1: the key is given twice"),
         ("hosts: {h1: }\nswitches: {h1: }\n", "2:12: switches.h1: the network has a node 'h1' already"),
@@ -121,8 +122,10 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         ("- a\n- b\n", "lab.yaml:1:1: "),
         ("just text\n", "lab.yaml:1:1: "),
         ("a: &a [x]\nb: [*a, *a]\n", "1:4: the anchor &a is not allowed"),
-        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n", "schedule[0].at: the time 5 has"),
-        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, h2], set: {up: false}}]\n", "h1 and h2 are not linked"),
+        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n",
+         "schedule[0].at: the time 5 has"),
+        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, h2], set: {up: false}}]\n",
+         "h1 and h2 are not linked"),
         (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, s1], set: {rat: 1}}]\n", "did you mean 'rate'"),
     ],
 )  # fmt: skip

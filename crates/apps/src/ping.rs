@@ -161,7 +161,8 @@ impl Ping {
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
-        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they
+        // were.
         let seeds = (host.random(), host.random());
         match host.icmp_open(self.config.to.is_ipv6()) {
             Ok(socket) => {
@@ -381,7 +382,8 @@ mod tests {
     fn gaps_and_sizes_are_drawn_and_the_first_request_leaves_at_once() {
         let config = crate::loop_network::app(json!({"kind": "ping", "to": "10.0.0.2", "flow": 2, "count": 2000,
             "gap_ps": {"distribution": "exponential", "mean": 1e10},
-            "size_bytes": {"distribution": "uniform", "low": 0.0, "high": 1000.0}, "timeout_ps": 1_000_000_000_000_u64}));
+            "size_bytes": {"distribution": "uniform", "low": 0.0, "high": 1000.0},
+            "timeout_ps": 1_000_000_000_000_u64}));
         let mut network = LoopNetwork::new(Duration::from_ms(5));
         let app = network.start(0, &config);
         network.run_until(Time::ZERO + Duration::from_secs(60));
@@ -399,7 +401,8 @@ mod tests {
     #[test]
     fn requests_that_nobody_answers_are_bounded() {
         let config = crate::loop_network::app(json!({"kind": "ping", "to": "10.0.0.9", "flow": 2, "count": 31_000,
-            "gap_ps": {"distribution": "constant", "value": 0.0}, "payload_bytes": 0, "timeout_ps": 1_000_000_000_000_u64}));
+            "gap_ps": {"distribution": "constant", "value": 0.0}, "payload_bytes": 0,
+            "timeout_ps": 1_000_000_000_000_u64}));
         let mut network = LoopNetwork::new(Duration::from_ms(5));
         network.datagram_fate(|_| vec![]);
         let app = network.start(0, &config);

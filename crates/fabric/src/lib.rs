@@ -11,8 +11,8 @@ mod tree;
 mod tunnel;
 
 pub use engine::{
-    BuildError, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way, World,
-    DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
+    BuildError, Coalescing, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way,
+    World, DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
 pub use line::{catch_up, wire_bytes, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
 pub use tunnel::{TunnelConfig, TunnelError};

@@ -1,4 +1,5 @@
-//! Neighbour discovery: asking for hardware addresses of IPv6 neighbours, and answering (RFC 4861); and what ARP and discovery share.
+//! Neighbour discovery: asking for hardware addresses of IPv6 neighbours, and answering (RFC 4861); and what ARP
+//! and discovery share.
 
 use std::net::{IpAddr, Ipv6Addr};
 

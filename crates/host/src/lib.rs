@@ -1,9 +1,10 @@
 //! The model host: a state machine with interfaces, a TCP/IP stack and apps, in place of a network namespace.
 //!
-//! The engine hands it frames and the time and takes frames from it one by one, when a serialiser is idle: what waits, waits in
-//! the host, so that its TCP feels its own interface's queue as on hardware.
+//! The engine hands it frames and the time and takes frames from it one by one, when a serialiser is idle: what
+//! waits, waits in the host, so that its TCP feels its own interface's queue as on hardware.
 //!
-//! Left out: VLAN interfaces, multicast beyond neighbour discovery, IPv4 options, router advertisements, duplicate address detection.
+//! Left out: VLAN interfaces, multicast beyond neighbour discovery, IPv4 options, router advertisements, duplicate
+//! address detection.
 
 pub mod tcp;
 
@@ -200,7 +201,8 @@ impl ModelHost {
         self.apps.start(number, config, at, random, &mut self.stack);
     }
 
-    /// When the app starts that was last planned, once: the host wants [`ModelHost::timer`] then, before what arrives at that moment.
+    /// When the app starts that was last planned, once: the host wants [`ModelHost::timer`] then, before what
+    /// arrives at that moment.
     pub fn take_planned_start(&mut self) -> Option<Time> {
         self.apps.take_planned_start()
     }

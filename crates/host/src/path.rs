@@ -144,8 +144,8 @@ impl Path {
         checksum::add(self.pseudo_sum, if words == 0 { low } else { checksum::add(words, low) })
     }
 
-    /// Completes the headers at the front of `bytes` for `payload` bytes after the IP header. `whole` asks that it is not fragmented
-    /// (IPv4), and `traffic_class` is written as it is.
+    /// Completes the headers at the front of `bytes` for `payload` bytes after the IP header. `whole` asks that it
+    /// is not fragmented (IPv4), and `traffic_class` is written as it is.
     pub(super) fn seal(&self, bytes: &mut [u8], payload: u16, identification: u16, whole: bool, traffic_class: u8) {
         if self.source.is_ipv4() {
             let Some(ip) = bytes.get_mut(L3..V4_HEADERS) else { return };

@@ -1,6 +1,8 @@
-//! TCP as a host has it: listeners, connections by their four addresses, and segments on their way between them and the interfaces.
+//! TCP as a host has it: listeners, connections by their four addresses, and segments on their way between them and
+//! the interfaces.
 //!
-//! What a connection does inside is [`super::tcp`]'s; here it is handed segments, asked for segments, and its timers are kept.
+//! What a connection does inside is [`super::tcp`]'s; here it is handed segments, asked for segments, and its
+//! timers are kept.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,7 +23,8 @@ use super::tcp::congestion::Algorithm;
 use super::tcp::{Connection, Failure, Segment, Signals};
 use super::timers::{Alarm, Owner};
 
-/// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of `listen`).
+/// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of
+/// `listen`).
 const BACKLOG: u32 = 4096;
 /// Offset of the checksum in a TCP header.
 const CHECKSUM: u16 = 16;

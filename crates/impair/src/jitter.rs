@@ -18,8 +18,8 @@ const PARETO_SCALE: f64 = 4.0 / 3.0;
 
 /// A distribution of the difference to the link's delay. A delay never falls below zero.
 ///
-/// The Pareto forms are those that iproute2's `netem/pareto.c` and `netem/paretonormal.c` (from NIST Net) tabulate, as continuous
-/// functions instead of 4096 points, cut off where the tables are: at 4 scales.
+/// The Pareto forms are those that iproute2's `netem/pareto.c` and `netem/paretonormal.c` (from NIST Net) tabulate,
+/// as continuous functions instead of 4096 points, cut off where the tables are: at 4 scales.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case", deny_unknown_fields)]
 pub enum JitterConfig {
@@ -33,7 +33,8 @@ pub enum JitterConfig {
         /// Standard deviation.
         scale_ps: u64,
     },
-    /// (X - 3/2) x 4/3 scales, at most 4, where X is Pareto with shape 3 and minimum 1: from -2/3 of a scale on, with a long tail.
+    /// (X - 3/2) x 4/3 scales, at most 4, where X is Pareto with shape 3 and minimum 1: from -2/3 of a scale on,
+    /// with a long tail.
     Pareto {
         /// netem's jitter.
         scale_ps: u64,
@@ -113,8 +114,8 @@ fn scaled(quantile: f64, scale_ps: u64) -> i64 {
     (quantile * scale_ps as f64).round() as i64
 }
 
-/// D. Lemire, *Fast random integer generation in an interval* (2019), without the rejection: with at most 2^20 values the bias is
-/// below 2^-44.
+/// D. Lemire, *Fast random integer generation in an interval* (2019), without the rejection: with at most 2^20
+/// values the bias is below 2^-44.
 #[allow(clippy::cast_possible_truncation)]
 fn drawn_evenly(values: &[i64], rng: &mut Rng) -> i64 {
     let index = ((u128::from(rng.next_u64()) * values.len() as u128) >> 64) as usize;

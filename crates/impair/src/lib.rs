@@ -121,7 +121,8 @@ impl Impairments {
         })
     }
 
-    /// Sets all values together; streams and the state of the loss model go on. Nothing changes when a value is refused.
+    /// Sets all values together; streams and the state of the loss model go on. Nothing changes when a value is
+    /// refused.
     ///
     /// # Errors
     /// The first value of `config` that is out of its range.

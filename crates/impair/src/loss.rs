@@ -16,8 +16,9 @@ pub enum LossConfig {
     },
     /// Two states with a loss probability each; from frame to frame the state may change.
     ///
-    /// E. N. Gilbert, *Capacity of a burst-noise channel*, BSTJ 39 (1960); E. O. Elliott, BSTJ 42 (1963). With the default loss
-    /// probabilities (0 and 1) the mean burst is 1/`to_good` frames and the share of lost frames `to_bad`/(`to_bad`+`to_good`).
+    /// E. N. Gilbert, *Capacity of a burst-noise channel*, BSTJ 39 (1960); E. O. Elliott, BSTJ 42 (1963). With the
+    /// default loss probabilities (0 and 1) the mean burst is 1/`to_good` frames and the share of lost frames
+    /// `to_bad`/(`to_bad`+`to_good`).
     GilbertElliott {
         /// From good to bad, per frame (p).
         to_bad: f64,
@@ -133,7 +134,8 @@ mod tests {
         let lost = fates.iter().filter(|lost| **lost).count() as f64;
         // About 3700 bursts of geometric length with standard deviation sqrt(1-r)/r = 3.5: the mean within 4 x 0.057.
         assert!((lost / bursts - 1.0 / r).abs() < 0.23, "mean burst {}", lost / bursts);
-        // The share's variance is that of independent frames times (1+c)/(1-c), c = 1-p-r being the state's correlation.
+        // The share's variance is that of independent frames times (1+c)/(1-c), c = 1-p-r being the state's
+        // correlation.
         let expected = p / (p + r);
         let correlation = 1.0 - p - r;
         let variance = expected * (1.0 - expected) / FRAMES as f64 * (1.0 + correlation) / (1.0 - correlation);

@@ -1,4 +1,5 @@
-//! A lab as both clocks show it: what it was described as, the fabric that was built of it, and the requests that it answers.
+//! A lab as both clocks show it: what it was described as, the fabric that was built of it, and the requests that
+//! it answers.
 
 mod assemble;
 pub mod capture;

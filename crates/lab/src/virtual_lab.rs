@@ -82,9 +82,9 @@ impl VirtualLab {
         self.control.give(&mut self.network, connection, bytes, &mut self.outside)
     }
 
-    /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer come early: it then
-    /// says `"paused": true`, and asking again goes on. It comes early as well when controllers are to be told something at the moment that
-    /// it then is: it says `"controllers": true`.
+    /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer
+    /// come early: it then says `"paused": true`, and asking again goes on. It comes early as well when controllers
+    /// are to be told something at the moment that it then is: it says `"controllers": true`.
     ///
     /// # Errors
     /// Refusals, as a lab process gives them.
@@ -134,7 +134,8 @@ impl VirtualLab {
         Ok(self.passed(paused, None))
     }
 
-    /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
+    /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it
+    /// says so.
     fn wait(&mut self, asked: AppWait, pause: &mut dyn FnMut() -> bool) -> Answer {
         let mut left_to_finish = asked.apps;
         self.apps.check_known(&left_to_finish)?;
@@ -168,8 +169,8 @@ impl VirtualLab {
         Ok(self.passed(paused, Some(finished)))
     }
 
-    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on its way between
-    /// switches and controllers.
+    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on
+    /// its way between switches and controllers.
     fn wait_for_controllers(&mut self, asked: &ControllersWait, pause: &mut dyn FnMut() -> bool) -> Answer {
         let until = asked.until.ok_or_else(|| missing("until_ps", "how long virtual time may pass"))?;
         let until = moment(until)?;

@@ -1,8 +1,10 @@
-//! Controlled delay: K. Nichols, V. Jacobson, A. McGregor and J. Iyengar, *Controlled Delay Active Queue Management*, RFC 8289.
+//! Controlled delay: K. Nichols, V. Jacobson, A. McGregor and J. Iyengar, *Controlled Delay Active Queue
+//! Management*, RFC 8289.
 //!
-//! A frame is dropped when it leaves, because of how long it waited. While the delay of every frame of an interval lay above the
-//! target, one frame is dropped, the next after interval/sqrt(2), then interval/sqrt(3), until a frame waited less than
-//! the target. With marks switched on, a frame whose sender understands them is marked instead.
+//! A frame is dropped when it leaves, because of how long it waited. While the delay of every frame of an interval
+//! lay above the target, one frame is dropped, the next after interval/sqrt(2), then interval/sqrt(3), until a
+//! frame waited less than the target. With marks switched on, a frame whose sender understands them is marked
+//! instead.
 
 use std::collections::VecDeque;
 
@@ -78,7 +80,8 @@ impl ControlLaw {
         Ok(Self { target: Duration::from_ps(target_ps), interval: Duration::from_ps(interval_ps), ecn })
     }
 
-    /// The next drop after one at `at`, the `count`-th of its series: interval/sqrt(count) later, exact to the picosecond.
+    /// The next drop after one at `at`, the `count`-th of its series: interval/sqrt(count) later, exact to the
+    /// picosecond.
     #[allow(clippy::cast_possible_truncation)]
     fn next_drop(&self, at: Time, count: u64) -> Time {
         let interval = u128::from(self.interval.as_ps());

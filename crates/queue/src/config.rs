@@ -331,13 +331,31 @@ mod tests {
             r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":10},{"kind":"fifo","limit_frames":20}]}"#,
             r#"{"kind":"drr","classes":[{"quantum_bytes":1514,"queue":{"kind":"fifo","limit_frames":10}}]}"#,
             r#"{"kind":"tbf","rate_bps":1000000,"burst_bytes":3000,"queue":{"kind":"fifo","limit_frames":10}}"#,
-            r#"{"kind":"htb","rate_bps":1000000000,"queues":{"0":{"min_rate_bps":12000,"max_rate_bps":1000000000,"burst_bytes":null,"priority":0,"queue":null},"12":{"min_rate_bps":5,"max_rate_bps":6,"burst_bytes":20000,"priority":7,"queue":{"kind":"fifo","limit_frames":10}}}}"#,
+            concat!(
+                r#"{"kind":"htb","rate_bps":1000000000,"queues":{"0":{"min_rate_bps":12000,"#,
+                r#""max_rate_bps":1000000000,"burst_bytes":null,"priority":0,"queue":null},"12":{"min_rate_bps":5,"#,
+                r#""max_rate_bps":6,"burst_bytes":20000,"priority":7,"queue":{"kind":"fifo","limit_frames":10}}}}"#,
+            ),
             r#"{"kind":"sfq","limit_frames":127,"buckets":1024,"quantum_bytes":1514,"perturb_ps":0}"#,
-            r#"{"kind":"red","min_bytes":1000,"max_bytes":null,"limit_bytes":9000,"max_probability":0.1,"weight":0.002,"average_frame_bytes":1000,"rate_bps":null,"gentle":true,"ecn":false}"#,
+            concat!(
+                r#"{"kind":"red","min_bytes":1000,"max_bytes":null,"limit_bytes":9000,"max_probability":0.1,"#,
+                r#""weight":0.002,"average_frame_bytes":1000,"rate_bps":null,"gentle":true,"ecn":false}"#,
+            ),
             r#"{"kind":"codel","limit_frames":1000,"target_ps":5000000000,"interval_ps":100000000000,"ecn":false}"#,
-            r#"{"kind":"fq_codel","limit_frames":9,"limit_bytes":33554432,"flows":1024,"quantum_bytes":1514,"target_ps":5000000000,"interval_ps":100000000000,"ecn":true}"#,
-            r#"{"kind":"pie","limit_frames":1000,"target_ps":15000000000,"update_ps":15000000000,"burst_ps":0,"ecn":false}"#,
-            r#"{"kind":"cbq","rate_bps":9,"classes":{"1":{"parent":null,"rate_bps":9,"priority":0,"bounded":false,"isolated":false,"burst_frames":16,"queue":null},"2":{"parent":1,"rate_bps":3,"priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","limit_frames":10}}},"gain":5,"link_sharing":"formal"}"#,
+            concat!(
+                r#"{"kind":"fq_codel","limit_frames":9,"limit_bytes":33554432,"flows":1024,"quantum_bytes":1514,"#,
+                r#""target_ps":5000000000,"interval_ps":100000000000,"ecn":true}"#,
+            ),
+            concat!(
+                r#"{"kind":"pie","limit_frames":1000,"target_ps":15000000000,"update_ps":15000000000,"burst_ps":0,"#,
+                r#""ecn":false}"#,
+            ),
+            concat!(
+                r#"{"kind":"cbq","rate_bps":9,"classes":{"1":{"parent":null,"rate_bps":9,"priority":0,"#,
+                r#""bounded":false,"isolated":false,"burst_frames":16,"queue":null},"2":{"parent":1,"rate_bps":3,"#,
+                r#""priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","#,
+                r#""limit_frames":10}}},"gain":5,"link_sharing":"formal"}"#,
+            ),
         ] {
             let config: QueueConfig = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&config).unwrap(), text);

@@ -1,9 +1,9 @@
-//! Flow queueing with CoDel: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys and E. Dumazet, *The Flow Queue CoDel Packet
-//! Scheduler and Active Queue Management Algorithm*, RFC 8290.
+//! Flow queueing with CoDel: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys and E. Dumazet, *The Flow
+//! Queue CoDel Packet Scheduler and Active Queue Management Algorithm*, RFC 8290.
 //!
-//! Flows are hashed into queues that take turns by deficit round robin, each under a CoDel of its own. A queue that becomes active
-//! goes first for one quantum: sparse flows do not wait for those that fill the line. When all is full, the head of the
-//! longest queue is dropped, up to 64 frames or half of it at once (RFC 8290, 4.1).
+//! Flows are hashed into queues that take turns by deficit round robin, each under a CoDel of its own. A queue that
+//! becomes active goes first for one quantum: sparse flows do not wait for those that fill the line. When all is
+//! full, the head of the longest queue is dropped, up to 64 frames or half of it at once (RFC 8290, 4.1).
 
 use std::collections::VecDeque;
 
@@ -210,7 +210,8 @@ impl QueueDiscipline for FqCodel {
             let mut gone = sink.sum;
             let Some(frame) = frame else {
                 list.pop_front();
-                // RFC 8290, 4.2: an empty new queue becomes an old one, lest a flow that sends a frame now and then starves others.
+                // RFC 8290, 4.2: an empty new queue becomes an old one, lest a flow that sends a frame now and then
+                // starves others.
                 if is_new && !self.old.is_empty() {
                     self.old.push_back(index);
                 } else {

@@ -59,7 +59,8 @@ pub enum DropReason {
     Unclassified,
 }
 
-/// Takes the frames that a discipline gives up, so that they are counted and freed in one place, and is told of those it marked.
+/// Takes the frames that a discipline gives up, so that they are counted and freed in one place, and is told of
+/// those it marked.
 pub trait DropSink {
     /// `frame` (one frame or a train) will not be sent.
     fn dropped(&mut self, frame: Box<Frame>, reason: DropReason);
@@ -137,12 +138,12 @@ pub trait QueueDiscipline: Send {
         self.backlog().frames == 0
     }
 
-    /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A classful
-    /// discipline around this one calls it, because it takes the next frame out before it may be sent.
+    /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A
+    /// classful discipline around this one calls it, because it takes the next frame out before it may be sent.
     fn hold(&mut self, _held: Backlog) {}
 
-    /// Takes out all that waits, in the order of its classes and whether it may be sent or not: for the discipline that takes the
-    /// place of this one.
+    /// Takes out all that waits, in the order of its classes and whether it may be sent or not: for the discipline
+    /// that takes the place of this one.
     fn drain(&mut self) -> VecDeque<Box<Frame>>;
 
     /// Counters of each class as a JSON array of objects; empty for a discipline without classes.

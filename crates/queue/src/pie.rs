@@ -1,11 +1,12 @@
-//! Proportional integral controller enhanced: R. Pan, P. Natarajan, F. Baker and G. White, *Proportional Integral Controller
-//! Enhanced (PIE)*, RFC 8033.
+//! Proportional integral controller enhanced: R. Pan, P. Natarajan, F. Baker and G. White, *Proportional Integral
+//! Controller Enhanced (PIE)*, RFC 8033.
 //!
-//! Arriving frames are dropped with a probability that is set every `update_ps` from how far the delay lies from its target and
-//! where it goes. The delay is that of the frame at the head, by its time stamp (RFC 8033, 4.3, allows stamps in place of an
-//! estimated rate). Left out: the switching on and off and the derandomisation of sections 5.3 and 5.4, which are optional.
-//! Probabilities are fixed-point numbers with 56 binary places. There is no timer: updates that are due are made before
-//! the next frame comes or goes, each with the delay of its own moment.
+//! Arriving frames are dropped with a probability that is set every `update_ps` from how far the delay lies from
+//! its target and where it goes. The delay is that of the frame at the head, by its time stamp (RFC 8033, 4.3,
+//! allows stamps in place of an estimated rate). Left out: the switching on and off and the derandomisation of
+//! sections 5.3 and 5.4, which are optional. Probabilities are fixed-point numbers with 56 binary places. There is
+//! no timer: updates that are due are made before the next frame comes or goes, each with the delay of its own
+//! moment.
 
 use std::collections::VecDeque;
 
@@ -112,8 +113,8 @@ impl Controller {
         }
     }
 
-    /// Makes all updates that are due; `head_came` is when the frame at the head came, `None` for an empty queue: nothing has come or
-    /// gone since the update before.
+    /// Makes all updates that are due; `head_came` is when the frame at the head came, `None` for an empty queue:
+    /// nothing has come or gone since the update before.
     fn catch_up(&mut self, head_came: Option<Time>, now: Time) {
         while self.next_update <= now && self.next_update < Time::MAX {
             let at = self.next_update;

@@ -1,10 +1,11 @@
-//! Random early detection: S. Floyd and V. Jacobson, *Random Early Detection Gateways for Congestion Avoidance*, IEEE/ACM
-//! Transactions on Networking, 1993; its *gentle* variant (Floyd 2000); marks instead of drops as RFC 3168 has them.
+//! Random early detection: S. Floyd and V. Jacobson, *Random Early Detection Gateways for Congestion Avoidance*,
+//! IEEE/ACM Transactions on Networking, 1993; its *gentle* variant (Floyd 2000); marks instead of drops as RFC 3168
+//! has them.
 //!
-//! The queue is averaged by an exponential filter, which also decays over the time that the line was idle, as if frames of the usual
-//! length had found an empty queue. Between two thresholds a frame is dropped with a probability that grows with the average and
-//! with the frames since the last drop, so that drops come at uniformly distributed distances (section 7, method 2).
-//! All arithmetic is fixed-point with 32 binary places.
+//! The queue is averaged by an exponential filter, which also decays over the time that the line was idle, as if
+//! frames of the usual length had found an empty queue. Between two thresholds a frame is dropped with a
+//! probability that grows with the average and with the frames since the last drop, so that drops come at uniformly
+//! distributed distances (section 7, method 2). All arithmetic is fixed-point with 32 binary places.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,8 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
 /// 1 in fixed-point numbers.
 const ONE: u64 = 1 << 32;
-/// The rate by which idle time is measured where neither the configuration nor the line tells one: that of the kernel's `red`.
+/// The rate by which idle time is measured where neither the configuration nor the line tells one: that of the
+/// kernel's `red`.
 const DEFAULT_RATE_BPS: u64 = 10_000_000;
 
 /// `{"kind": "red", ...}`.
@@ -140,7 +142,8 @@ impl Average {
             let since = *self.idle_since.get_or_insert(now);
             let frames = now.since(since).as_ps() / self.frame_time.as_ps().max(1);
             if frames > 0 {
-                // What is left of a frame's time counts the next time, or arrivals that are all dropped would stop the decay.
+                // What is left of a frame's time counts the next time, or arrivals that are all dropped would stop
+                // the decay.
                 self.idle_since = Some(since + Duration::from_ps(frames * self.frame_time.as_ps()));
                 self.level = times(self.level, power(ONE - self.weight, frames));
             }
@@ -219,8 +222,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// Whether chance hits a frame that finds the probability `base`: with base / (1 - count x base), which makes the distance
-    /// between two hits uniform on 1 to 1/base.
+    /// Whether chance hits a frame that finds the probability `base`: with base / (1 - count x base), which makes
+    /// the distance between two hits uniform on 1 to 1/base.
     fn hits(&mut self, base: u64) -> bool {
         let sum = self.since_last.saturating_mul(base);
         let draw = u64::from(self.random.random::<u32>());

@@ -1,8 +1,9 @@
-//! Stochastic fairness queueing: P. McKenney, *Stochastic Fairness Queuing*, INFOCOM 1990; with the shape of the kernel's `sfq`.
+//! Stochastic fairness queueing: P. McKenney, *Stochastic Fairness Queuing*, INFOCOM 1990; with the shape of the
+//! kernel's `sfq`.
 //!
-//! Flows are hashed into buckets that take turns with a quantum of bytes. When all is full, the tail of the longest bucket is
-//! dropped. From time to time the hash changes, so that flows that met in one bucket part; what waits is hashed anew, and no
-//! flow's frames change their order.
+//! Flows are hashed into buckets that take turns with a quantum of bytes. When all is full, the tail of the longest
+//! bucket is dropped. From time to time the hash changes, so that flows that met in one bucket part; what waits is
+//! hashed anew, and no flow's frames change their order.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,8 @@
-//! One flow table's matches: tuple space search (Srinivasan, Suri, Varghese: "Packet Classification using Tuple Space Search", 1999).
+//! One flow table's matches: tuple space search (Srinivasan, Suri, Varghese: "Packet Classification using Tuple
+//! Space Search", 1999).
 //!
-//! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest priority, and the search
-//! ends where none left can win.
+//! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest
+//! priority, and the search ends where none left can win.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +119,8 @@ impl Classifier {
         };
         let tuple = &mut self.tuples[at];
         let digest = tuple.digest(&matching.value, self.seed);
-        // Nearly always one flow alone has the hash: room for four, which is what a Vec begins with, would be most of a flow's memory.
+        // Nearly always one flow alone has the hash: room for four, which is what a Vec begins with, would be most
+        // of a flow's memory.
         let slots = tuple.slots.entry(digest).or_insert_with(|| Vec::with_capacity(1));
         let slot = Slot { value: matching.value, priority, sequence, id };
         let place = slots.iter().position(|other| slot.beats(other)).unwrap_or(slots.len());

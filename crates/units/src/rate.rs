@@ -28,7 +28,8 @@ impl Rate {
         self.0.get()
     }
 
-    /// Time that `bytes` take at this rate, rounded to the nearest picosecond (an error below 1e-9 of a frame at 100 Gbit/s).
+    /// Time that `bytes` take at this rate, rounded to the nearest picosecond (an error below 1e-9 of a frame at
+    /// 100 Gbit/s).
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn serialise(self, bytes: u64) -> Duration {

@@ -351,8 +351,8 @@ impl Pathload {
             self.at_most += 1;
             if self.at_most >= 2 {
                 self.give_up(&format!(
-                    "the rate would be above {:.1} Mbit/s, the most that this method reaches at its shortest gap of {} ns \
-                     and the prober's most_rate: lift them to go on",
+                    "the rate would be above {:.1} Mbit/s, the most that this method reaches at its shortest gap of \
+                     {} ns and the prober's most_rate: lift them to go on",
                     most / 1e6,
                     self.config.least_gap_ns
                 ));

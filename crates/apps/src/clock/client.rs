@@ -1,9 +1,10 @@
-//! Compares this machine's clock with that of a [`crate::clock::server`], and tells the server what it found, or of flows.
+//! Compares this machine's clock with that of a [`crate::clock::server`], and tells the server what it found, or of
+//! flows.
 //!
-//! Of each exchange four times are known: the request's sending (1) and arrival (2), the reply's sending (3) and arrival (4).
-//! The other clock less this one is ((2 - 1) + (3 - 4)) / 2, wrong by at most half of the time that both ways took,
-//! ((4 - 1) - (3 - 2)) / 2, whatever the two ways' shares of it (Mills, RFC 5905, section 8). The exchange with the shortest
-//! round trip counts.
+//! Of each exchange four times are known: the request's sending (1) and arrival (2), the reply's sending (3) and
+//! arrival (4). The other clock less this one is ((2 - 1) + (3 - 4)) / 2, wrong by at most half of the time that
+//! both ways took, ((4 - 1) - (3 - 2)) / 2, whatever the two ways' shares of it (Mills, RFC 5905, section 8). The
+//! exchange with the shortest round trip counts.
 
 use std::net::{IpAddr, SocketAddr};
 

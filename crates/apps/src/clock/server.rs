@@ -1,5 +1,5 @@
-//! Answers [`crate::clock::client`], and keeps what clients found, and of which flows they tell, for those who judge one-way
-//! delays and losses.
+//! Answers [`crate::clock::client`], and keeps what clients found, and of which flows they tell, for those who
+//! judge one-way delays and losses.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,10 +1,12 @@
 //! An HTTP/1.1 client that fetches `/bytes/N` a number of times over several connections at once, and keeps them.
 //!
-//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails costs the request it
-//! carried, so a server that refuses all is asked `count` times at most. Only a kept connection that the server ends before the first
-//! byte of an answer is no failure: the request is made again on a new one (RFC 9110, 9.2.2).
+//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails
+//! costs the request it carried, so a server that refuses all is asked `count` times at most. Only a kept
+//! connection that the server ends before the first byte of an answer is no failure: the request is made again on a
+//! new one (RFC 9110, 9.2.2).
 //!
-//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be drawn.
+//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be
+//! drawn.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -343,7 +345,8 @@ mod tests {
         config
     }
 
-    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so many answers.
+    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so
+    /// many answers.
     struct Canned {
         answer: &'static [u8],
         answers_left: HashMap<SocketId, u32>,
@@ -417,7 +420,8 @@ mod tests {
 
     #[test]
     fn bodies_in_chunks_and_bodies_ended_by_the_connection_are_read() {
-        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
+        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: \
+            chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
         let until_close = b"HTTP/1.1 200 OK\r\n\r\nhello, world";
         for segment in [1, 9, 1448] {
             for (answer, answers) in [(&chunked[..], 100), (&until_close[..], 1)] {
@@ -463,10 +467,10 @@ mod tests {
 
     #[test]
     fn a_client_thinks_between_answers_draws_what_it_asks_for_and_ends_when_its_time_is_up() {
-        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80, "flow": 5,
-            "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000, "connections": 4,
-            "think_ps": {"distribution": "constant", "value": 98e9}, "duration_ps": 10_000_000_000_000_u64,
-            "interval_ps": 100_000_000_000_u64}))
+        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80,
+            "flow": 5, "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000,
+            "connections": 4, "think_ps": {"distribution": "constant", "value": 98e9},
+            "duration_ps": 10_000_000_000_000_u64, "interval_ps": 100_000_000_000_u64}))
         .unwrap();
         config.validate().unwrap();
         let mut network = LoopNetwork::new(Duration::from_ms(1));
@@ -475,7 +479,8 @@ mod tests {
         network.run_until(Time::ZERO + Duration::from_secs(11));
         assert!(network.finished(app));
         let row = &network.report(app)["flows"][0];
-        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to connect.
+        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to
+        // connect.
         let requests = row["packets"].as_u64().unwrap();
         assert!((396..=400).contains(&requests), "{row}");
         // The standard error of a mean of 400 draws is 2.9 bytes.

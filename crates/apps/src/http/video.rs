@@ -1,9 +1,11 @@
-//! A viewer of video in segments over HTTP, as DASH and HLS have it: segments of one length, each at a rate of a ladder.
+//! A viewer of video in segments over HTTP, as DASH and HLS have it: segments of one length, each at a rate of a
+//! ladder.
 //!
-//! Segments are fetched one after the other over one kept connection, as `/bytes/N` with N the rate times the length. The viewer asks as
-//! long as less than its buffer's size waits. The rate of the next segment is the highest that is at most a share of the
-//! harmonic mean of the last throughputs (Jiang, Sekar and Zhang, *Improving fairness, efficiency, and stability in HTTP-based adaptive
-//! video streaming with FESTIVE*, CoNEXT 2012, whose stability and fairness rules are left out); the lowest before anything is known.
+//! Segments are fetched one after the other over one kept connection, as `/bytes/N` with N the rate times the
+//! length. The viewer asks as long as less than its buffer's size waits. The rate of the next segment is the
+//! highest that is at most a share of the harmonic mean of the last throughputs (Jiang, Sekar and Zhang, *Improving
+//! fairness, efficiency, and stability in HTTP-based adaptive video streaming with FESTIVE*, CoNEXT 2012, whose
+//! stability and fairness rules are left out); the lowest before anything is known.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -323,8 +325,9 @@ mod tests {
     use crate::AppConfig;
 
     fn viewer(ladder: &[u64], buffer_s: u64) -> Value {
-        json!({"kind": "video_client", "to": "10.0.0.2", "port": 80, "flow": 5, "ladder_bps": ladder, "segment_ps": 2 * SECOND_PS,
-            "buffer_ps": buffer_s * SECOND_PS, "needed_ps": 2 * SECOND_PS, "duration_ps": 20 * SECOND_PS, "interval_ps": SECOND_PS})
+        json!({"kind": "video_client", "to": "10.0.0.2", "port": 80, "flow": 5, "ladder_bps": ladder,
+            "segment_ps": 2 * SECOND_PS, "buffer_ps": buffer_s * SECOND_PS, "needed_ps": 2 * SECOND_PS,
+            "duration_ps": 20 * SECOND_PS, "interval_ps": SECOND_PS})
     }
 
     fn read(value: Value) -> Result<AppConfig, String> {

@@ -1,9 +1,10 @@
 //! Sizes of the frames of a video: a trace, or a model of a coder with variable bit rate.
 //!
-//! The model: groups of pictures of I, P and B frames whose mean sizes have fixed ratios (I : P : B as 5 : 3 : 1, a ratio
-//! of ours: it differs from film to film and coder to coder), each frame lognormal around the mean of its type (Krunz and
-//! others, *Statistical characteristics and multiplexing of MPEG streams*, INFOCOM 1995, and *Study of VBR MPEG-coded video
-//! traffic and associated multiplexing performance*, 1996, find lognormal sizes for each type). The means are such that the whole has the rate that was asked for.
+//! The model: groups of pictures of I, P and B frames whose mean sizes have fixed ratios (I : P : B as 5 : 3 : 1, a
+//! ratio of ours: it differs from film to film and coder to coder), each frame lognormal around the mean of its
+//! type (Krunz and others, *Statistical characteristics and multiplexing of MPEG streams*, INFOCOM 1995, and *Study
+//! of VBR MPEG-coded video traffic and associated multiplexing performance*, 1996, find lognormal sizes for each
+//! type). The means are such that the whole has the rate that was asked for.
 
 use serde::{Deserialize, Serialize};
 

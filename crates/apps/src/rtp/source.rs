@@ -1,10 +1,11 @@
 //! Streams video over RTP: frames become packets of a transport stream, seven of which go into each RTP packet.
 //!
-//! As real streamers do, a packet of RTP leaves when it is full, so that its payload is always 1316 bytes: the last packets
-//! of the transport stream of a frame wait for the next frame. With `paced` the packets of a frame are spread evenly over
-//! the frame's interval, without it they leave back to back when the frame is due. With `shaping_ps` the transport stream of
-//! all frames of a window is spread evenly over the window, as the multiplexer of VLC does (200 ms there when nothing is
-//! said). Every deadline is computed from the start, so errors never accumulate.
+//! As real streamers do, a packet of RTP leaves when it is full, so that its payload is always 1316 bytes: the last
+//! packets of the transport stream of a frame wait for the next frame. With `paced` the packets of a frame are
+//! spread evenly over the frame's interval, without it they leave back to back when the frame is due. With
+//! `shaping_ps` the transport stream of all frames of a window is spread evenly over the window, as the multiplexer
+//! of VLC does (200 ms there when nothing is said). Every deadline is computed from the start, so errors never
+//! accumulate.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -244,8 +245,8 @@ impl RtpSource {
         }
     }
 
-    /// Cuts the frames of a window into packets of the transport stream and spreads these evenly over it. A packet of RTP is
-    /// due with the first that it carries.
+    /// Cuts the frames of a window into packets of the transport stream and spreads these evenly over it. A packet
+    /// of RTP is due with the first that it carries.
     fn load_window(&mut self, start: Time, window: u64, shaping: u64) {
         let begin = Duration::from_ps(window.saturating_mul(shaping));
         let mut frames = Vec::new();

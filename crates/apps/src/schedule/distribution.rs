@@ -1,7 +1,8 @@
 //! Distributions of gaps and sizes, with their cumulative functions.
 //!
-//! Each may be cut to `least..=most`: what falls outside is drawn again, so that the rest keeps its shape (the conditional
-//! distribution). A distribution of which less than [`LEAST_SHARE`] lies within is refused, which bounds the drawing.
+//! Each may be cut to `least..=most`: what falls outside is drawn again, so that the rest keeps its shape (the
+//! conditional distribution). A distribution of which less than [`LEAST_SHARE`] lies within is refused, which
+//! bounds the drawing.
 
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +225,8 @@ impl Distribution {
     }
 }
 
-/// The standard normal distribution's share up to `value`: by the error function, which is an incomplete gamma function.
+/// The standard normal distribution's share up to `value`: by the error function, which is an incomplete gamma
+/// function.
 fn normal_share(value: f64) -> f64 {
     let half = gamma_share(0.5, value * value / 2.0) / 2.0;
     if value < 0.0 {

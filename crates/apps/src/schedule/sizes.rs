@@ -1,4 +1,5 @@
-//! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and rounded to whole bytes.
+//! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and
+//! rounded to whole bytes.
 
 use serde::{Deserialize, Serialize};
 

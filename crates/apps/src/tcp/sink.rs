@@ -1,6 +1,7 @@
 //! Receives TCP streams and counts them by connection.
 //!
-//! Our own sources announce their flow's number in the first bytes; any other sender, such as iperf, is counted without one.
+//! Our own sources announce their flow's number in the first bytes; any other sender, such as iperf, is counted
+//! without one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -27,8 +27,8 @@ pub struct TcpSourceConfig {
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
-    /// How long to send: without a schedule from the app's start, with one from the moment of the connection. Either this,
-    /// `bytes` or `writes`.
+    /// How long to send: without a schedule from the app's start, with one from the moment of the connection.
+    /// Either this, `bytes` or `writes`.
     #[serde(default)]
     pub duration_ps: Option<u64>,
     /// How many bytes to send, the announcement's 12 included.
@@ -37,8 +37,8 @@ pub struct TcpSourceConfig {
     /// With a schedule: how many writes.
     #[serde(default)]
     pub writes: Option<u64>,
-    /// The rate of payload; with this, `packets_per_second` or `gap_ps` the source offers its connection so much at each
-    /// deadline, and otherwise as much as it takes.
+    /// The rate of payload; with this, `packets_per_second` or `gap_ps` the source offers its connection so much at
+    /// each deadline, and otherwise as much as it takes.
     #[serde(default)]
     pub rate_bps: Option<u64>,
     /// Writes a second, in millionths at the finest.

@@ -21,8 +21,8 @@ pub struct UdpSourceConfig {
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
-    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this, `size_bytes` or
-    /// `trace`.
+    /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this,
+    /// `size_bytes` or `trace`.
     #[serde(default)]
     pub payload_bytes: Option<u32>,
     /// The distribution of payloads, 16 to 65507.
@@ -46,15 +46,16 @@ pub struct UdpSourceConfig {
     /// As many as the host takes, one after the other, instead of any schedule.
     #[serde(default)]
     pub unpaced: Option<bool>,
-    /// Whether each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is faster
-    /// than 5000 a second may gather for up to 200 us and leave together: that costs a busy machine far less.
+    /// Whether each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is
+    /// faster than 5000 a second may gather for up to 200 us and leave together: that costs a busy machine far
+    /// less.
     #[serde(default)]
     pub exact: Option<bool>,
     /// Whether datagrams may be fragmented; they may when nothing is said.
     #[serde(default)]
     pub fragment: Option<bool>,
-    /// What is added to the time that datagrams carry, in picoseconds: the receiver's clock less the sender's, where both
-    /// are of different machines.
+    /// What is added to the time that datagrams carry, in picoseconds: the receiver's clock less the sender's,
+    /// where both are of different machines.
     #[serde(default)]
     pub clock_offset_ps: Option<i64>,
     /// Distances and sizes, one entry for each datagram.

@@ -153,8 +153,8 @@ impl TunnelConfig {
         self.cuts() || length + u64::from(self.header_bytes() + IPV4) <= u64::from(self.underlay_mtu())
     }
 
-    /// The IP payloads of the fragments that carry a frame of `length` bytes, in order: "the data is divided on an 8 octet
-    /// boundary" (RFC 791 3.2).
+    /// The IP payloads of the fragments that carry a frame of `length` bytes, in order: "the data is divided on an
+    /// 8 octet boundary" (RFC 791 3.2).
     pub(crate) fn payloads(&self, length: u64) -> impl Iterator<Item = u64> {
         let room = u64::from(self.underlay_mtu().saturating_sub(IPV4));
         let mut left = length + u64::from(self.header_bytes());
@@ -212,8 +212,8 @@ impl TunnelConfig {
     }
 }
 
-/// "It is RECOMMENDED that the UDP source port number be calculated using a hash of fields from the inner packet", in the range of
-/// dynamic ports 49152 to 65535 (RFC 7348 5).
+/// "It is RECOMMENDED that the UDP source port number be calculated using a hash of fields from the inner packet",
+/// in the range of dynamic ports 49152 to 65535 (RFC 7348 5).
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) const fn source_port(flow: u64) -> u16 {
     0xc000 | (flow as u16 & 0x3fff)
@@ -229,7 +229,8 @@ pub(crate) struct OuterFragment {
     /// Bytes of the packet's payload.
     pub(crate) whole_payload: u64,
     pub(crate) identification: u16,
-    /// Type of service, copied from what is carried: code point and congestion bits (RFC 2983 and RFC 6040, normal mode).
+    /// Type of service, copied from what is carried: code point and congestion bits (RFC 2983 and RFC 6040, normal
+    /// mode).
     pub(crate) traffic_class: u8,
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use twinnet_fabric::Coalescing;
 use twinnet_fabric::{wire_bytes, DirectionConfig, TunnelConfig};
 use twinnet_host::{HostConfig, InterfaceConfig, ProcessingConfig, RouteConfig};
 use twinnet_packet::{Framing, MacAddress, Prefix};
@@ -82,6 +83,9 @@ pub struct HostSpec {
     /// How long a model takes for each frame that arrives; `None`: no time. A real host takes its own.
     #[serde(default)]
     pub processing: Option<ProcessingConfig>,
+    /// How the network cards of the host coalesce interrupts; `None`: each frame is told of when it arrives.
+    #[serde(default)]
+    pub coalescing: Option<Coalescing>,
 }
 
 impl HostSpec {

@@ -1,7 +1,7 @@
 //! The OpenFlow agent of a switch: bytes from its controllers in, bytes to them out, and the time. No I/O.
 //!
-//! Every message takes full effect before the next one is looked at, and before the switch gets its next frame: a barrier is answered where
-//! it stands in the stream, and what arrives after its reply meets the new state.
+//! Every message takes full effect before the next one is looked at, and before the switch gets its next frame: a
+//! barrier is answered where it stands in the stream, and what arrives after its reply meets the new state.
 
 mod actions;
 #[cfg(test)]
