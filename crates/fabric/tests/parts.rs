@@ -10,7 +10,8 @@ use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Rate, Time};
 
 const SWITCHES: usize = 4;
-/// The delay of the links between switches. Fabrics that look at the clock more often than that hear of every frame before it is due.
+/// The delay of the links between switches. Fabrics that look at the clock more often than that hear of every frame
+/// before it is due.
 const TRUNK_DELAY: Duration = Duration::from_us(100);
 const STEP: Duration = Duration::from_us(40);
 const TRUNK_BPS: u64 = 100_000_000;
@@ -261,7 +262,8 @@ proptest! {
         }
     }
 
-    /// Two fabrics with a clock each that is late at random, as loops are whose threads others keep from their processors.
+    /// Two fabrics with a clock each that is late at random, as loops are whose threads others keep from their
+    /// processors.
     #[test]
     fn a_cut_line_keeps_its_envelope_its_order_and_all_its_frames_however_late_its_ends_are(
         lateness_us in prop::collection::vec((prop_oneof![9 => 1..60_u64, 1 => 200..5000_u64], any::<bool>()), 400)

@@ -82,8 +82,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
     assemble_with(spec, bodies, |_| true)
 }
 
-/// Builds the fabric of a part of what `spec` describes: the nodes that `keeps` names by their numbers, on the wall clock. The fabric knows all others
-/// too, but moves nothing there. Returns also the ports whose lines lead to other parts.
+/// Builds the fabric of a part of what `spec` describes: the nodes that `keeps` names by their numbers, on the wall
+/// clock. The fabric knows all others too, but moves nothing there. Returns also the ports whose lines lead to other parts.
 ///
 /// # Errors
 /// As [`assemble`].

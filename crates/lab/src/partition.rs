@@ -1,8 +1,9 @@
 //! A network divided into parts that several threads can move, each with a fabric of its own.
 //!
-//! A part is whole switches with all that hangs at them: links are cut between two switches of the fabric only, because a host, an interface of the
-//! machine and a switch elsewhere are read and written by the thread that moves their switch's frames. Of the ways to do that one is sought in which the
-//! busiest part has little more than its share, and few links are cut.
+//! A part is whole switches with all that hangs at them: links are cut between two switches of the fabric only, because
+//! a host, an interface of the machine and a switch elsewhere are read and written by the thread that moves their
+//! switch's frames. Of the ways to do that one is sought in which the busiest part has little more than its share, and
+//! few links are cut.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -35,14 +36,16 @@ impl Partition {
         self.shares.len()
     }
 
-    /// The share of the expected work in the part that has most: with it one knows by how much more processors can speed up the whole.
+    /// The share of the expected work in the part that has most: with it one knows by how much more processors can
+    /// speed up the whole.
     #[must_use]
     pub fn largest_share(&self) -> f64 {
         self.shares.iter().copied().fold(0.0, f64::max)
     }
 }
 
-/// Divides `spec` into at most `wanted` parts. Only links between switches are cut whose delay is at least `least_delay` in both directions.
+/// Divides `spec` into at most `wanted` parts. Only links between switches are cut whose delay is at least
+/// `least_delay` in both directions.
 #[must_use]
 pub fn partition(spec: &NetworkSpec, wanted: usize, least_delay: Duration) -> Partition {
     let groups = Groups::of(spec, least_delay);
@@ -135,7 +138,8 @@ impl Groups {
     }
 }
 
-/// Whether the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments together, which one thread does.
+/// Whether the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments together, which
+/// one thread does.
 fn may_be_cut(spec: &NetworkSpec, ends: &Ends<'_>, link: &LinkSpec, least_delay: Duration) -> bool {
     let Some((a, b)) = ends.of_link(link) else { return false };
     let slow = [&link.ab, &link.ba].iter().all(|way| way.delay_ps >= least_delay);
@@ -207,7 +211,8 @@ impl<'a> Division<'a> {
         let (mut part, mut before) = (0, 0.0);
         for (position, group) in order.iter().enumerate() {
             let load = groups.loads[*group];
-            // A part ends where most of the group would lie beyond its share, or where the groups that are left are needed one for each other part.
+            // A part ends where most of the group would lie beyond its share, or where the groups that are left are
+            // needed one for each other part.
             let beyond = before + load / 2.0 > total * (part + 1) as f64 / parts as f64;
             let needed = order.len() - position <= parts - 1 - part;
             if part + 1 < parts && division.members[part] > 0 && (beyond || needed) {

@@ -47,7 +47,8 @@ impl Fabric {
         number
     }
 
-    /// As [`Fabric::sample_ports`], but the first interval begins at `begin`: so that several fabrics sample at the same moments.
+    /// As [`Fabric::sample_ports`], but the first interval begins at `begin`: so that several fabrics sample at the
+    /// same moments.
     pub fn sample_ports_from(&mut self, begin: Time, interval: Duration, ports: &[PortId]) -> u32 {
         let interval = interval.max(Duration::from_us(1));
         let begun = begin <= self.now;

@@ -1,9 +1,10 @@
 //! A line whose ends two fabrics have, each in a thread of its own: the parts of one network.
 //!
-//! Both have the line. The fabric of its sending end moves frames up to the last bit that leaves, and gives each away as soon as its first bit
-//! is on the serialiser, with the moment of its arrival: the other learns of it by the frame's own time on the wire ahead. The fabric of the far
-//! end keeps it in flight until then. What a fabric is late for it bears at its own end: the far end moves frames back by the same
-//! rule as the [schedule](super::schedule) of a whole line, each no closer to the one before than the rate allows.
+//! Both have the line. The fabric of its sending end moves frames up to the last bit that leaves, and gives each away
+//! as soon as its first bit is on the serialiser, with the moment of its arrival: the other learns of it by the frame's
+//! own time on the wire ahead. The fabric of the far end keeps it in flight until then. What a fabric is late for it
+//! bears at its own end: the far end moves frames back by the same rule as the [schedule](super::schedule) of a whole
+//! line, each no closer to the one before than the rate allows.
 
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
@@ -45,7 +46,8 @@ impl Line {
         matches!(self.cut, Cut::LeadsHere(_))
     }
 
-    /// `frame`, which the fabric of the sending end has put onto the line, arrives at `arrival`. It is lost where the line is down.
+    /// `frame`, which the fabric of the sending end has put onto the line, arrives at `arrival`. It is lost where the
+    /// line is down.
     pub(crate) fn take_crossing(&mut self, frame: Box<Frame>, arrival: Time, now: Time) -> Effects {
         let mut effects = Effects::default();
         if !self.up {
@@ -60,7 +62,8 @@ impl Line {
         effects
     }
 
-    /// When `frame` arrives that would at `arrival`: later while the line is behind, as a serialiser would have it that was held back.
+    /// When `frame` arrives that would at `arrival`: later while the line is behind, as a serialiser would have it that
+    /// was held back.
     fn behind_the_last(&mut self, frame: &Frame, arrival: Time) -> Time {
         let (Cut::LeadsHere(free), Some(rate)) = (self.cut, self.config.rate_bps) else { return arrival };
         if !self.schedule.is_behind() {
@@ -82,7 +85,8 @@ impl Line {
         }
     }
 
-    /// A frame from another fabric may be due at the far end by `now`, while the clock shows `wall`. It may have come after it was due.
+    /// A frame from another fabric may be due at the far end by `now`, while the clock shows `wall`. It may have come
+    /// after it was due.
     pub(crate) fn arrive_from_afar(&mut self, now: Time, wall: Time) -> Arrival {
         let due = self.in_flight.next().map_or(now, |next| next.min(now));
         let not_before = |effects: Effects| Effects { arrival: effects.arrival.map(|at| at.max(now)), ..effects };

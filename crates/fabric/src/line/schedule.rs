@@ -57,8 +57,8 @@ impl LineRecord {
         self.worst_before.max(self.second.lost.saturating_sub(self.second.regained))
     }
 
-    /// What a line did whose ends two fabrics have. The seconds in which most was missing need not be one and the same: their sum is the most that
-    /// can have been.
+    /// What a line did whose ends two fabrics have. The seconds in which most was missing need not be one and the
+    /// same: their sum is the most that can have been.
     #[must_use]
     pub fn joined_with(&self, other: &Self) -> Self {
         Self {

@@ -224,7 +224,8 @@ impl HandOvers {
         self.came_over(port, late);
     }
 
-    /// A frame, or a train of them, came from another part of the network over the line that leads to `port`, `late` after it was due.
+    /// A frame, or a train of them, came from another part of the network over the line that leads to `port`, `late`
+    /// after it was due.
     pub(crate) fn came_over(&mut self, port: PortId, late: Duration) {
         let place = port.0 as usize;
         if self.by_port.len() <= place {

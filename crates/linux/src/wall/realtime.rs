@@ -267,7 +267,8 @@ pub(crate) enum Order {
     },
 }
 
-/// A fabric on the wall clock, of a whole network or of a part of it, in a thread of its own. It ends when this is dropped.
+/// A fabric on the wall clock, of a whole network or of a part of it, in a thread of its own. It ends when this is
+/// dropped.
 pub struct RealtimeFabric {
     sender: Mutex<Option<Sender<Order>>>,
     wake: OwnedFd,

@@ -70,8 +70,8 @@ fn answer(at: &mut FabricLoop, call: Call) {
     responder.send(answer);
 }
 
-/// Takes the record as it is now, with what the kernel has counted, for `done`. The kernel is asked by a thread of its own: telling the machine's
-/// stolen time alone takes some 200 us, which would hold up the loop.
+/// Takes the record as it is now, with what the kernel has counted, for `done`. The kernel is asked by a thread of its
+/// own: telling the machine's stolen time alone takes some 200 us, which would hold up the loop.
 fn take_record(at: &FabricLoop, done: impl FnOnce(PartRecord) + Send + 'static) {
     let elsewhere = at.hosts.delivery.hand_overs();
     let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);

@@ -11,11 +11,11 @@ use crate::service::LabError;
 const MOST_THREADS: usize = 64;
 /// The most that are taken unasked.
 const MOST_UNASKED: usize = 8;
-/// Processors for each thread that is taken unasked: a loop, the thread beside it that hands frames over, and the network stacks and
-/// programs of its hosts.
+/// Processors for each thread that is taken unasked: a loop, the thread beside it that hands frames over, and the
+/// network stacks and programs of its hosts.
 const PROCESSORS_PER_THREAD: usize = 4;
-/// The least delay of a link that is cut unasked, both ways: the other thread then hears of a frame well before it is due, also where it has to be
-/// woken for it.
+/// The least delay of a link that is cut unasked, both ways: the other thread then hears of a frame well before it is
+/// due, also where it has to be woken for it.
 const LEAST_DELAY: Duration = Duration::from_us(50);
 
 /// The option `fabric_threads` of a `start` request.

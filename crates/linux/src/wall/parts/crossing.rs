@@ -1,8 +1,9 @@
 //! Frames on their way between the loops of two parts: bounded queues, and bells for loops that sleep.
 //!
-//! A frame is given away when its first bit is on the wire, with the moment of its arrival, so the other loop has it before it is due where the
-//! link has a delay or the frame takes its time. That loop is woken only when it would sleep past that moment. Neither ever waits for the
-//! other: what a stopped loop does not take stays in its queue, and beyond the queue's bound is lost and counted.
+//! A frame is given away when its first bit is on the wire, with the moment of its arrival, so the other loop has it
+//! before it is due where the link has a delay or the frame takes its time. That loop is woken only when it would sleep
+//! past that moment. Neither ever waits for the other: what a stopped loop does not take stays in its queue, and beyond
+//! the queue's bound is lost and counted.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +20,8 @@ use crate::wall::fidelity::{HandOvers, Histogram};
 /// Frames, or trains of them, that may wait in one queue, and their bytes.
 const MOST_WAITING: usize = 1 << 16;
 const MOST_WAITING_BYTES: u64 = 64 << 20;
-/// A loop that wakes so long before a frame is due need not be woken for it: the longest time that it spins before an event.
+/// A loop that wakes so long before a frame is due need not be woken for it: the longest time that it spins before an
+/// event.
 const WAKES_BEFORE: Duration = Duration::from_us(300);
 /// How long a loop sleeps at most that has not been able to hand over everything.
 const RETRY: Duration = Duration::from_us(50);
@@ -65,7 +67,8 @@ impl Bell {
             return false;
         }
         let one = 1_u64;
-        // SAFETY: writes eight readable bytes to an event descriptor; it can only fail when the counter is full, which wakes too.
+        // SAFETY: writes eight readable bytes to an event descriptor; it can only fail when the counter is full, which
+        // wakes too.
         unsafe { libc::write(self.descriptor.as_raw_fd(), (&raw const one).cast(), 8) };
         true
     }
@@ -111,8 +114,8 @@ pub(crate) struct Crossings {
 }
 
 impl Crossings {
-    /// The ways between parts: `lines` has for each part the ports whose lines lead away, with the parts that they lead to, and `wakes` what wakes
-    /// its loop.
+    /// The ways between parts: `lines` has for each part the ports whose lines lead away, with the parts that they lead
+    /// to, and `wakes` what wakes its loop.
     ///
     /// # Errors
     /// When there is no descriptor left.
@@ -153,8 +156,8 @@ impl Crossings {
         self.outgoing[place].pending.push_back(Message { port, arrival, frame });
     }
 
-    /// Hands over what was given away, and wakes those who would sleep too long. A queue that its loop has at this very moment is left for
-    /// the next time.
+    /// Hands over what was given away, and wakes those who would sleep too long. A queue that its loop has at this very
+    /// moment is left for the next time.
     pub(crate) fn flush(&mut self) {
         for way in &mut self.outgoing {
             let Some(earliest) = way.pending.iter().map(|message| message.arrival).min() else { continue };
@@ -183,7 +186,8 @@ impl Crossings {
         }
     }
 
-    /// Has `fabric` take what came from others, and `hand_overs` how late that was on each line; returns how many messages those were.
+    /// Has `fabric` take what came from others, and `hand_overs` how late that was on each line; returns how many
+    /// messages those were.
     pub(crate) fn take(&mut self, fabric: &mut Fabric, hand_overs: &mut HandOvers) -> u64 {
         for channel in &self.incoming {
             if channel.count.load(Ordering::SeqCst) == 0 {
@@ -215,7 +219,8 @@ impl Crossings {
         count
     }
 
-    /// How long the loop may sleep that would sleep for `wait` from `now` on. Others wake it from then on, until it is [`awake`](Self::awake).
+    /// How long the loop may sleep that would sleep for `wait` from `now` on. Others wake it from then on, until it is
+    /// [`awake`](Self::awake).
     pub(crate) fn before_sleep(&mut self, wait: Duration, now: Time) -> Duration {
         // Controllers may have sent something since the last turn.
         self.flush();

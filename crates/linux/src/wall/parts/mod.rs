@@ -1,8 +1,9 @@
 //! The fabric in parts: several loops, each in a thread of its own, that together move one network.
 //!
-//! Each loop has a fabric that is built of the whole network and keeps a part of its nodes, with their interfaces. Frames on a link that is cut
-//! go from one to the other by [`crossing`]; a request goes to the part that has what it is about, or to all, and their answers are joined.
-//! One loop alone is the usual case: then nothing crosses, and requests go straight to it.
+//! Each loop has a fabric that is built of the whole network and keeps a part of its nodes, with their interfaces.
+//! Frames on a link that is cut go from one to the other by [`crossing`]; a request goes to the part that has what it
+//! is about, or to all, and their answers are joined. One loop alone is the usual case: then nothing crosses, and
+//! requests go straight to it.
 
 pub(crate) mod choice;
 pub(crate) mod crossing;
@@ -45,7 +46,8 @@ pub struct PartedFabric {
 }
 
 impl PartedFabric {
-    /// Builds the fabric that `spec` describes on `interfaces` and starts its loops. The `options` are those of a `start` request.
+    /// Builds the fabric that `spec` describes on `interfaces` and starts its loops. The `options` are those of a
+    /// `start` request.
     ///
     /// # Errors
     /// What is wrong with the options or the description, or what the kernel refused.
