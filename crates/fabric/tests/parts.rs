@@ -275,7 +275,7 @@ proptest! {
             net.fabrics[0].1.to_send.entry(net.hosts[0]).or_default().push_back(frame(0, 1, number));
         }
         let mut now = Time::ZERO;
-        let mut look = |net: &mut Net, part: usize, now: Time| {
+        let look = |net: &mut Net, part: usize, now: Time| {
             let access = net.hosts[part];
             let (fabric, hosts) = &mut net.fabrics[part];
             hosts.on_the_wall = Some(now);
