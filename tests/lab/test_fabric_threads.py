@@ -233,7 +233,7 @@ def test_a_part_that_is_stopped_is_told_of_and_the_others_go_on() -> None:
         assert hog.wait(20) == 0
         lab.wait([flow], until="10 s")
         parts = parts_of(lab)
-        report = flow.report()
+        sent, arrived = over_the_links(lab)[0]
         verdict = lab.fidelity().verdict()
         # What was stopped goes on.
         probe = lab.start(tn.apps.ping("a1", "a4", count=3, interval="50 ms"))
@@ -244,6 +244,6 @@ def test_a_part_that_is_stopped_is_told_of_and_the_others_go_on() -> None:
     other, stopped = (part["pauses"]["longest_ps"] / 1e9 for part in parts["each"])
     assert stopped > 300, parts
     assert other < stopped / 2, parts
-    # The agent, which sends, may have been late; no frame of the other part was lost.
-    assert report.lost == 0
+    # The hosts' own network stacks may have had the processor that was taken; the other part carried what it got.
+    assert sent == arrived > 0
     assert verdict.state == "invalid"
