@@ -60,7 +60,7 @@ def test_hosts_reach_each_other_and_nothing_is_lost_between_the_parts(threads: i
         deadline = time.monotonic() + 10
         # Hosts say something of their own accord now and then, which may be on its way at a look.
         while any(sent != arrived for sent, arrived in over_the_links(lab)) and time.monotonic() < deadline:
-            lab.run_until(f"{lab.now() + 0.05} s")
+            lab.run_until(f"{lab.now() + 0.05:.3f} s")
         assert all(sent == arrived > 0 for sent, arrived in over_the_links(lab))
         rtt, reports, parts = probe.report().rtt, [udp.report(), back.report()], parts_of(lab)
     assert rtt is not None
@@ -116,8 +116,8 @@ def test_a_cut_link_goes_down_and_up_again() -> None:
         assert not answered("a1", "a4")
         assert answered("a1", "a2")
         assert answered("a3", "a4")
-        lab.at(f"{lab.now() + 0.1} s").link("s2", "s3").set(up=True)
-        lab.run_until(f"{lab.now() + 0.3} s")
+        lab.at(f"{lab.now() + 0.1:.3f} s").link("s2", "s3").set(up=True)
+        lab.run_until(f"{lab.now() + 0.3:.3f} s")
         assert answered("a1", "a4")
         lab.link("s2", "s3").set(delay="30 ms")
         slow = lab.start(tn.apps.ping("a2", "a3", count=2, interval="100 ms"))
@@ -160,7 +160,7 @@ def test_samples_of_ports_in_all_parts_are_of_the_same_moments() -> None:
         ports = [f"s{number}-eth3" for number in range(1, SWITCHES + 1)]
         with lab.sample(ports, "20 ms") as sampler:
             assert lab.wait([lab.start(tn.apps.udp("a1", "a4", rate="4 Mbit", packets=200, payload="1000 B"))])
-            lab.run_until(f"{lab.now() + 0.1} s")
+            lab.run_until(f"{lab.now() + 0.1:.3f} s")
             told = sampler.stop()
         assert len(told) >= 5
         # The last part's port gets what the first sends, in the end.
