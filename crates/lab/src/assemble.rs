@@ -79,6 +79,26 @@ pub struct Names {
 /// # Errors
 /// [`LabError`] that names the element and what is wrong with it.
 pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, LabError> {
+    assemble_with(spec, bodies, |_| true)
+}
+
+/// Builds the fabric of a part of what `spec` describes: the nodes that `keeps` names by their numbers, on the wall
+/// clock. The fabric knows all others too, but moves nothing there. Returns also the ports whose lines lead to other parts.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_part(
+    spec: NetworkSpec,
+    keeps: impl Fn(usize) -> bool,
+) -> Result<(RunningNetwork, Vec<PortId>), LabError> {
+    let mut network = assemble_with(spec, Bodies::Described, &keeps)?;
+    // Every node of the description is one of the fabric, in the same order.
+    let leading_away = network.fabric.keep_part(|node| keeps(node.0 as usize));
+    Ok((network, leading_away))
+}
+
+/// Models are made of the hosts that `keeps` names only: another part has the others.
+fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> bool) -> Result<RunningNetwork, LabError> {
     if bodies == Bodies::Models {
         outside::refuse_on_virtual_clock(&spec)?;
         tunnel_end::refuse_on_virtual_clock(&spec)?;
@@ -87,10 +107,10 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
     let mtus = mtus(&spec);
     let mut queues: Vec<Option<QueueConfig>> = Vec::new();
     let neighbours = spec.static_neighbours.then(|| Arc::new(static_neighbours(&spec)));
-    for (node, mtus) in spec.nodes.iter().zip(&mtus) {
+    for ((number, node), mtus) in spec.nodes.iter().enumerate().zip(&mtus) {
         match node {
             NodeSpec::Host(host) => {
-                let model = host.model || bodies == Bodies::Models;
+                let model = (host.model || bodies == Bodies::Models) && keeps(number);
                 let model = model.then(|| model_host(host, mtus, spec.seed, neighbours.as_ref())).transpose()?;
                 add_host(&mut assembly, host, model, &mut queues)?;
             }

@@ -7,6 +7,7 @@ mod error;
 mod model_apps;
 pub mod network;
 pub mod outside;
+pub mod partition;
 pub mod protocol;
 pub mod requests;
 pub mod tunnel_end;
@@ -15,7 +16,7 @@ mod virtual_control;
 mod virtual_lab;
 pub mod vocabulary;
 
-pub use assemble::{assemble, Bodies, Names, RunningNetwork};
+pub use assemble::{assemble, assemble_part, Bodies, Names, RunningNetwork};
 pub use error::LabError;
 pub use model_apps::{unknown_host, ModelApps};
 pub use virtual_control::ControlMessage;

@@ -118,7 +118,7 @@ requests! {
         /// The version that the client speaks; another one than the lab's is refused.
         protocol = "protocol": Option<u32>,
     } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": \
-        bool, \"protocol\": n}`";
+        bool, \"fabric_threads\": n, \"protocol\": n}`";
 
     /// Tells the network as it was built, with addresses, interface names and port numbers.
     "describe" Describe {} -> "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
@@ -675,6 +675,8 @@ pub enum Reply {
         interface: &'static str,
         /// Whether the loop runs under real-time scheduling.
         realtime: bool,
+        /// Threads that move the network.
+        fabric_threads: u64,
         /// The version of the protocol.
         protocol: u32,
     },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twinnet_fabric::{DirectionChange, NodeId, PortCounters, PortId, Samples, World};
 use twinnet_queue::QueueConfig;
 use twinnet_switch::Switch;
-use twinnet_units::Duration;
+use twinnet_units::{Duration, Time};
 
 use super::assemble::{check_queue, RunningNetwork};
 use super::error::LabError;
@@ -244,12 +244,20 @@ fn ports(at: &RunningNetwork) -> Reply {
 }
 
 fn start_samples(at: &mut RunningNetwork, asked: &SamplesStart) -> Answer {
+    start_samples_at(at, asked, at.fabric.now())
+}
+
+/// Answers a `samples.start` whose first interval begins at `begin`.
+///
+/// # Errors
+/// `BadRequest`, `UnknownPort`.
+pub fn start_samples_at(at: &mut RunningNetwork, asked: &SamplesStart, begin: Time) -> Answer {
     let interval = asked.interval;
     if interval < Duration::from_us(1) {
         return Err(LabError::new("BadRequest", format!("an interval of {interval} is too short"), "at least 1 us"));
     }
     let ports = asked.ports.iter().map(|name| port(at, name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Reply::Sampler { sampler: at.fabric.sample_ports(interval, &ports) })
+    Ok(Reply::Sampler { sampler: at.fabric.sample_ports_from(begin, interval, &ports) })
 }
 
 fn read_samples(at: &RunningNetwork, sampler: u32) -> Answer {

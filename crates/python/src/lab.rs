@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
 use twinnet_linux::process::{self, Factories};
 use twinnet_linux::service::LabError;
-use twinnet_linux::wall::realtime::{RealtimeFabric, RealtimeOptions};
+use twinnet_linux::wall::parts::PartedFabric;
 use twinnet_linux::wall::scheduling;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
@@ -62,8 +62,7 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
 fn factories() -> Factories {
     Factories {
         fabric: Box::new(|network, interfaces, clock, options| {
-            let options = RealtimeOptions::from_json(options)?;
-            Ok(Box::new(RealtimeFabric::start(network, interfaces, clock, options)?))
+            Ok(Box::new(PartedFabric::start(network, interfaces, clock, options)?))
         }),
         agent: Box::new(|clock, hosts| {
             let agent = Agent::start(clock, hosts).map_err(|error| {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from twinnet.cli import completion
+from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
 from twinnet.errors import TimeLimit
 from twinnet.units import duration_ps
@@ -29,6 +30,7 @@ __all__ = ["lab"]
 @click.option(
     "--interface", type=click.Choice(["auto", "tap", "veth"]), default="auto", help="Kind of host interfaces."
 )
+@fabric_threads_option
 @click.option(
     "--controller",
     shell_complete=completion.controllers,
@@ -57,6 +59,7 @@ def lab(
     seed: int,
     name: str | None,
     interface: str,
+    fabric_threads: int | Literal["auto"],
     controller: str | None,
     controller_run: str | None,
     wait: str,
@@ -91,7 +94,7 @@ def lab(
     if model:
         lab_options.give_models(described)
     duration_ps(wait, "wait")
-    with described.emulate(name=name, interface=interface) as running:
+    with described.emulate(name=name, interface=interface, fabric_threads=fabric_threads) as running:
         from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
         from twinnet.cli.prompt.session import Session
 

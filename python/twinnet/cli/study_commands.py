@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from twinnet.cli import completion
+from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import table, terminal_columns, wrapped
 
@@ -98,6 +99,7 @@ def study_options(command: _Command) -> _Command:
     show_default=True,
     help="The hosts' interfaces.",
 )
+@fabric_threads_option
 @click.option("--dry-run", is_flag=True, help="Tell the runs, the time and the network; run nothing.")
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
@@ -113,6 +115,7 @@ def run(
     order: str | None,
     clock: str | None,
     interface: str,
+    fabric_threads: int | Literal["auto"],
     dry_run: bool,
     no_report: bool,
     with_invalid: bool,
@@ -136,7 +139,7 @@ def run(
     loaded = load_study(study, settings, preset)
     if loaded.specification.clock == "wall":
         loaded = on_this_machine(loaded)
-    executor = LabExecutor(interface)
+    executor = LabExecutor(interface, fabric_threads)
     executor.check(loaded.specification)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan

@@ -67,6 +67,10 @@ class Lab:
     slip_after_ps
         How far the fabric may be behind before it moves its clock, in picoseconds; by the fastest link when nothing is
         said. On the wall clock only.
+    fabric_threads
+        How many threads move the network, each a part of its switches with what hangs there: a whole number from 1, as
+        far as the network can be divided; ``auto``: by the processors that are free, and only where links between
+        switches have a delay. On the wall clock only.
 
     Attributes
     ----------
@@ -74,7 +78,7 @@ class Lab:
         ``wall`` or ``virtual``.
     started
         What the lab told when it started: ``hosts``, ``setup_ms``, and on the wall clock ``pid``, ``interface``,
-        ``realtime``.
+        ``realtime``, ``fabric_threads``.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class Lab:
         static_neighbours: bool = False,
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
+        fabric_threads: int | Literal["auto"] = "auto",
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
             raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
@@ -95,14 +100,22 @@ class Lab:
                 "a lab on the virtual clock has neither a name nor interfaces of the kernel",
                 "leave them away, or use net.emulate()",
             )
-        if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None):
-            raise BadValue("a lab on the virtual clock has neither realtime nor slip_after_ps", "leave them away")
+        if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None or fabric_threads != "auto"):
+            raise BadValue(
+                "a lab on the virtual clock has neither realtime nor slip_after_ps nor fabric_threads",
+                "leave them away",
+            )
         self._network = network
         self._name = name
         self.clock: Literal["wall", "virtual"] = clock
         self._seed = seed
         self._static_neighbours = static_neighbours
-        self._options = {"interface": interface, "realtime": realtime, "slip_after_ps": slip_after_ps}
+        self._options = {
+            "interface": interface,
+            "realtime": realtime,
+            "slip_after_ps": slip_after_ps,
+            "fabric_threads": fabric_threads,
+        }
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
         self._layout: Layout | None = None

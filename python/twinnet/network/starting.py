@@ -25,6 +25,7 @@ class Startable:
         interface: str = "auto",
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
+        fabric_threads: int | Literal["auto"] = "auto",
     ) -> Lab:
         """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.
 
@@ -34,13 +35,18 @@ class Startable:
             The name under which other terminals find the lab; twinnet chooses one when you give none.
         interface
             ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
-        realtime, slip_after_ps
+        realtime, slip_after_ps, fabric_threads
             As :class:`twinnet.Lab` documents them.
         """
         from twinnet.lab.lab import Lab
 
         return Lab(
-            cast("Network", self), name=name, interface=interface, realtime=realtime, slip_after_ps=slip_after_ps
+            cast("Network", self),
+            name=name,
+            interface=interface,
+            realtime=realtime,
+            slip_after_ps=slip_after_ps,
+            fabric_threads=fabric_threads,
         )
 
     def simulate(self, seed: int | None = None, static_neighbours: bool = False) -> Lab:

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from twinnet.results.fabric_parts import FabricParts
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
 from twinnet.results.shown import ShownInUnits
 
 __all__ = [
     "EXACT",
     "AgentTiming",
+    "FabricParts",
     "FidelityRecord",
     "Lateness",
     "Limit",
@@ -216,6 +218,8 @@ class FidelityRecord(ShownInUnits):
         How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict tells.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
+    parts
+        The threads that moved the network.
     raw
         The record as the lab gave it.
     """
@@ -244,6 +248,7 @@ class FidelityRecord(ShownInUnits):
     trace_hash: str = ""
     impossible_states: int = 0
     agent: AgentTiming | None = None
+    parts: FabricParts = field(default_factory=FabricParts)
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @classmethod
@@ -278,6 +283,7 @@ class FidelityRecord(ShownInUnits):
             trace_hash=str(spec.get("trace_hash", "")),
             impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
+            parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
@@ -51,9 +51,12 @@ class LabExecutor:
     ----------
     interface
         `tap`, `veth` or `auto`, as ``net.emulate()`` takes it; `auto` on the virtual clock.
+    fabric_threads
+        How many threads move the network on the wall clock, as ``net.emulate()`` takes it.
     """
 
     interface: str = "auto"
+    fabric_threads: int | Literal["auto"] = "auto"
 
     def check(self, specification: StudySpecification) -> None:
         """Raise `BadValue`, `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""
@@ -79,7 +82,7 @@ class LabExecutor:
         if run.specification.clock == "virtual":
             with network.simulate() as lab:
                 return _VirtualRun(lab, run, progress, policy).make()
-        with network.emulate(interface=self.interface) as lab:
+        with network.emulate(interface=self.interface, fabric_threads=self.fabric_threads) as lab:
             return _Run(lab, run, progress, policy).make()
 
 

@@ -37,6 +37,19 @@ impl PortCounters {
             backlog_bytes: self.backlog_bytes,
         }
     }
+
+    /// What two fabrics that each keep a part of the network have counted of one port.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            sent: self.sent.plus(&other.sent),
+            received_frames: self.received_frames + other.received_frames,
+            received_bytes: self.received_bytes + other.received_bytes,
+            dropped_loop: self.dropped_loop + other.dropped_loop,
+            backlog_frames: self.backlog_frames + other.backlog_frames,
+            backlog_bytes: self.backlog_bytes + other.backlog_bytes,
+        }
+    }
 }
 
 impl Fabric {

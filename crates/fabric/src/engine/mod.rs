@@ -8,6 +8,7 @@ mod channel;
 mod coalescing;
 mod control;
 mod counters;
+mod crossing;
 mod models;
 mod sampling;
 mod sending;
@@ -96,6 +97,18 @@ pub trait World {
     /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
     fn is_on_the_wall_clock(&self) -> bool {
         false
+    }
+
+    /// `frame` left `port`, and arrives at `arrival` at the far end of the line, which another fabric has: see
+    /// [`Fabric::keep_part`]. It is to be handed to that one's [`Fabric::take_crossing`]. Only a fabric that keeps a
+    /// part of a network calls this.
+    fn cross(&mut self, port: PortId, frame: Box<Frame>, arrival: Time) {
+        debug_assert!(
+            false,
+            "the line of port {} leads to no other fabric ({} bytes, {arrival})",
+            port.0,
+            frame.length()
+        );
     }
 
     /// A frame whose buffer may be used for another.
@@ -448,7 +461,8 @@ impl Fabric {
         // Where a frame leaves the fabric the clock is read anew: what was handed over before took its time.
         let leaves = matches!(self.nodes[self.ports[to as usize].node.0 as usize], Node::Host);
         let wall = if leaves { world.wall().unwrap_or(self.wall) } else { self.wall };
-        let frame = match line.arrive(now, wall) {
+        let arrival = if line.leads_here() { line.arrive_from_afar(now, wall) } else { line.arrive(now, wall) };
+        let frame = match arrival {
             Arrival::Stale => return,
             Arrival::Postponed(effects) => return self.plan(port, effects),
             Arrival::Frame(frame, effects) => {

@@ -26,6 +26,8 @@ pub(super) struct Sampler {
     last: Vec<PortCounters>,
     samples: Samples,
     most: usize,
+    /// Whether the first interval has begun.
+    begun: bool,
 }
 
 impl Fabric {
@@ -38,14 +40,25 @@ impl Fabric {
 
     /// As [`Fabric::sample_ports`], with another number of samples that are kept.
     pub fn sample_ports_up_to(&mut self, interval: Duration, ports: &[PortId], most: usize) -> u32 {
+        let number = self.sample_ports_from(self.now, interval, ports);
+        if let Some(Some(sampler)) = self.samplers.get_mut(number as usize) {
+            sampler.most = most;
+        }
+        number
+    }
+
+    /// As [`Fabric::sample_ports`], but the first interval begins at `begin`: so that several fabrics sample at the
+    /// same moments.
+    pub fn sample_ports_from(&mut self, begin: Time, interval: Duration, ports: &[PortId]) -> u32 {
         let interval = interval.max(Duration::from_us(1));
+        let begun = begin <= self.now;
         let last = ports.iter().map(|port| self.counters(*port)).collect();
         let series = ports.iter().map(|port| (*port, Vec::new())).collect();
-        let next = self.now + interval;
-        let samples = Samples { ports: series, start: self.now, full: false };
-        self.samplers.push(Some(Sampler { interval, next, last, samples, most }));
+        let next = if begun { begin + interval } else { begin };
+        let samples = Samples { ports: series, start: begin, full: false };
+        self.samplers.push(Some(Sampler { interval, next, last, samples, most: MOST_SAMPLES, begun }));
         let number = index(self.samplers.len() - 1);
-        self.events.push(next, Class::Sample, number);
+        self.events.push(next.max(self.now), Class::Sample, number);
         number
     }
 
@@ -62,16 +75,19 @@ impl Fabric {
 
     pub(super) fn sample(&mut self, number: u32) {
         let Some(mut sampler) = self.samplers.get_mut(number as usize).and_then(Option::take) else { return };
+        let counts = std::mem::replace(&mut sampler.begun, true);
         for ((port, series), last) in sampler.samples.ports.iter_mut().zip(&mut sampler.last) {
             let now = self.counters(*port);
-            series.push(now.since(last));
+            if counts {
+                series.push(now.since(last));
+            }
             *last = now;
         }
         let ports = sampler.samples.ports.len();
         let kept = sampler.samples.ports.iter().map(|(_, series)| series.len()).sum::<usize>();
         if kept + ports <= sampler.most {
             sampler.next += sampler.interval;
-            self.events.push(sampler.next, Class::Sample, number);
+            self.events.push(sampler.next.max(self.now), Class::Sample, number);
         } else {
             sampler.samples.full = true;
         }

@@ -61,6 +61,10 @@ impl Sender for Behind<'_> {
             self.show_departing(config, frame, last_bit);
         }
     }
+
+    fn cross(&mut self, frame: Box<Frame>, arrival: Time) {
+        self.world.cross(PortId(self.port), frame, arrival);
+    }
 }
 
 impl Behind<'_> {

@@ -54,6 +54,26 @@ impl DirectionCounters {
         }
     }
 
+    /// What both have counted together.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            frames: self.frames + other.frames,
+            link_bytes: self.link_bytes + other.link_bytes,
+            wire_bytes: self.wire_bytes + other.wire_bytes,
+            dropped_overlimit: self.dropped_overlimit + other.dropped_overlimit,
+            dropped_early: self.dropped_early + other.dropped_early,
+            marked: self.marked + other.marked,
+            dropped_unclassified: self.dropped_unclassified + other.dropped_unclassified,
+            dropped_down: self.dropped_down + other.dropped_down,
+            dropped_oversize: self.dropped_oversize + other.dropped_oversize,
+            dropped_unfragmentable: self.dropped_unfragmentable + other.dropped_unfragmentable,
+            lost: self.lost + other.lost,
+            duplicated: self.duplicated + other.duplicated,
+            corrupted: self.corrupted + other.corrupted,
+        }
+    }
+
     /// Frames that did not arrive, for whatever reason.
     #[must_use]
     pub fn dropped(&self) -> u64 {

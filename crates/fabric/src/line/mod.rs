@@ -7,6 +7,7 @@
 
 mod config;
 mod counters;
+mod crossing;
 mod in_flight;
 mod schedule;
 
@@ -15,6 +16,7 @@ use twinnet_units::{Duration, Rate, Time};
 
 pub use config::{wire_bytes, DirectionConfig};
 pub use counters::DirectionCounters;
+use crossing::Cut;
 use in_flight::InFlight;
 use schedule::Schedule;
 pub use schedule::{catch_up, LineRecord};
@@ -53,6 +55,9 @@ pub(crate) trait Sender {
 
     /// `frame` has been begun and its last bit leaves at `last_bit`.
     fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time);
+
+    /// `frame` is on its way to a far end that another fabric has, and arrives there at `arrival`.
+    fn cross(&mut self, frame: Box<Frame>, arrival: Time);
 }
 
 /// When the engine has to come back to a line.
@@ -152,6 +157,8 @@ pub(crate) struct Line {
     /// When the queue discipline is to be asked again; events that do not match are stale.
     ready_at: Option<Time>,
     in_flight: InFlight,
+    /// Which of its ends another fabric has, if one.
+    cut: Cut,
     schedule: Schedule,
     counters: DirectionCounters,
 }
@@ -190,6 +197,7 @@ impl Line {
             rest_is_held: false,
             ready_at: None,
             in_flight: InFlight::default(),
+            cut: Cut::default(),
             schedule: Schedule::UNRATED,
             counters: DirectionCounters::default(),
         };
@@ -223,7 +231,11 @@ impl Line {
 
     /// What it did with lateness; `None` when it was never too late.
     pub(crate) fn record(&self, now: Time) -> Option<LineRecord> {
-        self.schedule.record(now, self.busy_until)
+        let free = match self.cut {
+            Cut::LeadsHere(free) => free,
+            Cut::Whole | Cut::LeadsAway => self.busy_until,
+        };
+        self.schedule.record(now, free)
     }
 
     /// Begins the record of lateness anew.
@@ -481,17 +493,20 @@ impl Line {
         sender.departing(&self.config, &frame, last_bit);
         self.count_leaving(&frame, last_bit, now);
         if self.impairments.is_transparent() {
-            self.fly(last_bit + self.config.delay_ps, frame, effects);
+            self.fly(last_bit + self.config.delay_ps, frame, sender, effects);
             return;
         }
         while let Some(single) = frame.split_front(1) {
-            self.impair(single, last_bit, effects);
+            self.impair(single, last_bit, sender, effects);
         }
-        self.impair(frame, last_bit, effects);
+        self.impair(frame, last_bit, sender, effects);
     }
 
     /// `frame` is on its way and arrives at `arrival`.
-    fn fly(&mut self, arrival: Time, frame: Box<Frame>, effects: &mut Effects) {
+    fn fly<S: Sender>(&mut self, arrival: Time, frame: Box<Frame>, sender: &mut S, effects: &mut Effects) {
+        if self.cut.leads_away() {
+            return sender.cross(frame, arrival);
+        }
         let (at, first) = self.in_flight.push(arrival, self.config.impair.reorder, frame);
         if first {
             effects.arrives(at);
@@ -499,7 +514,7 @@ impl Line {
     }
 
     /// Sends a single frame over an impaired line.
-    fn impair(&mut self, mut frame: Box<Frame>, last_bit: Time, effects: &mut Effects) {
+    fn impair<S: Sender>(&mut self, mut frame: Box<Frame>, last_bit: Time, sender: &mut S, effects: &mut Effects) {
         let fate = self.impairments.fate();
         if fate.lost {
             self.counters.lost += frame.lose();
@@ -514,11 +529,11 @@ impl Line {
             }
         }
         let delay = self.impairments.delay(self.config.delay_ps);
-        self.fly(last_bit + delay, frame, effects);
+        self.fly(last_bit + delay, frame, sender, effects);
         if let Some(second) = second {
             self.counters.duplicated += u64::from(second.fragment.as_ref().is_none_or(Fragment::is_whole));
             let delay = self.impairments.delay(self.config.delay_ps);
-            self.fly(last_bit + delay, second, effects);
+            self.fly(last_bit + delay, second, sender, effects);
         }
     }
 
@@ -564,6 +579,10 @@ impl Line {
         self.schedule.excuse_arrival(moment);
         let left = self.in_flight.postpone(now, moment, |frame| rate.serialise(frame.wire_bytes(self.config.framing)));
         let mut effects = Effects { arrival: self.in_flight.next(), ..Effects::default() };
+        if self.leads_here() {
+            self.hold_crossing(left);
+            return Some(effects);
+        }
         // The serialiser may not push frames any closer to the last one than the rate allows, either.
         self.last_end += left;
         if self.last_end > self.busy_until {

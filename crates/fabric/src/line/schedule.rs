@@ -57,6 +57,20 @@ impl LineRecord {
         self.worst_before.max(self.second.lost.saturating_sub(self.second.regained))
     }
 
+    /// What a line did whose ends two fabrics have. The seconds in which most was missing need not be one and the
+    /// same: their sum is the most that can have been.
+    #[must_use]
+    pub fn joined_with(&self, other: &Self) -> Self {
+        Self {
+            times_late: self.times_late + other.times_late,
+            latest: self.latest.max(other.latest),
+            lost: self.lost + other.lost,
+            regained: self.regained + other.regained,
+            worst_before: self.missing_in_worst_second() + other.missing_in_worst_second(),
+            second: Second::default(),
+        }
+    }
+
     fn turn_to(&mut self, now: Time) {
         let number = now.as_ns() / 1_000_000_000;
         if number > self.second.number {
@@ -150,6 +164,11 @@ impl Schedule {
     /// The serialiser is held back by `time`.
     pub(super) fn hold(&mut self, time: Duration) {
         self.held += time;
+    }
+
+    /// Whether something was lost that is not regained, or may be.
+    pub(super) fn is_behind(&self) -> bool {
+        self.held > Duration::ZERO || self.behind > Duration::ZERO
     }
 
     /// A frame that takes `serialisation` is begun at `now`, where the one before ended at `free_since`; returns how long the

@@ -20,6 +20,12 @@ impl<C> Default for RunningCaptures<C> {
 }
 
 impl<C> RunningCaptures<C> {
+    /// None yet; the first will have the number `first`.
+    #[must_use]
+    pub fn numbered_from(first: u32) -> Self {
+        Self { next: first, ..Self::default() }
+    }
+
     /// Adds a capture of `port` that was begun; returns its number.
     pub fn add(&mut self, port: PortId, capture: C, fabric: &mut Fabric) -> u32 {
         let number = self.next;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::probe::in_child;
 use super::Finding;
 use crate::wall::clock::monotonic_ns;
+use crate::wall::parts::choice::threads_unasked;
 
 /// Sleeps that are timed.
 const SLEEPS: u32 = 200;
@@ -89,7 +90,10 @@ fn cores() -> Finding {
     const ABILITY: &str = "cores";
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     if count >= FEW_CORES {
-        Finding::good(ABILITY, format!("{count}"), "the fabric has one, the hosts' programs share the others")
+        let (wanted, why) = threads_unasked();
+        let threads = if wanted == 1 { "one thread".to_owned() } else { format!("up to {wanted} threads") };
+        let follows = format!("the fabric takes {threads} ({why}), the hosts' programs share the others");
+        Finding::good(ABILITY, format!("{count}"), follows)
     } else {
         let follows = "the fabric and the hosts' programs share one: high rates make the fabric late";
         Finding::bad(ABILITY, format!("{count}"), follows, "run on a machine with two or more")

@@ -299,13 +299,24 @@ impl Lab {
                 let fabric = Arc::clone(&running.fabric);
                 *self.lock() = Stage::Running(running);
                 let answer = Responder::new(move |fidelity: Answer| {
-                    let realtime = match &fidelity {
-                        Ok(Reply::Fidelity(record)) => record.get("realtime").and_then(Value::as_bool),
+                    let record = match &fidelity {
+                        Ok(Reply::Fidelity(record)) => Some(record),
                         _ => None,
                     };
+                    let realtime = record.and_then(|record| record.get("realtime")?.as_bool());
+                    let threads = record.and_then(|record| record.get("parts")?.get("threads")?.as_u64());
+                    let fabric_threads = threads.unwrap_or(1);
                     let (pid, interface, protocol) = (std::process::id(), interface_word(kind), protocol::VERSION);
                     let realtime = realtime.unwrap_or(false);
-                    responder.send(Ok(Reply::Started { pid, hosts, setup_ms, interface, realtime, protocol }));
+                    responder.send(Ok(Reply::Started {
+                        pid,
+                        hosts,
+                        setup_ms,
+                        interface,
+                        realtime,
+                        fabric_threads,
+                        protocol,
+                    }));
                 });
                 let request = Request::Fidelity(Box::new(Fidelity {}));
                 fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });
@@ -444,7 +455,7 @@ fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
 }
 
 /// The options that a `start` request may have.
-const OPTIONS: [&str; 3] = ["interface", "realtime", "slip_after_ps"];
+const OPTIONS: [&str; 4] = ["interface", "realtime", "slip_after_ps", "fabric_threads"];
 
 /// Refuses options that nobody would read.
 fn check_options(options: Option<&Value>) -> Result<(), LabError> {

@@ -4,6 +4,7 @@
 //! which the frame was due, for each line and for all. What a line could not catch up with it [lost](twinnet_fabric::LineRecord), and regained
 //! in part. Pauses of the loop are counted whatever was due.
 
+use std::collections::HashMap;
 use std::io;
 
 use serde_json::{json, Value};
@@ -162,6 +163,16 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
+    /// What both have used together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cpu_s: self.cpu_s + other.cpu_s,
+            user_s: self.user_s + other.user_s,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
+
     /// Of the calling thread.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss)]
@@ -210,6 +221,12 @@ impl HandOvers {
     /// A frame, or a train of them, is handed to the host behind `port`, `late` after it was due.
     pub fn hand_over(&mut self, port: PortId, late: Duration) {
         self.lateness.record(late.as_ns(), 1);
+        self.came_over(port, late);
+    }
+
+    /// A frame, or a train of them, came from another part of the network over the line that leads to `port`, `late`
+    /// after it was due.
+    pub(crate) fn came_over(&mut self, port: PortId, late: Duration) {
         let place = port.0 as usize;
         if self.by_port.len() <= place {
             self.by_port.resize_with(place + 1, || None);
@@ -330,7 +347,7 @@ impl TakenLine {
 const MOST_LINES: usize = 32;
 
 /// The loop's record at one moment, to be told elsewhere.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TakenRecord {
     record: FidelityRecord,
     lines: Vec<TakenLine>,
@@ -340,6 +357,50 @@ pub struct TakenRecord {
 }
 
 impl TakenRecord {
+    /// The record of several loops that move one network together; `None` where there is none.
+    pub(crate) fn joined(records: Vec<Self>) -> Option<Self> {
+        let mut records = records.into_iter();
+        let mut whole = records.next()?;
+        let mut places: HashMap<String, usize> =
+            whole.lines.iter().enumerate().map(|(place, line)| (line.port.clone(), place)).collect();
+        for other in records {
+            whole.record.since = whole.record.since.min(other.record.since);
+            whole.record.hand_overs.add(&other.record.hand_overs);
+            whole.record.pauses.add(&other.record.pauses);
+            whole.record.usage_before = whole.record.usage_before.plus(other.record.usage_before);
+            whole.usage = whole.usage.plus(other.usage);
+            whole.now = whole.now.max(other.now);
+            whole.realtime &= other.realtime;
+            // A line that is cut has two ends to tell of.
+            for line in other.lines {
+                match places.get(&line.port) {
+                    Some(place) => {
+                        let known = &mut whole.lines[*place];
+                        known.record = known.record.joined_with(&line.record);
+                        known.lateness.add(&line.lateness);
+                    }
+                    None => {
+                        places.insert(line.port.clone(), whole.lines.len());
+                        whole.lines.push(line);
+                    }
+                }
+            }
+        }
+        Some(whole)
+    }
+
+    /// What tells this loop from others that move the same network.
+    pub(crate) fn part_to_json(&self) -> Value {
+        let late = &self.record.hand_overs.lateness;
+        json!({
+            "cpu_s": self.usage.cpu_s - self.record.usage_before.cpu_s,
+            "handed_over": self.record.hand_overs.handed_over,
+            "lateness_ns": {"p50": late.quantile_ns(0.5), "p99": late.quantile_ns(0.99), "max": late.max_ns},
+            "pauses": self.record.pauses.to_json(),
+            "realtime": self.realtime,
+        })
+    }
+
     /// The loop's share of the record that docs/reference/lab-protocol.md describes. Asks the kernel; not for the loop's thread.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -10,6 +10,7 @@ pub mod fidelity;
 pub mod ingress;
 pub(crate) mod model_apps;
 mod pacing;
+pub mod parts;
 pub mod pauses;
 pub mod realtime;
 mod requests;

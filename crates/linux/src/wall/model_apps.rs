@@ -26,8 +26,9 @@ pub(crate) struct LoopApps {
 }
 
 impl LoopApps {
-    pub(crate) fn new() -> Self {
-        Self { apps: ModelApps::new(FIRST_MODEL_APP), waiters: Vec::new(), finished: 0 }
+    /// None yet; the first has the number `first` beyond [`FIRST_MODEL_APP`].
+    pub(crate) fn new(first: u32) -> Self {
+        Self { apps: ModelApps::new(FIRST_MODEL_APP + first), waiters: Vec::new(), finished: 0 }
     }
 
     /// Starts an app.

@@ -48,6 +48,14 @@ impl Pauses {
         self.worst_second = self.worst_second.max(self.second.1);
     }
 
+    /// Adds those of another loop. Their worst seconds need not be one and the same: the worse of both counts.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.total += other.total;
+        self.longest = self.longest.max(other.longest);
+        self.worst_second = self.worst_second.max(other.worst_second);
+    }
+
     pub(crate) fn to_json(self) -> Value {
         json!({
             "count": self.count,

@@ -31,6 +31,9 @@ use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
+use crate::wall::parts::crossing::Crossings;
+use crate::wall::parts::record::PartRecord;
+use crate::wall::parts::routing::first_number;
 use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
@@ -38,7 +41,7 @@ use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
-use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, TunnelAttach};
+use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, TunnelAttach};
 use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
@@ -84,6 +87,8 @@ pub(crate) struct Hosts {
     pub(crate) record: FidelityRecord,
     pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
+    /// The ways to other parts of the network.
+    pub(crate) crossings: Crossings,
 }
 
 impl World for Hosts {
@@ -153,6 +158,10 @@ impl World for Hosts {
                 capture.record(way, frame, at);
             }
         }
+    }
+
+    fn cross(&mut self, port: PortId, frame: Box<Frame>, arrival: Time) {
+        self.crossings.give(port, frame, arrival);
     }
 
     fn wall(&mut self) -> Option<Time> {
@@ -232,9 +241,36 @@ impl Default for RealtimeOptions {
     }
 }
 
-/// The fabric of a lab on the wall clock, in a thread of its own. It ends when this is dropped.
+/// Which part of a network a loop moves.
+#[derive(Default)]
+pub(crate) struct Place {
+    /// Its number.
+    pub(crate) part: usize,
+    /// The ways to the others.
+    pub(crate) crossings: Crossings,
+}
+
+/// What a loop is told to do.
+pub(crate) enum Order {
+    /// A request is to be answered.
+    Call(Call),
+    /// The record of fidelity is to be given away as it is.
+    TakeRecord(Box<dyn FnOnce(PartRecord) + Send>),
+    /// A sampler is to be started whose first interval begins at `begin`.
+    Sample {
+        /// What is asked.
+        asked: SamplesStart,
+        /// When.
+        begin: Time,
+        /// Who asks.
+        responder: Responder,
+    },
+}
+
+/// A fabric on the wall clock, of a whole network or of a part of it, in a thread of its own. It ends when this is
+/// dropped.
 pub struct RealtimeFabric {
-    sender: Mutex<Option<Sender<Call>>>,
+    sender: Mutex<Option<Sender<Order>>>,
     wake: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
@@ -250,17 +286,39 @@ impl RealtimeFabric {
         clock: LabClock,
         options: RealtimeOptions,
     ) -> Result<Self, LabError> {
-        let refused = |error: io::Error| {
-            LabError::new("FabricFailed", format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
-        };
-        let mut network = assemble(spec.clone(), Bodies::Described)?;
+        let network = assemble(spec.clone(), Bodies::Described)?;
+        let wake = event_descriptor().map_err(refused)?;
+        Self::start_part(network, interfaces, clock, options, Place::default(), wake)
+    }
+
+    /// Starts the loop of `network`, or of a part of one, at its `place`; `wake` is the event descriptor that wakes it.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub(crate) fn start_part(
+        mut network: RunningNetwork,
+        interfaces: Vec<HostInterface>,
+        clock: LabClock,
+        options: RealtimeOptions,
+        place: Place,
+        wake: OwnedFd,
+    ) -> Result<Self, LabError> {
         schedule_described(&mut network)?;
         let (sender, receiver) = channel();
-        let wake = event_descriptor().map_err(refused)?;
-        let fabric_loop = FabricLoop::new(network, interfaces, clock, options, receiver, &wake).map_err(refused)?;
+        let fabric_loop =
+            FabricLoop::new(network, interfaces, clock, options, place, receiver, &wake).map_err(refused)?;
         let thread =
             std::thread::Builder::new().name(THREAD_NAME.into()).spawn(move || fabric_loop.run()).map_err(refused)?;
         Ok(Self { sender: Mutex::new(Some(sender)), wake, thread: Some(thread) })
+    }
+
+    /// Has the loop do something. Without a loop the order is dropped, and who is to be answered is told so.
+    pub(crate) fn order(&self, order: Order) {
+        let Ok(sender) = self.sender.lock() else { return };
+        if let Some(sender) = sender.as_ref() {
+            let _ = sender.send(order);
+        }
+        self.ring();
     }
 
     fn ring(&self) {
@@ -272,13 +330,12 @@ impl RealtimeFabric {
 
 impl Service for RealtimeFabric {
     fn submit(&self, request: Call) {
-        let Ok(sender) = self.sender.lock() else { return };
-        // Without a loop the request is dropped, and its reply says so.
-        if let Some(sender) = sender.as_ref() {
-            let _ = sender.send(request);
-        }
-        self.ring();
+        self.order(Order::Call(request));
     }
+}
+
+fn refused(error: io::Error) -> LabError {
+    LabError::new("FabricFailed", format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
 }
 
 impl Drop for RealtimeFabric {
@@ -312,7 +369,7 @@ pub(crate) struct FabricLoop {
     pacing: Pacing,
     breaks: Breaks,
     wakefulness: Wakefulness,
-    receiver: Receiver<Call>,
+    receiver: Receiver<Order>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
     /// Ports that may have more to read than was read in one turn.
@@ -325,7 +382,8 @@ impl FabricLoop {
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: RealtimeOptions,
-        receiver: Receiver<Call>,
+        place: Place,
+        receiver: Receiver<Order>,
         wake: &OwnedFd,
     ) -> io::Result<Self> {
         network.fabric.set_catch_up(options.catch_up);
@@ -391,10 +449,11 @@ impl FabricLoop {
                 delivery,
                 passed: 0,
                 record: FidelityRecord::default(),
-                captures: RunningCaptures::default(),
+                captures: RunningCaptures::numbered_from(first_number(place.part)),
                 tunnels: Tunnels::default(),
+                crossings: place.crossings,
             },
-            apps: LoopApps::new(),
+            apps: LoopApps::new(first_number(place.part)),
             controllers: Controllers::default(),
             real,
             clock,
@@ -424,7 +483,10 @@ impl FabricLoop {
         loop {
             let begin = self.clock.now();
             let (handled, reads) = (self.network.fabric.events_handled(), !self.ready.is_empty());
+            let (fabric, hosts) = (&mut self.network.fabric, &mut self.hosts);
+            hosts.passed += hosts.crossings.take(fabric, &mut hosts.record.hand_overs);
             let due_left = self.turn();
+            self.hosts.crossings.flush();
             self.hosts.delivery.flush();
             let worked = reads || self.network.fabric.events_handled() != handled;
             self.hosts.delivery.observe(begin, self.clock.now(), worked);
@@ -443,8 +505,10 @@ impl FabricLoop {
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
             }
+            let wait = self.hosts.crossings.before_sleep(wait, self.clock.now());
             let asleep_until = self.clock.now() + wait;
             let count = wait_for_events(&self.epoll, &mut events, wait);
+            self.hosts.crossings.awake();
             let now = self.clock.now();
             if count == 0 && wait > Duration::ZERO {
                 self.pacing.slept(now - asleep_until);
@@ -564,7 +628,7 @@ impl FabricLoop {
         unsafe { libc::read(self.wake, (&raw mut counter).cast(), 8) };
         loop {
             match self.receiver.try_recv() {
-                Ok(request) => requests::answer(self, request),
+                Ok(order) => requests::carry_out(self, order),
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
@@ -604,7 +668,7 @@ fn fastest(spec: &NetworkSpec) -> Option<Duration> {
 }
 
 /// An event descriptor to wake the loop with.
-fn event_descriptor() -> io::Result<OwnedFd> {
+pub(crate) fn event_descriptor() -> io::Result<OwnedFd> {
     // SAFETY: no pointers are passed; the result is checked.
     let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if descriptor < 0 {

@@ -3,20 +3,32 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 
-use serde_json::json;
 use twinnet_lab::capture::CaptureSettings;
 use twinnet_lab::protocol::{Answer, CaptureStart, Reply, Request};
 use twinnet_lab::requests::{self, missing, port};
 
 use crate::service::{Call, LabError, Responder};
 use crate::wall::capture::Capture;
-use crate::wall::fidelity::{FidelityRecord, TakenRecord};
+use crate::wall::fidelity::FidelityRecord;
 use crate::wall::ingress::Counted;
-use crate::wall::realtime::FabricLoop;
+use crate::wall::parts::crossing::CrossingRecord;
+use crate::wall::parts::record::{told, Layout, PartRecord};
+use crate::wall::realtime::{FabricLoop, Order};
 use crate::wall::scheduling::is_realtime;
 
+/// Does what was ordered.
+pub(crate) fn carry_out(at: &mut FabricLoop, order: Order) {
+    match order {
+        Order::Call(call) => answer(at, call),
+        Order::TakeRecord(done) => take_record(at, done),
+        Order::Sample { asked, begin, responder } => {
+            responder.send(requests::start_samples_at(&mut at.network, &asked, begin));
+        }
+    }
+}
+
 /// Answers one request, now or later.
-pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
+fn answer(at: &mut FabricLoop, call: Call) {
     let Call { request, mut descriptors, responder } = call;
     let answer = match request {
         Request::Now(_) => Ok(Reply::Now { now_ps: at.clock.now() }),
@@ -40,14 +52,15 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
         Request::Controllers(_) => Ok(Reply::Controllers(at.controllers.state(&at.network))),
         Request::ControllersWait(asked) => return at.controllers.wait(&at.network, &asked, responder),
         Request::Fidelity(_) => {
-            let elsewhere = at.hosts.delivery.hand_overs();
-            let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);
-            let record = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), is_realtime());
-            return with_counts(at, record, responder);
+            let layout = Layout::whole(at.network.spec.nodes.len());
+            let tell = move |record| responder.send(Ok(Reply::Fidelity(Box::new(told(vec![record], &layout)))));
+            return take_record(at, tell);
         }
         Request::FidelityReset(_) => {
             at.hosts.record = FidelityRecord::begin(at.clock.now());
             at.hosts.delivery.forget();
+            let events_before = at.network.fabric.events_handled();
+            at.hosts.crossings.record = CrossingRecord { events_before, ..CrossingRecord::default() };
             at.network.fabric.forget_line_records();
             return forget_counts(at, responder);
         }
@@ -57,23 +70,21 @@ pub(crate) fn answer(at: &mut FabricLoop, call: Call) {
     responder.send(answer);
 }
 
-/// Answers with `record` and what the kernel has counted. It is asked by a thread of its own: telling the machine's stolen time
-/// alone takes some 200 us, which would hold up the loop.
-fn with_counts(at: &FabricLoop, record: TakenRecord, responder: Responder) {
+/// Takes the record as it is now, with what the kernel has counted, for `done`. The kernel is asked by a thread of its
+/// own: telling the machine's stolen time alone takes some 200 us, which would hold up the loop.
+fn take_record(at: &FabricLoop, done: impl FnOnce(PartRecord) + Send + 'static) {
+    let elsewhere = at.hosts.delivery.hand_overs();
+    let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);
+    let taken = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), is_realtime());
+    let crossings = at.hosts.crossings.record.clone();
+    let events = fabric.events_handled() - crossings.events_before;
     let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());
     at.aside.run(move || {
         let before = before.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let counted = Counted::of(&watched);
         let losses = counted.losses.since(&before.losses);
-        let mut record = record.to_json();
-        if let Some(fields) = record.as_object_mut() {
-            fields.insert("ingress_drops".to_owned(), losses.unrated.into());
-            fields.insert("interface_drops".to_owned(), losses.rated.values().sum::<u64>().into());
-            fields.insert("interface_drops_by_port".to_owned(), json!(losses.rated));
-            fields.insert("steal_s".to_owned(), (counted.steal_s - before.steal_s).into());
-            fields.insert("machine".to_owned(), evidence.to_json());
-        }
-        responder.send(Ok(Reply::Fidelity(Box::new(record))));
+        let (steal_s, machine) = (counted.steal_s - before.steal_s, evidence.to_json());
+        done(PartRecord { taken, losses, steal_s, machine, crossings, events });
     });
 }
 

@@ -148,7 +148,9 @@ pub fn promote(pid: i32) -> bool {
         promoted(thread);
     });
     threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
-    threads_of(pid, THREAD_NAME).any(promoted)
+    // A network in parts has several.
+    let granted: Vec<bool> = threads_of(pid, THREAD_NAME).map(promoted).collect();
+    !granted.is_empty() && granted.into_iter().all(|granted| granted)
 }
 
 /// The threads of the process `pid` that have this name.

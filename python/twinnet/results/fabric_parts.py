@@ -1,0 +1,62 @@
+"""How a network was divided among threads, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["FabricParts"]
+
+
+@dataclass(frozen=True)
+class FabricParts:
+    """The threads that moved a network on the wall clock.
+
+    Attributes
+    ----------
+    threads
+        How many there were.
+    why
+        Why there were so many.
+    links_cut
+        Links between switches of different threads.
+    expected_largest_share, largest_share
+        The share of the work in the busiest thread: expected when the network was divided, and of the events that were
+        handled.
+    messages
+        Frames, or trains of them, that went from one thread to another.
+    messages_late
+        Those that came after they were due.
+    frames_dropped
+        Frames that were lost because a thread stood still for so long that its queue was full.
+    each
+        What the lab told of each thread: ``nodes``, ``events``, ``cpu_s``, ``pauses`` and others.
+    """
+
+    threads: int = 1
+    why: str = ""
+    links_cut: int = 0
+    expected_largest_share: float = 1.0
+    largest_share: float = 1.0
+    messages: int = 0
+    messages_late: int = 0
+    frames_dropped: int = 0
+    each: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> FabricParts:
+        """Return what the lab protocol tells as `spec`; one thread where it tells nothing."""
+        if not spec:
+            return cls()
+        return cls(
+            threads=int(spec["threads"]),
+            why=str(spec["why"]),
+            links_cut=int(spec["links_cut"]),
+            expected_largest_share=float(spec["expected_largest_share"]),
+            largest_share=float(spec["largest_share"]),
+            messages=int(spec["messages"]),
+            messages_late=int(spec["messages_late"]),
+            frames_dropped=int(spec["frames_dropped"]),
+            each=tuple(dict(part) for part in spec["each"]),
+        )
