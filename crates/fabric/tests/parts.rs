@@ -216,8 +216,10 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let hosts = (0..SWITCHES, 1..SWITCHES).prop_map(|(from, away)| (from, (from + away) % SWITCHES));
     prop_oneof![
-        6 => (0..400_u64, hosts, 1..6_u32).prop_map(|(after_us, (from, to), frames)| Step::Send { after_us, from, to, frames }),
-        1 => (0..400_u64, 0..SWITCHES - 1, any::<bool>()).prop_map(|(after_us, trunk, up)| Step::Trunk { after_us, trunk, up }),
+        6 => (0..400_u64, hosts, 1..6_u32)
+            .prop_map(|(after_us, (from, to), frames)| Step::Send { after_us, from, to, frames }),
+        1 => (0..400_u64, 0..SWITCHES - 1, any::<bool>())
+            .prop_map(|(after_us, trunk, up)| Step::Trunk { after_us, trunk, up }),
     ]
 }
 
@@ -249,7 +251,8 @@ proptest! {
         steps in prop::collection::vec(step(), 1..40), loss in prop_oneof![Just(0.0), Just(0.1)],
         parts in prop_oneof![Just([0, 0, 1, 1]), Just([0, 1, 2, 3]), Just([0, 1, 0, 1])],
     ) {
-        let impair = ImpairConfig { loss: (loss > 0.0).then_some(LossConfig::Bernoulli { probability: loss }), ..Default::default() };
+        let loss = (loss > 0.0).then_some(LossConfig::Bernoulli { probability: loss });
+        let impair = ImpairConfig { loss, ..Default::default() };
         let config = DirectionConfig { impair, ..trunk() };
         let (mut whole, mut divided) = (Net::new(&[0; SWITCHES], &config), Net::new(&parts, &config));
         play(&mut whole, &steps);
@@ -298,7 +301,7 @@ proptest! {
         prop_assert_eq!((sent.frames, sent.dropped()), (u64::from(frames), 0));
         prop_assert_eq!(net.counters(receiver).received_frames, u64::from(frames));
         let numbers: Vec<u32> =
-            net.fabrics[1].1.arrived.iter().map(|(_, _, bytes)| u32::from_be_bytes(bytes[14..18].try_into().unwrap())).collect();
+            net.fabrics[1].1.arrived.iter().map(|(.., bytes)| sequence(bytes)).collect();
         prop_assert_eq!(numbers, (0..frames).collect::<Vec<_>>());
         // No window of the line carries more than its rate, one frame, and what its far end may catch up with.
         let seen: Vec<Time> =
@@ -352,4 +355,9 @@ fn each_frame_on_a_cut_link_is_one_message_and_no_other_is_any() {
     }
     net.pass(Time::ZERO + Duration::from_ms(20));
     assert_eq!((net.messages - before, net.late), (10, 0));
+}
+
+/// The number that a frame carries behind its Ethernet header.
+fn sequence(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes[14..18].try_into().unwrap())
 }

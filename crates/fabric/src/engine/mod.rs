@@ -102,6 +102,8 @@ pub trait World {
     /// `frame` left `port`, and arrives at `arrival` at the far end of the line, which another fabric has: see
     /// [`Fabric::keep_part`]. It is to be handed to that one's [`Fabric::take_crossing`]. Only a fabric that keeps a
     /// part of a network calls this.
+    // Frames move in their boxes.
+    #[allow(clippy::boxed_local)]
     fn cross(&mut self, port: PortId, frame: Box<Frame>, arrival: Time) {
         debug_assert!(
             false,
