@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from twinnet.errors import TwinnetError
 from twinnet.network.network import Network
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.fidelity_verdict import Thresholds
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 __all__ = [
     "KEPT_FOR",
     "Capacity",
+    "capacity_here",
     "greatest",
-    "kept_capacity",
     "keep",
+    "kept_capacity",
     "kept_in",
     "kept_up",
     "measure_capacity",
@@ -44,7 +46,7 @@ _AROUND_PAYLOAD_BYTES = 66
 _PAIRS = 32
 _LINE_FRAMES = 4800
 _OFFERED_FRAMES = 4950
-"""Of each pair a second: a little more than its line carries, and still below the 5000 from which on the built-in source
+"""Of each pair a second: a little more than its line carries, and below the 5000 from which on the built-in source
 sends several datagrams at once."""
 _LENGTH_S = 0.15
 _LEAD_S = 0.15
@@ -150,15 +152,36 @@ def keep(capacity: Capacity, path: Path | None = None) -> str:
     return ""
 
 
-def measure_capacity(interface: str = "auto") -> Capacity:
-    """Measure what this machine carries, in two to four seconds; raises what a lab raises that cannot start.
+def capacity_here(tell: Callable[[str], None]) -> Capacity | None:
+    """Return what this machine carries: as kept, or else measured now and kept.
 
     Parameters
     ----------
-    interface
-        The hosts' interfaces, as :meth:`twinnet.Network.emulate` takes it.
+    tell
+        Told that it is being measured, and why the figure could not be kept.
+
+    Returns
+    -------
+    Capacity
+        ``None`` when no lab can start here; a run that is made then tells why.
     """
-    with _network().emulate(interface=interface) as lab:
+    known = kept_capacity()
+    if known is not None:
+        return known
+    tell("Measuring what this machine carries; that is kept for a week.")
+    try:
+        measured = measure_capacity()
+    except TwinnetError:
+        return None
+    if trouble := keep(measured):
+        tell(f"What this machine carries could not be kept: {trouble}")
+    return measured
+
+
+def measure_capacity() -> Capacity:
+    """Measure what this machine carries, in about four seconds, with the hosts' interfaces that a lab takes by itself;
+    raises what a lab raises that cannot start."""
+    with _network().emulate() as lab:
         _resolve_addresses(lab)
         carried = {
             size: greatest(_PAIRS, lambda pairs, size=size: _is_carried(lab, pairs, size))
