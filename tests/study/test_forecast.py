@@ -1,5 +1,6 @@
 """What a run needs of the machine, which runs will exceed it, and whether that came true: exact on small networks."""
 
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,7 +43,7 @@ def row(*rates: str | None, switches: int = 1) -> Network:
     """Hosts a, c, d, ... at the first of `switches` and b at the last; `rates` are those of their lines, b's last."""
     network = Network()
     inner = [network.switch(f"s{number}") for number in range(1, switches + 1)]
-    for one, other in zip(inner, inner[1:], strict=False):
+    for one, other in itertools.pairwise(inner):
         network.link(one, other)
     for name, rate in zip("acdefg", rates[:-1], strict=False):
         network.link(network.host(name), inner[0], **({"rate": rate} if rate else {}))
@@ -150,8 +151,8 @@ def test_frames_that_leave_a_fast_line_together_cost_less():
 def test_a_router_hands_frames_out_and_takes_them_back():
     network = Network()
     router = network.router("r1")
-    network.link(network.host("a"), router)
-    network.link(router, network.host("b"))
+    network.link(network.host("a"), router, address_b=())
+    network.link(router, network.host("b"), address_a=())
     stream = traffic("udp", ["a"], packets_per_second=1000, payload="100 B", duration="10 s")
     assert needed(network, stream) == pytest.approx(4000)
 
@@ -238,6 +239,17 @@ def test_a_study_with_a_scale_is_told_the_scale_that_fits(tmp_path: Path):
     assert told.endswith(
         "1 of 1 run needs about 80,000 frames/s; this machine carries 60,000: use --clock virtual, or scale 1.5."
     )
+
+
+def test_no_factor_is_promised_that_does_not_make_it_fit(tmp_path: Path):
+    # The links' rate alone does not lower what a sender offers on a line that has room for it.
+    offered = "{name: flood, app: udp, from: [h1], to: h2, port: 5003, duration: 1 s, exact: true, rate: 100 Mbit}"
+    text = SCALED.replace("scale: 2, ", "other_rate: 1 Mbit, ").splitlines()
+    lines = [f"  - {offered}" if "name: bulk" in line else line for line in text]
+    (tmp_path / "study.yaml").write_text("\n".join(lines).replace("link_rate: 10 Mbit", "link_rate: 1 Gbit"))
+    study = load_study(tmp_path / "study.yaml")
+    told = forecast_runs(plan_study(study), 8000).sentence(study)
+    assert "need about 17,000 frames/s; this machine carries 8,000: use --clock virtual, or lower the rates of" in told
 
 
 def test_the_runs_say_afterwards_whether_the_forecast_was_right(tmp_path: Path):

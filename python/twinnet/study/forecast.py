@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.errors import UsageError
 from twinnet.network.network import Network
 from twinnet.network.nodes import Host, Switch
 from twinnet.study.capacity import capacity_here
 from twinnet.study.network_of import network_of
 from twinnet.study.offered_load import Offer, offers, wire_bytes
-from twinnet.study.plan import PlannedRun
+from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.policy_of import compiled_policy
-from twinnet.study.resolution import Study
+from twinnet.study.resolution import Study, with_changes
 from twinnet.study.shared_lines import Way, Ways, fair_shares
 from twinnet.study.specification import Traffic
 from twinnet.study.store import ResultStore, StoredRun
@@ -97,7 +98,8 @@ class Forecast:
         share = self.carried / (max(chosen) * self.side_by_side)
         verb = "needs" if total == 1 else "need"
         runs = f"{len(exceeding)} of {total} {'run' if total == 1 else 'runs'}"
-        return f"{runs} {verb} about {need}; {carries}: use --clock virtual, or {_remedy(study, share)}."
+        remedy = _remedy(study, share, self.carried / self.side_by_side)
+        return f"{runs} {verb} about {need}; {carries}: use --clock virtual, or {remedy}."
 
 
 def forecast_here(
@@ -205,8 +207,9 @@ def _between(network: Network, way: Way) -> float:
     return SWITCH_WEIGHT * max(0, switches - 1) + _IN_AND_OUT * outside
 
 
-def _remedy(study: Study, share: float) -> str:
-    """What would make the runs fit: the study's own scale, or its rates."""
+def _remedy(study: Study, share: float, most: float) -> str:
+    """What makes the runs fit: the study's own scale, or its rates; with the factor where that alone brings each run
+    down to `most` frames a second."""
     set_by_levels = {
         name
         for factor in study.specification.factors.values()
@@ -216,10 +219,23 @@ def _remedy(study: Study, share: float) -> str:
     free = {name: one for name, one in study.parameters.items() if name not in set_by_levels}
     scale = free.get("scale")
     if scale is not None and scale.kind == "number" and scale.number > 0:
-        return f"scale {_rounded_down(scale.number * share):g}"
-    rates = [name for name, one in free.items() if one.kind == "rate"]
-    which = f"the rates ({', '.join(rates)})" if rates else "the rates of links and traffic"
-    return f"multiply {which} by {_rounded_down(share):g}"
+        fitting = _rounded_down(scale.number * share)
+        if _fits(study, {"scale": f"{fitting:g}"}, most):
+            return f"scale {fitting:g}"
+    factor = _rounded_down(share)
+    rates = {name: f"{one.number * factor:.0f} bit" for name, one in free.items() if one.kind == "rate"}
+    if rates and _fits(study, rates, most):
+        return f"multiply the rates ({', '.join(rates)}) by {factor:g}"
+    return "lower the rates of links and traffic"
+
+
+def _fits(study: Study, changes: Mapping[str, str], most: float) -> bool:
+    """Whether every run needs at most so many frames a second with `changes`."""
+    try:
+        changed = forecast_runs(plan_study(with_changes(study, changes)), None)
+    except UsageError:
+        return False
+    return max(changed.needed.values()) <= most
 
 
 def _rounded_down(value: float) -> float:
