@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 
 import twinnet as tn
@@ -22,9 +23,10 @@ LINK_BPS = 10_000_000
 PAYLOAD = 1470
 LINKS = (2, 10, 25, 50, 100)
 FLOWS = ((1, 100_000_000), (5, 100_000_000), (20, 100_000_000), (1, 1_000_000_000), (3, 1_000_000_000))
-PAIRS = 5
+PAIRS = (5, 100)
+_MININET = Path(__file__).with_name("mininet_load_peer.py")
+_MININET_LINKS = (2, 10, 25)
 _SETTLED_S = 1.0
-_UDP_SHARE = (PAYLOAD + 42) / (PAYLOAD + 42 + 24)
 _TCP_SHARE = 1514 / 1538
 """What framing leaves of a line's rate to full-size frames, in bytes with the Ethernet header."""
 
@@ -57,42 +59,59 @@ class Outcome:
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     """Yield the figures."""
     seconds, repetitions = (2.0, 1) if quick else (4.0, 3)
-    links = LINKS[:3] if quick else LINKS
-    peer = missing("kernel") is None and missing("iperf") is None
-    for count in links:
-        ours: list[Outcome] = []
-        theirs: list[Outcome] = []
-        for _ in range(repetitions):
-            quiet.wait()
-            ours.append(datagrams(count, 2 * LINK_BPS, LINK_BPS, seconds))
-            if peer:
-                quiet.wait()
-                theirs.append(kernel_datagrams(count, 2 * LINK_BPS, LINK_BPS, seconds))
-        yield _rate(f"{count} links of 10 Mbit/s at twice their rate", ours, theirs, _BOUNDS[count])
-        yield _valid(f"{count} links of 10 Mbit/s", ours, judged=count <= 50)
-    light = [_quietly(quiet, lambda: datagrams(PAIRS, LINK_BPS, 10 * LINK_BPS, seconds)) for _ in range(repetitions)]
-    yield _valid(f"{PAIRS} pairs of 10 Mbit/s on links of 100 Mbit/s", light, judged=True)
+    for count in LINKS[:3] if quick else LINKS:
+        runs = _by_turns(count, seconds, repetitions, quiet)
+        yield _rate(f"{count} links of 10 Mbit/s at twice their rate", runs, _BOUNDS[count])
+        yield _valid(f"{count} links of 10 Mbit/s", runs[_OURS], judged=count <= 50)
+    for count in PAIRS[:1] if quick else PAIRS:
+        light = _several(repetitions, quiet, lambda c=count: datagrams(c, LINK_BPS, 10 * LINK_BPS, seconds))
+        yield _valid(f"{count} pairs of 10 Mbit/s on links of 100 Mbit/s", light, judged=True)
     bounds = _TCP_BOUNDS | _GIGABIT_BOUNDS
     for count, rate_bps in FLOWS[:2] if quick else FLOWS:
-        flows = [_quietly(quiet, lambda c=count, r=rate_bps: streams(c, r, seconds)) for _ in range(repetitions)]
+        flows = _several(repetitions, quiet, lambda c=count, r=rate_bps: streams(c, r, seconds))
         name = f"{count} TCP flow{'s' * (count > 1)} of {rate_bps / 1e6:g} Mbit/s"
-        yield _rate(name, flows, [], bounds[count, rate_bps])
+        yield _rate(name, {_OURS: flows}, bounds[count, rate_bps])
         yield _valid(name, flows, judged=(count, rate_bps) == (5, 100_000_000))
     if not quick:
         yield _greatest("datagrams of 1470 bytes", quiet, lambda count: datagrams(count, 2 * LINK_BPS, LINK_BPS, 2.0))
+        yield _greatest(
+            "datagrams of 100 bytes", quiet, lambda count: datagrams(count, LINK_BPS, LINK_BPS // 2, 2.0, 100)
+        )
         yield _greatest("TCP flows of 100 Mbit/s", quiet, lambda count: streams(count, 100_000_000, 2.0))
 
 
-def _quietly(quiet: Quiet, run: Callable[[], Outcome]) -> Outcome:
-    quiet.wait()
-    return run()
+_OURS = "twinnet"
 
 
-def _rate(name: str, ours: Sequence[Outcome], theirs: Sequence[Outcome], bound: float) -> Figure:
-    found = [run.error_percent for run in ours]
-    peers = {"kernel bridge + HTB": [run.error_percent for run in theirs]} if theirs else {}
-    met = all(abs(one) <= bound for one in found)
-    return Figure(f"{name}: rate off by", "%", found, peers, f"within {bound:g}", met, summary="worst")
+def _by_turns(count: int, seconds: float, repetitions: int, quiet: Quiet) -> dict[str, list[Outcome]]:
+    """Drive `count` links of ours and of each peer that is there, one after another in each repetition."""
+    load = (count, 2 * LINK_BPS, LINK_BPS, seconds)
+    drivers: dict[str, Callable[[], Outcome]] = {_OURS: lambda: datagrams(*load)}
+    if missing("kernel") is None and missing("iperf") is None:
+        drivers["kernel bridge + HTB"] = lambda: kernel_datagrams(*load)
+    if count in _MININET_LINKS and missing("mininet") is None and missing("iperf") is None:
+        drivers["Mininet, OVS user space"] = lambda: mininet_datagrams(*load)
+    runs: dict[str, list[Outcome]] = {name: [] for name in drivers}
+    for _ in range(repetitions):
+        for name, drive in drivers.items():
+            quiet.wait()
+            runs[name].append(drive())
+    return runs
+
+
+def _several(repetitions: int, quiet: Quiet, run: Callable[[], Outcome]) -> list[Outcome]:
+    found: list[Outcome] = []
+    for _ in range(repetitions):
+        quiet.wait()
+        found.append(run())
+    return found
+
+
+def _rate(name: str, runs: Mapping[str, Sequence[Outcome]], bound: float) -> Figure:
+    found = {driver: [run.error_percent for run in theirs] for driver, theirs in runs.items()}
+    ours = found.pop(_OURS)
+    met = all(abs(one) <= bound for one in ours)
+    return Figure(f"{name}: rate off by", "%", ours, found, f"within {bound:g}", met, summary="worst")
 
 
 def _valid(name: str, runs: Sequence[Outcome], judged: bool) -> Figure:
@@ -113,16 +132,23 @@ def _greatest(name: str, quiet: Quiet, run: Callable[[int], Outcome]) -> Figure:
     return Figure(f"greatest valid number of {name}", "", [float(most)], {}, "", None)
 
 
-def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:
+def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float, payload: int = PAYLOAD) -> Outcome:
     """Drive `count` links of `link_bps` of ours with UDP of `offered_bps` each."""
     with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [
-            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{PAYLOAD} B", duration=length)
+            tn.apps.udp(
+                f"a{n}",
+                f"b{n}",
+                rate=tn.units.BitsPerSecond(offered_bps),
+                payload=tn.units.Bytes(payload),
+                duration=length,
+            )
             for n in range(count)
         ]
-        expected = min(link_bps * _UDP_SHARE, offered_bps * (PAYLOAD + 42) / PAYLOAD)
-        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, expected)
+        frame = payload + 42
+        expected = min(link_bps * frame / (frame + 24), offered_bps * frame / payload)
+        return _watch(lab, flows, seconds, expected)
 
 
 def streams(count: int, link_bps: int, seconds: float) -> Outcome:
@@ -130,23 +156,26 @@ def streams(count: int, link_bps: int, seconds: float) -> Outcome:
     with _pairs(count, link_bps, link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)]
-        return _watch(lab, [lab.start(flow) for flow in flows], count, seconds, link_bps * _TCP_SHARE)
+        return _watch(lab, flows, seconds, link_bps * _TCP_SHARE)
 
 
 def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
     net = tn.Network()
     switch = net.switch("s1")
     for number in range(count):
-        net.link(net.host(f"a{number}"), switch, rate=f"{access_bps} bit")
-        net.link(switch, net.host(f"b{number}"), rate=f"{link_bps} bit")
+        net.link(net.host(f"a{number}"), switch, rate=tn.units.BitsPerSecond(access_bps))
+        net.link(switch, net.host(f"b{number}"), rate=tn.units.BitsPerSecond(link_bps))
     return net
 
 
-def _watch(lab: tn.Lab, apps: Sequence[tn.AppHandle], count: int, seconds: float, expected_bps: float) -> Outcome:
-    # Begins when queues are full and windows have grown.
-    time.sleep(_SETTLED_S)
+def _watch(lab: tn.Lab, flows: Sequence[tn.apps.Flow], seconds: float, expected_bps: float) -> Outcome:
+    # All begin together, when each receiver listens.
+    begin = lab.now() + _SETTLED_S + 0.02 * len(flows)
+    apps = [lab.start(flow, at=f"{begin:.6f} s") for flow in flows]
+    # Is measured when queues are full and windows have grown.
+    lab.run_until(f"{begin + _SETTLED_S:.6f} s")
     lab.fidelity(reset=True)
-    sampler = lab.sample([f"b{number}-eth0" for number in range(count)], interval="250 ms")
+    sampler = lab.sample([f"b{number}-eth0" for number in range(len(flows))], interval="250 ms")
     time.sleep(seconds)
     verdict = lab.fidelity().verdict()
     samples = sampler.stop()
@@ -185,6 +214,16 @@ def kernel_datagrams(count: int, offered_bps: int, link_bps: int, seconds: float
         # HTB counts bytes with the Ethernet header and no framing.
         bps = ((last - first) * 8 / elapsed for first, last in zip(before, after, strict=True))
         return Outcome(tuple(100 * (one / link_bps - 1) for one in bps))
+
+
+def mininet_datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:
+    """Drive as many links in Mininet: Open vSwitch in user space, and HTB before each receiver; iperf 2 sends."""
+    load = [count, offered_bps, link_bps // 1_000_000, PAYLOAD, round(seconds)]
+    with Arena() as arena:
+        arena.start_open_vswitch()
+        said = arena.run(["/usr/bin/python3", str(_MININET), *map(str, load)], timeout_s=300)
+    # HTB counts bytes with the Ethernet header and no framing.
+    return Outcome(tuple(100 * (float(bps) / link_bps - 1) for bps in said.split()))
 
 
 def _bridged_host(arena: Arena, name: str, address: str) -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Wrong files on the command line: one message that names file, line and key, exit status 2, and nothing built."""
 
 from __future__ import annotations
@@ -77,8 +76,11 @@ NETWORK_MISTAKES = [
     ("[h1, s1], loss", "[h1, s3], loss", "7:5: links[0]: the network has no node 's3'"),
     ("[s1, h2]", "[s1, h1]", "8:5: links[1]: s1 and h1 are linked already"),
     ("[s1, h2]", "[h2, h2]", "8:5: links[1]: a link joins h2 to itself"),
-    ("tp_dst=80", "tp_dts=80", "4:16: switches.s1.flows[0]: the flow 'priority=1,tcp,tp_dts=80,actions=output:1' cannot be read: column 16: \"tp_dts\""),
-    ('"actions=normal"', '"actions=nromal"', "4:61: switches.s1.flows[1]: the flow 'actions=nromal' cannot be read: column 9: \"nromal\" is no action"),
+    ("tp_dst=80", "tp_dts=80",
+     "4:16: switches.s1.flows[0]: the flow 'priority=1,tcp,tp_dts=80,actions=output:1' cannot be read: column 16: "
+     "\"tp_dts\""),
+    ('"actions=normal"', '"actions=nromal"',
+     "4:61: switches.s1.flows[1]: the flow 'actions=nromal' cannot be read: column 9: \"nromal\" is no action"),
     ('"actions=normal"', "7", "4:61: switches.s1.flows[1]: "),
     ("limit_frames: 50", "limit_frames: -1", "links[1].queue_a"),
     ("kind: fifo", "kind: fofi", "8:"),
@@ -89,7 +91,8 @@ NETWORK_MISTAKES = [
     ("seed: 3", "seed: [", "1:"),
     ("seed: 3", "\tseed: 3", "1:1: not YAML"),
     ("schedule:", "shedule:", "9:1: shedule: unknown key; did you mean 'schedule'?"),
-    ("seed: 3", "template: singel:3", "1:11: template: 'singel:3': there is no topology template 'singel' (did you mean 'single'?)"),
+    ("seed: 3", "template: singel:3",
+     "1:11: template: 'singel:3': there is no topology template 'singel' (did you mean 'single'?)"),
     ("set: {up: false}", "set: {up: perhaps}", "10:"),
 ]  # fmt: skip
 
@@ -111,16 +114,20 @@ STUDY_MISTAKES = [
     ("{default: 120 s,", "{default: -120 s,", 'parameters.tcp_duration.default: the value "-120 s" is negative'),
     ("between: [h1, s1]", "between: [h1, s7]", "network.links[0]: the network has no node 's7'"),
     ("between: [h2, s1]", "between: [h1, s1]", "network.links[1]: h1 and s1 are linked already"),
-    ("between: [h1, s1]", "between: [h1, s1]\n      loss: 120 %", "network.links[0].loss: the loss '120 %' is outside 0 to 1"),
+    ("between: [h1, s1]", "between: [h1, s1]\n      loss: 120 %",
+     "network.links[0].loss: the loss '120 %' is outside 0 to 1"),
     ("between: [h1, s1]", "between: [h1, s1]\n      rate: 10", "network.links[0].rate: the rate 10 has no unit"),
-    ("nw_dst=10.0.0.4,tcp,tp_dst=5002", "nw_dst=10.0.0.4,tcp,tp_dts=5002", 'factors.queues.levels.separate.flows.s1[0]: the flow'),
+    ("nw_dst=10.0.0.4,tcp,tp_dst=5002", "nw_dst=10.0.0.4,tcp,tp_dts=5002",
+     'factors.queues.levels.separate.flows.s1[0]: the flow'),
     ("actions=enqueue:4:2", "actions=enqueue:4", '"4" names no queue; write enqueue:PORT:QUEUE'),
-    ("switches: {s1: }", "switches: {s1: {flows: [actions=fly]}}", 'network.switches.s1.flows[0]: the flow \'actions=fly\' cannot be read: column 9: "fly" is no action'),
+    ("switches: {s1: }", "switches: {s1: {flows: [actions=fly]}}",
+     'network.switches.s1.flows[0]: the flow \'actions=fly\' cannot be read: column 9: "fly" is no action'),
     ("from: [h1, h3]", "from: [h1, h9]", "traffic[0].from[1]: the network has no host 'h9'"),
     ("port: 5002,", "port: fivethousand,", "traffic[0].port: "),
     ("  egress:", "  egress: &x", "the anchor &x is not allowed"),
     ("seed: 1\n", "seed: 1\nseed: 2\n", "seed: the key is given twice"),
-    ("seed: 1\n", "seed: !!python/object/apply:os.system [id]\n", "the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed"),
+    ("seed: 1\n", "seed: !!python/object/apply:os.system [id]\n",
+     "the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed"),
 ]  # fmt: skip
 
 
@@ -184,7 +191,10 @@ def test_wrong_options_are_told(command: Command, tmp_path: Path) -> None:
     refused(command("run", "tcp-udp-queues", "--preset", "tin"), "did you mean 'tiny'?")
 
 
-TOKENS = ["", "10", "-5ms", "[", "}", ": ", "- ", "null", "1e999", "\"", "&a", "*a", "!!x", "${x}", "a" * 300, "é", "~", "{}", "[]", "0x", ".nan"]  # fmt: skip
+TOKENS = [
+    "", "10", "-5ms", "[", "}", ": ", "- ", "null", "1e999", "\"", "&a", "*a", "!!x", "${x}",
+    "a" * 300, "é", "~", "{}", "[]", "0x", ".nan"
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -270,3 +280,19 @@ def test_a_file_of_another_kind_is_answered_with_what_it_is_for(
 ) -> None:
     (tmp_path / name).write_text(text)
     refused(command(*arguments), message)
+
+
+def test_a_built_in_study_given_to_lab_is_answered_with_what_runs_it(command: Command) -> None:
+    refused(command("lab", "tcp-udp-queues"), "make its runs with: twinnet run tcp-udp-queues")
+
+
+def test_all_mistakes_of_a_study_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        STUDY.replace("app: udp", "app: udpp", 1)
+        .replace("repetitions: ", "repetitions: -")
+        .replace("title: ", "titel: "),
+        encoding="utf-8",
+    )
+    status, _, told = command("run", "study.yaml")
+    assert status == 2
+    assert all(one in told for one in ("did you mean 'udp'", "repetitions: must be at least 1", "did you mean 'title'"))

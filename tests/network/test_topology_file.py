@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Network files: good ones become networks, bad ones give one precise message for each mistake."""
 
 from __future__ import annotations
@@ -73,6 +72,23 @@ def test_how_long_a_model_takes_is_the_hosts_and_its_jitter_that_of_links() -> N
             parse_network(f"hosts: {{h1: {{{given}}}}}\n")
 
 
+def test_interrupt_coalescing_is_read_and_what_contradicts_itself_is_refused() -> None:
+    net = parse_network(
+        "hosts: {h1: {interrupt_delay: 50 us, interrupt_frames: 32}, h2: {interrupt_delay: 16 us}, h3: }\n"
+        "routers: {r1: {interrupt_delay: 1 ms}}\n"
+    )
+    told = {node["name"]: node["coalescing"] for node in net.to_spec()["nodes"]}
+    assert told == {
+        "h1": {"delay_ps": 50_000_000, "frames": 32},
+        "h2": {"delay_ps": 16_000_000, "frames": None},
+        "h3": None,
+        "r1": {"delay_ps": 1_000_000_000, "frames": None},
+    }
+    for given, said in (("interrupt_delay: -1 us", "-1 us"), ("interrupt_frames: 8", "without a delay")):
+        with pytest.raises(SourceError, match=said):
+            parse_network(f"hosts: {{h1: {{{given}}}}}\n")
+
+
 def test_the_schema_takes_the_good_file_and_refuses_bad_ones() -> None:
     schema = json_schema()
     assert schema["title"] == "twinnet network"
@@ -90,14 +106,15 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
     [
         (HEAD + "- {between: [h1, s1], rate: 10}\n", "4:29: links[0].rate: the rate 10 has no unit"),
         (HEAD + "- {between: [h1, s1], rate: '10'}\n", '4:29: links[0].rate: the rate "10" has no unit'),
-        (HEAD + "- {between: [h1, s1], rate: 10 Mbyte}\n", "4:29: links[0].rate: the rate \"10 Mbyte\" has the unknown unit"),
+        (HEAD + "- {between: [h1, s1], rate: 10 Mbyte}\n",
+         "4:29: links[0].rate: the rate \"10 Mbyte\" has the unknown unit"),
         (HEAD + "- {between: [h1, s1], delay: -5ms}\n", '4:30: links[0].delay: the delay "-5ms" is negative'),
         (HEAD + "- {between: [h1, s1], loss: 120 %}\n", "4:29: links[0].loss: the loss '120 %' is outside 0 to 1"),
         (HEAD + "- {between: [h1, s1], losss: 1 %}\n", "4:23: links[0].losss: unknown key; did you mean 'loss'?"),
         (HEAD + "- {between: [h1, s2]}\n", "4:3: links[0]: the network has no node 's2' (did you mean 's1'?)"),
         (HEAD + "- {between: [h1, s1]}\n- {between: [s1, h1]}\n", "5:3: links[1]: s1 and h1 are linked already"),
         (HEAD + "- {between: [h1]}\n", "4:13: links[0].between: "),
-        (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a valid list; given: 'h1'"),
+        (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a list: write [h1]"),
         (HEAD + "- {rate: 1 Gbit}\n", "4:3: links[0].between: is missing"),
         (HEAD + "- {between: [h1, s1], mtu: 9000000}\n", "4:28: links[0].mtu: "),
         (HEAD + "- {between: [h1, s1], queue: {kind: green}}\n", "4:30: links[0].queue: "),
@@ -106,13 +123,14 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
             "links[0].queue.queues.1.min_rate: the rate 9 has no unit",
         ),
         (HEAD + "- {between: [h1, s1], queue: {kind: tbf, rate: 1 Mbit, burst: 0 B}}\n", "would never let one through"),
-        (HEAD + "- {between: [h1, s1], a_to_b: {dely: 1 s}}\n", "links[0].a_to_b.dely: unknown key; did you mean 'delay'?"),
+        (HEAD + "- {between: [h1, s1], a_to_b: {dely: 1 s}}\n",
+         "links[0].a_to_b.dely: unknown key; did you mean 'delay'?"),
         ("hosts: {h1: }\nhosts: {h2: }\n", "2:1: hosts: the key is given twice; first in line 1"),
         ("hosts: {h1: , h1: }\n", "1:15: hosts.h1: the key is given twice"),
         ("hosts: {h1: }\nswitches: {h1: }\n", "2:12: switches.h1: the network has a node 'h1' already"),
         ("hosts: {a-very-long-name: }\n", "Linux allows 15"),
         ("hosts: {h1: {ip: 10.0.0.900}}\n", "hosts.h1: '10.0.0.900' is not an IP address"),
-        ("hosts: [h1]\n", "1:8: hosts: must be a valid mapping; given: a list"),
+        ("hosts: [h1]\n", "1:8: hosts: must be a mapping (KEY: VALUE); given: a list"),
         ("host: {h1: }\n", "1:1: host: unknown key; did you mean 'hosts'?"),
         ("seed: -1\nhosts: {h1: }\n", "1:7: seed: "),
         ("{}\n", "the network has no nodes"),
@@ -121,8 +139,10 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         ("- a\n- b\n", "lab.yaml:1:1: "),
         ("just text\n", "lab.yaml:1:1: "),
         ("a: &a [x]\nb: [*a, *a]\n", "1:4: the anchor &a is not allowed"),
-        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n", "schedule[0].at: the time 5 has"),
-        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, h2], set: {up: false}}]\n", "h1 and h2 are not linked"),
+        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5, link: [h1, s1], set: {up: false}}]\n",
+         "schedule[0].at: the time 5 has"),
+        (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, h2], set: {up: false}}]\n",
+         "h1 and h2 are not linked"),
         (HEAD + "- {between: [h1, s1]}\nschedule: [{at: 5 s, link: [h1, s1], set: {rat: 1}}]\n", "did you mean 'rate'"),
     ],
 )  # fmt: skip

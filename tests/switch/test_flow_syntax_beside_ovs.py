@@ -21,14 +21,16 @@ FLOWS = [
     "arp,arp_tpa=10.0.0.4,arp_op=2,actions=move:arp_sha[]->eth_dst[],load:2->arp_op[0..7],in_port",
     "icmp6,icmp_type=135,nd_target=fe80::4,nd_sll=00:00:00:00:00:01,actions=controller:128",
     "ip,nw_tos=184,nw_ecn=1,nw_ttl=64,nw_frag=later,actions=mod_nw_tos:4,mod_nw_ttl:9,dec_ttl,normal",
-    "ip,actions=load:1->ip_dscp[0..1],load:0x7->reg3[4..7],set_field:0x2/0x6->reg1,set_field:0x5->metadata,output:reg3[]",
+    "ip,actions=load:1->ip_dscp[0..1],load:0x7->reg3[4..7],set_field:0x2/0x6->reg1,set_field:0x5->metadata,"
+    "output:reg3[]",
     "actions=push_vlan:0x8100,set_field:4099->vlan_vid,set_queue:3,output:1,pop_queue,local",
     "mpls,mpls_label=5,mpls_bos=1,actions=set_mpls_ttl:4,dec_mpls_ttl,pop_mpls:0x0800,2",
     "udp6,ipv6_src=fd00::/64,tp_src=53,actions=set_field:fd00::1->ipv6_dst,mod_tp_dst:54,2",
     "tcp,actions=fin_timeout(idle_timeout=4,hard_timeout=6),2",
     "actions=learn(table=1,idle_timeout=5,priority=10,send_flow_rem,cookie=0x1,NXM_OF_VLAN_TCI[0..11],"
     "NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],load:0->NXM_OF_VLAN_TCI[],output:NXM_OF_IN_PORT[])",
-    "tcp,actions=learn(eth_type=0x800,ip_proto=6,ip_dst=10.0.0.1,tcp_src[]=tcp_dst[],load:NXM_OF_IN_PORT[]->reg2[0..15])",
+    "tcp,actions=learn(eth_type=0x800,ip_proto=6,ip_dst=10.0.0.1,tcp_src[]=tcp_dst[],"
+    "load:NXM_OF_IN_PORT[]->reg2[0..15])",
     "actions=multipath(symmetric_l4,50,hrw,4,0,reg0[0..7]),bundle(eth_src,0,active_backup,ofport,members:1,2),"
     "bundle_load(nw_src,7,hrw,ofport,reg1[],members:3,4)",
     "actions=controller(max_len=100,reason=no_match,id=5),note:01.02.03,exit",

@@ -1,5 +1,6 @@
 //! What an app is to do, as the lab's protocol writes it: described, checked, built.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bandwidth::listener::BandwidthListener;
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// A traffic program to run. Unknown fields are refused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AppConfig {
     /// Sends datagrams.
@@ -140,26 +141,28 @@ mod tests {
     fn every_kind_of_the_protocol_is_read_and_written_back_alike() {
         let second = 1_000_000_000_000_u64;
         for value in [
-            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "payload_bytes": 1470, "rate_bps": 512_000_000,
-                   "process": "constant", "duration_ps": second}),
-            json!({"kind": "udp_source", "to": "fd00::4", "port": 5003, "flow": 1, "payload_bytes": 64, "packets_per_second": 10.5,
-                   "process": "poisson", "packets": 10}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "payload_bytes": 1470,
+                   "rate_bps": 512_000_000, "process": "constant", "duration_ps": second}),
+            json!({"kind": "udp_source", "to": "fd00::4", "port": 5003, "flow": 1, "payload_bytes": 64,
+                   "packets_per_second": 10.5, "process": "poisson", "packets": 10}),
             json!({"kind": "udp_sink", "port": 5003, "interval_ps": second}),
             json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "dscp": 46, "duration_ps": second,
                    "gap_ps": {"distribution": "pareto", "shape": 1.5, "scale": 1e9, "least": null, "most": 1e12},
                    "size_bytes": {"distribution": "normal", "mean": 500.0, "std": 100.0, "least": 64.0, "most": null}}),
             json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "trace": [[0, 100], [1000, 200]]}),
-            json!({"kind": "rtp_source", "to": "10.0.0.4", "port": 5004, "flow": 1, "frames_per_second": 60.0, "frames": 3,
-                   "frame_bytes": [1000], "paced": true}),
+            json!({"kind": "rtp_source", "to": "10.0.0.4", "port": 5004, "flow": 1, "frames_per_second": 60.0,
+                   "frames": 3, "frame_bytes": [1000], "paced": true}),
             json!({"kind": "rtp_sink", "port": 5004, "interval_ps": second}),
-            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second, "interval_ps": second}),
-            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "interval_ps": second, "dscp": 10, "writes": 7,
-                   "packets_per_second": 2.5, "payload_bytes": 100_000, "process": "poisson"}),
+            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "duration_ps": second,
+                "interval_ps": second}),
+            json!({"kind": "tcp_source", "to": "10.0.0.4", "port": 5002, "flow": 3, "interval_ps": second, "dscp": 10,
+                   "writes": 7, "packets_per_second": 2.5, "payload_bytes": 100_000, "process": "poisson"}),
             json!({"kind": "tcp_sink", "port": 5002, "interval_ps": second}),
             json!({"kind": "http_server", "port": 8080}),
-            json!({"kind": "http_client", "to": "10.0.0.4", "port": 8080, "flow": 5, "bytes": 400_000_000, "count": 1, "connections": 1,
-                   "interval_ps": second}),
-            json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "interval_ps": second, "payload_bytes": 56, "timeout_ps": second}),
+            json!({"kind": "http_client", "to": "10.0.0.4", "port": 8080, "flow": 5, "bytes": 400_000_000, "count": 1,
+                   "connections": 1, "interval_ps": second}),
+            json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "interval_ps": second, "payload_bytes": 56,
+                "timeout_ps": second}),
             json!({"kind": "ping", "to": "10.0.0.4", "flow": 6, "count": 3, "timeout_ps": second, "dscp": 8,
                    "gap_ps": {"distribution": "exponential", "mean": 1e9, "least": null, "most": null},
                    "size_bytes": {"distribution": "uniform", "low": 0.0, "high": 100.0, "least": null, "most": null}}),

@@ -20,7 +20,8 @@ pub struct Handover {
     pub ended: Time,
 }
 
-/// Bytes to send: real ones, or a number of them whose content does not matter (zeros on a real wire, elided in a model).
+/// Bytes to send: real ones, or a number of them whose content does not matter (zeros on a real wire, elided in a
+/// model).
 #[derive(Clone, Copy, Debug)]
 pub enum Chunk<'a> {
     /// These bytes.
@@ -131,7 +132,10 @@ pub enum HostError {
     #[error("message of {0} bytes is too long")]
     TooLong(usize),
     /// The datagram exceeds the MTU, and fragments are forbidden: send smaller ones or allow fragments.
-    #[error("a datagram of {0} bytes of payload exceeds the MTU of the way and may not be fragmented: send smaller ones or allow fragments")]
+    #[error(
+        "a datagram of {0} bytes of payload exceeds the MTU of the way and may not be fragmented: send smaller \
+        ones or allow fragments"
+    )]
     WouldFragment(usize),
     /// The host's send buffer is full: the datagram was not sent.
     #[error("send buffer full")]
@@ -152,14 +156,15 @@ pub trait Host {
     /// [`HostError::AddressInUse`] when the port is taken.
     fn udp_bind(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError>;
 
-    /// Sends a datagram. It may be held back until the app's current `handle` returns, so that a host can send several at once.
+    /// Sends a datagram. It may be held back until the app's current `handle` returns, so that a host can send
+    /// several at once.
     ///
     /// # Errors
     /// [`HostError::Full`], [`HostError::TooLong`], [`HostError::NoSuchSocket`], [`HostError::Unreachable`].
     fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError>;
 
-    /// Hands what was sent on a socket to the kernel now and tells when that was; `None` on a host whose clock stands still
-    /// during a call, where everything is sent at the moment of the call.
+    /// Hands what was sent on a socket to the kernel now and tells when that was; `None` on a host whose clock
+    /// stands still during a call, where everything is sent at the moment of the call.
     fn flush(&mut self, _socket: SocketId) -> Option<Handover> {
         None
     }
@@ -172,7 +177,8 @@ pub trait Host {
         Err(HostError::Other("this host cannot forbid fragments: leave fragment out".to_owned()))
     }
 
-    /// Sets the differentiated services code point (0 to 63) of all that a UDP or ICMP socket or a connection will send.
+    /// Sets the differentiated services code point (0 to 63) of all that a UDP or ICMP socket or a connection will
+    /// send.
     ///
     /// # Errors
     /// [`HostError::NoSuchSocket`]; [`HostError::Other`] when the host cannot.
@@ -212,8 +218,8 @@ pub trait Host {
     /// [`HostError::Unreachable`] when there is no route at all.
     fn tcp_connect(&mut self, to: SocketAddr) -> Result<SocketId, HostError>;
 
-    /// As [`Host::tcp_connect`], with the differentiated services code point (0 to 63) of all that we send, from the first
-    /// segment on.
+    /// As [`Host::tcp_connect`], with the differentiated services code point (0 to 63) of all that we send, from
+    /// the first segment on.
     ///
     /// # Errors
     /// As [`Host::tcp_connect`]; [`HostError::Other`] when the host cannot mark what it sends.
@@ -223,13 +229,15 @@ pub trait Host {
         Ok(socket)
     }
 
-    /// Chooses the congestion control of a connection, or of those that a listener will accept, by its name (`cubic`, `reno`).
+    /// Chooses the congestion control of a connection, or of those that a listener will accept, by its name
+    /// (`cubic`, `reno`).
     ///
     /// # Errors
     /// [`HostError::Other`] when the host does not know it or may not use it; [`HostError::NoSuchSocket`].
     fn set_congestion_control(&mut self, socket: SocketId, name: &str) -> Result<(), HostError>;
 
-    /// Offers bytes to a connection; returns how many of them it took. Taking less means [`Event::Writable`] will follow.
+    /// Offers bytes to a connection; returns how many of them it took. Taking less means [`Event::Writable`] will
+    /// follow.
     ///
     /// # Errors
     /// [`HostError::NoSuchSocket`], [`HostError::Reset`].
@@ -266,6 +274,16 @@ pub trait Host {
 }
 
 /// A traffic program. See the crate's description for its rules.
+///
+/// Who calls it, and in which order: its host alone. The first call is [`handle`](Self::handle) with
+/// [`Event::Start`], once. Each event follows when it happened, and after every `handle` the host asks
+/// [`deadline`](Self::deadline) and [`finished`](Self::finished). [`Event::Timer`] comes at the deadline, or later
+/// by what the host's clock makes of it, and never before. [`Event::Stop`] comes at most once. After `finished` was
+/// true, the host asks for nothing but the [`report`](Self::report).
+///
+/// What stays true: `now` never goes back. An app uses only sockets that this host opened for it, draws chance from
+/// [`Host::random`] alone, and changes nothing in `report`, which may be asked for at any moment. Everything it was
+/// told wrong (a refused socket, a lost connection) is in its report.
 pub trait App: Send {
     /// Told that something happened at `now`; acts through `host`.
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host);
@@ -273,14 +291,14 @@ pub trait App: Send {
     /// When the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
     fn deadline(&self) -> Option<Time>;
 
-    /// How much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then done at once.
-    /// A host with a clock of its own uses this to wake less often; it never makes a timer early.
+    /// How much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then done at
+    /// once. A host with a clock of its own uses this to wake less often; it never makes a timer early.
     fn slack(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether the app gave up because its host could not follow what it was asked to send: what was measured then is the
-    /// host's doing, and not the network's.
+    /// Whether the app gave up because its host could not follow what it was asked to send: what was measured then
+    /// is the host's doing, and not the network's.
     fn fell_behind(&self) -> bool {
         false
     }

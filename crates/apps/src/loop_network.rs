@@ -1,4 +1,5 @@
-//! A network in memory for tests: hosts `10.0.0.1`, `10.0.0.2`, ... (also `fd00::1`, ...) one delay apart, turned by hand.
+//! A network in memory for tests: hosts `10.0.0.1`, `10.0.0.2`, ... (also `fd00::1`, ...) one delay apart, turned
+//! by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -106,7 +106,8 @@ struct Tally {
     ambiguous: u64,
 }
 
-/// Matches captures in the order given. With `every_packet`, the table of packets is filled too. `go_on` is asked now and then.
+/// Matches captures in the order given. With `every_packet`, the table of packets is filled too. `go_on` is asked
+/// now and then.
 ///
 /// # Errors
 /// See [`MatchError`].
@@ -177,7 +178,8 @@ fn prepare(
     notes.extend(reader.remarks().into_iter().map(|remark| format!("{name}: {remark}")));
     if cut > 0 {
         notes.push(format!(
-            "{name}: {cut} packets have fewer captured bytes than are compared; where captures keep different lengths, compare fewer (--match-bytes)"
+            "{name}: {cut} packets have fewer captured bytes than are compared; where captures keep different \
+             lengths, compare fewer (--match-bytes)"
         ));
     }
     if left_out > 0 {
@@ -218,7 +220,10 @@ fn segment(
     let name = format!("segment {}", number + 1);
     let matched: usize = tallies.values().map(|tally| tally.pairs.len()).sum();
     if matched == 0 {
-        notes.push(format!("{name}: no packet was found in both captures; they are not of the same traffic, or addresses were translated"));
+        notes.push(format!(
+            "{name}: no packet was found in both captures; they are not of the same traffic, or \
+            addresses were translated"
+        ));
     }
     clock_note(&name, &tallies, flows, notes);
     for flow in order {
@@ -237,7 +242,8 @@ fn split<'a>(seen: &mut &'a [Seen], print: u64) -> &'a [Seen] {
 }
 
 impl Tally {
-    /// Packets that look alike, a different number in each capture: how many are missing is known; which, only when one side has none.
+    /// Packets that look alike, a different number in each capture: how many are missing is known; which, only when
+    /// one side has none.
     fn unequal(&mut self, a: &[Seen], b: &[Seen], first: (i64, i64), second: (i64, i64)) {
         let (longer, other) = if a.len() > b.len() { (a, second) } else { (b, first) };
         let missing = (a.len().abs_diff(b.len())) as u64;
@@ -269,7 +275,10 @@ fn clock_note(name: &str, tallies: &HashMap<u32, Tally>, flows: &Flows, notes: &
         mixed += forwards.min(tally.pairs.len() - forwards) as u64;
     }
     if mixed > 0 {
-        notes.push(format!("{name}: {mixed} packets pass against the direction of the others of their flow: a clock steps, or the two differ by about the delay"));
+        notes.push(format!(
+            "{name}: {mixed} packets pass against the direction of the others of their flow: a clock \
+            steps, or the two differ by about the delay"
+        ));
     }
     let ends = |flow: &Flow| (flow.protocol, flow.source, flow.destination);
     let medians: HashMap<_, i64> =
@@ -281,7 +290,9 @@ fn clock_note(name: &str, tallies: &HashMap<u32, Tally>, flows: &Flows, notes: &
     if let Some((there, back)) = same_sign {
         let offset_ms = (i128::from(there) + i128::from(back)) as f64 / 2e6;
         notes.push(format!(
-            "{name}: both directions of a conversation seem to pass the same way: the clocks of the two captures differ, by about {:.3} ms if the way is as long both ways; one-way delays are not to be trusted, their sum over both directions is",
+            "{name}: both directions of a conversation seem to pass the same way: the clocks of the two captures \
+             differ, by about {:.3} ms if the way is as long both ways; one-way delays are not to be trusted, their \
+             sum over both directions is",
             offset_ms.abs()
         ));
     }

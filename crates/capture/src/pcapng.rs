@@ -1,4 +1,5 @@
-//! The new form of captures (draft-ietf-opsawg-pcapng): sections and interfaces, each with its byte order and its clock.
+//! The new form of captures (draft-ietf-opsawg-pcapng): sections and interfaces, each with its byte order and its
+//! clock.
 
 use std::io;
 

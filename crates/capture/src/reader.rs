@@ -75,7 +75,8 @@ impl fmt::Display for Ending {
             }
             Self::Damaged { packets, offset, reason } => write!(
                 f,
-                "the file is damaged at byte {offset}, after packet {packets}: {reason}; the numbers are those of the packets before it"
+                "the file is damaged at byte {offset}, after packet {packets}: {reason}; the numbers are those of \
+                 the packets before it"
             ),
         }
     }

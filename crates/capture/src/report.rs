@@ -74,18 +74,49 @@ impl Analysis {
         let whole = &self.whole;
         let kept = self.conversations.all.len();
         let counted = [
-            (whole.other_link, format!("packets have a link type that is not looked into ({}); they are in no table", whole.last_link)),
-            (whole.without_time, "packets have no time stamp that can be told: counted, but in no interval, stream or connection".to_owned()),
-            (whole.cut_headers, "packets were kept too short for their transport header: their conversations have no ports".to_owned()),
-            (whole.super_segments, format!(
-                "packets are longer than {LONGEST_FRAME} bytes: super-segments of a kernel, cut into frames after the capture; counts of packets and bytes on the wire are too low"
-            )),
-            (whole.not_ethernet, "packets are of a link layer that is not Ethernet: what they took on the wire is not known, bytes of the link are shown".to_owned()),
-            (self.conversations.not_kept, format!("packets are of conversations beyond the first {kept}; they are in no table of conversations")),
+            (
+                whole.other_link,
+                format!("packets have a link type that is not looked into ({}); they are in no table", whole.last_link),
+            ),
+            (
+                whole.without_time,
+                "packets have no time stamp that can be told: counted, but in no interval, stream or connection"
+                    .to_owned(),
+            ),
+            (
+                whole.cut_headers,
+                "packets were kept too short for their transport header: their conversations have no ports".to_owned(),
+            ),
+            (
+                whole.super_segments,
+                format!(
+                    "packets are longer than {LONGEST_FRAME} bytes: super-segments of a kernel, cut into frames after \
+                 the capture; counts of packets and bytes on the wire are too low"
+                ),
+            ),
+            (
+                whole.not_ethernet,
+                "packets are of a link layer that is not Ethernet: what they took on the wire is \
+                not known, bytes of the link are shown"
+                    .to_owned(),
+            ),
+            (
+                self.conversations.not_kept,
+                format!("packets are of conversations beyond the first {kept}; they are in no table of conversations"),
+            ),
             (self.finder.not_kept, "packets of RTP are of streams beyond those that are kept".to_owned()),
-            (self.fragments.never_whole(), "datagrams of which not every fragment was seen: counted, but not looked into for RTP".to_owned()),
-            (self.throughput.not_kept, "packets are in intervals beyond those that are kept: choose a longer interval".to_owned()),
-            (self.rtp_packets.as_ref().map_or(0, |rows| rows.not_kept), "packets of RTP are beyond those whose own numbers are kept".to_owned()),
+            (
+                self.fragments.never_whole(),
+                "datagrams of which not every fragment was seen: counted, but not looked into for RTP".to_owned(),
+            ),
+            (
+                self.throughput.not_kept,
+                "packets are in intervals beyond those that are kept: choose a longer interval".to_owned(),
+            ),
+            (
+                self.rtp_packets.as_ref().map_or(0, |rows| rows.not_kept),
+                "packets of RTP are beyond those whose own numbers are kept".to_owned(),
+            ),
         ];
         let mut remarks: Vec<String> = counted
             .into_iter()
@@ -94,7 +125,8 @@ impl Analysis {
             .collect();
         if whole.steps_back > 0 {
             remarks.push(format!(
-                "time steps back {} times, first at packet {}, by at most {} s: times between packets are not reliable there",
+                "time steps back {} times, first at packet {}, by at most {} s: times between packets are not \
+                 reliable there",
                 whole.steps_back,
                 whole.first_step,
                 whole.longest_step_ns as f64 / 1e9

@@ -1,6 +1,7 @@
 //! One RTP stream, measured as Wireshark's stream analysis measures it, so that the numbers can be compared.
 //!
-//! Where Wireshark's numbers depend on the order in which late packets come, ours do not: see docs/reference/capture-columns.md.
+//! Where Wireshark's numbers depend on the order in which late packets come, ours do not: see
+//! docs/reference/capture-columns.md.
 
 use std::collections::VecDeque;
 
@@ -154,7 +155,8 @@ impl Stream {
         // A wrapped time stamp goes on where the one before it ended.
         self.latest_timestamp += i64::from(header.timestamp.wrapping_sub(self.latest_timestamp as u32) as i32);
         let timestamp = self.latest_timestamp;
-        // As in Wireshark 4.0, and in RFC 3550: late packets count in the order in which they arrive, those from before the first do not.
+        // As in Wireshark 4.0, and in RFC 3550: late packets count in the order in which they arrive, those from
+        // before the first do not.
         let in_time = timestamp >= self.first_timestamp;
         let sequence_error = self.sequence(header.sequence, in_time);
         let follows_noise = COMFORT_NOISE.contains(&self.payload_type);
@@ -209,7 +211,8 @@ impl Stream {
             self.mark(extended);
         }
         self.lowest = self.lowest.min(extended);
-        // Wireshark's rule: ahead of the expected number means loss, and the count goes on from there; behind it means late or twice.
+        // Wireshark's rule: ahead of the expected number means loss, and the count goes on from there; behind it
+        // means late or twice.
         let ahead = sequence.wrapping_sub(self.expected_next);
         let error = if ahead == 0 {
             false
@@ -255,7 +258,8 @@ impl Stream {
         self.clock_rate = rate.or(self.clock_rate);
     }
 
-    /// RFC 3550, section 6.4.1 (jitter) and what Wireshark calls skew: how far the media clock is ahead of the arrivals.
+    /// RFC 3550, section 6.4.1 (jitter) and what Wireshark calls skew: how far the media clock is ahead of the
+    /// arrivals.
     fn jitter_and_skew(&mut self, timestamp: i64, delta_ms: f64, time_ns: i64) -> f64 {
         let Some(rate) = self.clock_rate else { return f64::NAN };
         let per_ms = f64::from(rate) / 1000.0;
@@ -315,7 +319,8 @@ impl Stream {
         if self.clock_rate.is_none() {
             let payload = self.payload_types[0];
             remarks.push(format!(
-                "payload type {payload} has no clock rate of its own: no jitter and skew; give it with --clock-rate {payload}=HERTZ"
+                "payload type {payload} has no clock rate of its own: no jitter and skew; give it with --clock-rate \
+                 {payload}=HERTZ"
             ));
         }
         if self.rate_changed {
@@ -323,7 +328,8 @@ impl Stream {
         }
         if self.jumps > 0 {
             remarks.push(format!(
-                "the sequence number jumps by more than {JUMP}, {} times: the sender began anew, or a long gap; all of it counts as lost",
+                "the sequence number jumps by more than {JUMP}, {} times: the sender began anew, or a long gap; all \
+                 of it counts as lost",
                 self.jumps
             ));
         }

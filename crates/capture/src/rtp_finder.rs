@@ -59,7 +59,8 @@ impl Finder {
         }
     }
 
-    /// Takes in a UDP payload of `length` bytes that begins with `begin`; `each` is told of every packet of RTP that this makes known.
+    /// Takes in a UDP payload of `length` bytes that begins with `begin`; `each` is told of every packet of RTP
+    /// that this makes known.
     #[inline]
     pub(crate) fn add(
         &mut self,

@@ -1,7 +1,8 @@
 //! Bytes of a capture, in pieces: what is read is held only until it is used.
 //!
-//! A thread of its own reads ahead - and decompresses ahead, where a source reads another - so that the kernel's copying and the analysis
-//! go on at the same time. It holds a few pieces, and ends when the source is dropped or the input ends.
+//! A thread of its own reads ahead - and decompresses ahead, where a source reads another - so that the kernel's
+//! copying and the analysis go on at the same time. It holds a few pieces, and ends when the source is dropped or
+//! the input ends.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
@@ -45,7 +46,8 @@ impl Source {
     /// Whether the next `count` bytes are there; waits for what is missing.
     ///
     /// # Errors
-    /// What the input says, unless it is that compressed bytes are damaged: then the input ends there, and [`Source::damage`] says why.
+    /// What the input says, unless it is that compressed bytes are damaged: then the input ends there, and
+    /// [`Source::damage`] says why.
     #[inline]
     pub(crate) fn need(&mut self, count: usize) -> io::Result<bool> {
         if self.end - self.begin >= count {
@@ -58,7 +60,8 @@ impl Source {
     fn fill(&mut self, count: usize) -> io::Result<bool> {
         while self.end - self.begin < count && !self.ended {
             let Ok(piece) = self.pieces.recv() else {
-                // It tells of the end before it goes; going without a word is a defect, which must not pass for the end.
+                // It tells of the end before it goes; going without a word is a defect, which must not pass for the
+                // end.
                 self.damage = Some("its reading broke off".to_owned());
                 self.ended = true;
                 break;

@@ -1,4 +1,5 @@
-//! One TCP connection as seen from where the capture stood: round trips, retransmissions, reordering, duplicate acknowledgements, windows.
+//! One TCP connection as seen from where the capture stood: round trips, retransmissions, reordering, duplicate
+//! acknowledgements, windows.
 //!
 //! What counts as what follows Wireshark's sequence analysis, so that the counts can be compared.
 
@@ -13,7 +14,8 @@ pub(crate) const ACK: u8 = 16;
 
 /// Segments in flight whose acknowledgement is awaited.
 const MOST_AWAITED: usize = 4096;
-/// A segment that comes this soon after the one that it should precede is out of order, not sent again, where no round trip is known.
+/// A segment that comes this soon after the one that it should precede is out of order, not sent again, where no
+/// round trip is known.
 const REORDERING_NS: i64 = 3_000_000;
 /// A segment that answers duplicate acknowledgements within this was retransmitted fast.
 const FAST_NS: i64 = 20_000_000;

@@ -1,8 +1,8 @@
 //! The order in which things happen.
 //!
 //! Events are ordered by time, then class, then a tie-break, then element. The order is total and the same on every
-//! machine. The variants of [`Class`] are in the order in which events of one moment are handled: **do not reorder them**,
-//! every trace hash would change.
+//! machine. The variants of [`Class`] are in the order in which events of one moment are handled: **do not reorder
+//! them**, every trace hash would change.
 
 use twinnet_units::random::mix;
 use twinnet_units::Time;
@@ -73,9 +73,9 @@ impl EventQueue {
 
     /// Adds an event.
     ///
-    /// Events of the same time and class are ordered by a hash of seed, time and element: independent sources in step with
-    /// each other take turns at random, instead of the first-built one always winning (Floyd and Jacobson 1991, "traffic
-    /// phase effects").
+    /// Events of the same time and class are ordered by a hash of seed, time and element: independent sources in
+    /// step with each other take turns at random, instead of the first-built one always winning (Floyd and Jacobson
+    /// 1991, "traffic phase effects").
     pub fn push(&mut self, at: Time, class: Class, element: u32) {
         let tie = mix(self.seed ^ at.as_ps() ^ (u64::from(element) << 32 | u64::from(element)));
         let rest = u64::from(class as u8) << 60 | tie >> 36 << 32 | u64::from(element);
@@ -137,7 +137,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_in_time_order_and_never_past_the_limit(times in prop::collection::vec(0..1000_u64, 1..50), limit in 0..1000_u64) {
+        fn events_come_in_time_order_and_never_past_the_limit(times in prop::collection::vec(0..1000_u64, 1..50),
+            limit in 0..1000_u64) {
             let mut queue = EventQueue::new(3);
             for (element, time) in times.iter().enumerate() {
                 queue.push(Time::from_ps(*time), Class::Arrival, u32::try_from(element).unwrap());

@@ -1,8 +1,8 @@
 //! The heap of events: a heap of four children a node, whose root may be a hole.
 //!
-//! What is taken out leaves a hole at the root; what comes in next fills it and sinks once. Handling an event mostly brings exactly one
-//! new one (the next arrival on a line after this one), which then costs one way down instead of one down and one up. Four children of
-//! 16 bytes are one cache line.
+//! What is taken out leaves a hole at the root; what comes in next fills it and sinks once. Handling an event
+//! mostly brings exactly one new one (the next arrival on a line after this one), which then costs one way down
+//! instead of one down and one up. Four children of 16 bytes are one cache line.
 
 const CHILDREN: usize = 4;
 
@@ -109,7 +109,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec((any::<bool>(), 0..1000_u128), 0..400)) {
+        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec((any::<bool>(), 0..1000_u128),
+            0..400)) {
             let (mut heap, mut reference) = (Heap::default(), BinaryHeap::new());
             for (push, key) in steps {
                 if push {

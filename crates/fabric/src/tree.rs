@@ -1,14 +1,15 @@
-//! The spanning tree on which stand-alone switches flood and learn, so that a loop in the topology does not melt the lab.
+//! The spanning tree on which stand-alone switches flood and learn, so that a loop in the topology does not melt
+//! the lab.
 //!
-//! The fabric knows the whole topology, so no protocol runs: the tree is the breadth-first tree from the switch that was
-//! built first, over links that are up, earlier links first; it is computed anew when a link goes up or down. Ports that
-//! lead to hosts are always in it. Flow entries that name a port are not bound by the tree; loops that they make end at
-//! the hop limit.
+//! The fabric knows the whole topology, so no protocol runs: the tree is the breadth-first tree from the switch
+//! that was built first, over links that are up, earlier links first; it is computed anew when a link goes up or
+//! down. Ports that lead to hosts are always in it. Flow entries that name a port are not bound by the tree; loops
+//! that they make end at the hop limit.
 
 use std::collections::VecDeque;
 
-/// For each of `links` (pairs of node indices; `None` for a link that is down or does not join two switches) whether it is
-/// in the tree over `nodes` nodes.
+/// For each of `links` (pairs of node indices; `None` for a link that is down or does not join two switches)
+/// whether it is in the tree over `nodes` nodes.
 #[must_use]
 pub fn spanning_tree(nodes: usize, links: &[Option<(usize, usize)>]) -> Vec<bool> {
     let mut adjacent = vec![Vec::new(); nodes];

@@ -1,8 +1,9 @@
 //! The engine against what theory says, under a hand-cranked clock.
 
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroU64;
 
-use twinnet_fabric::{DirectionChange, DirectionConfig, Fabric, PortCounters, PortId, Way, World};
+use twinnet_fabric::{Coalescing, DirectionChange, DirectionConfig, Fabric, PortCounters, PortId, Way, World};
 use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
 use twinnet_queue::QueueConfig;
 use twinnet_switch::{FailMode, Switch, SwitchConfig};
@@ -96,8 +97,47 @@ fn a_lone_frame_takes_its_serialisation_time_then_the_delay() {
     bench.join(a, b, &link("2 Mbit", "10 ms"));
     bench.send(Time::ZERO, a, frame(1, 2, 1512));
     bench.finish(Time::from_ns(1_000_000_000));
-    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms; the frame is there before the 12 bytes of gap, 48 us, are over.
+    // (1512 + 24 bytes of framing) * 8 / 2 Mbit/s = 6.144 ms; the frame is there before the 12 bytes of gap, 48 us,
+    // are over.
     assert_eq!(bench.hosts.arrived[0].1, Time::from_ns(16_144_000 - 48_000));
+}
+
+#[test]
+fn a_card_tells_of_frames_together_when_its_timer_ends_or_enough_wait() {
+    let mut bench = Bench::new(1);
+    let a = bench.host("h1-eth0");
+    let receiver = bench.fabric.add_host();
+    let b = bench.fabric.add_port(receiver, "h2-eth0", 0, [0; 6]);
+    bench.join(a, b, &link("100 Mbit", "0 s"));
+    let told = |bench: &Bench| bench.hosts.arrived.iter().map(|(_, at, _)| at.as_ns()).collect::<Vec<_>>();
+    bench.fabric.set_coalescing(receiver, Some(Coalescing { delay_ps: Duration::from_us(200), frames: None }));
+    for _ in 0..3 {
+        bench.send(Time::ZERO, a, frame(1, 2, 1514));
+    }
+    bench.finish(Time::from_ns(1_000_000));
+    // A frame takes 123.04 us with its gap, and is whole 0.96 us before that ends. The timer begins with the first
+    // of them.
+    let first = 123_040 - 960;
+    assert_eq!(told(&bench), [first + 200_000, first + 200_000, 3 * 123_040 - 960 + 200_000]);
+
+    bench.hosts.arrived.clear();
+    bench
+        .fabric
+        .set_coalescing(receiver, Some(Coalescing { delay_ps: Duration::from_ms(50), frames: NonZeroU64::new(2) }));
+    let begin = Time::from_ns(1_000_000);
+    for _ in 0..2 {
+        bench.send(begin, a, frame(1, 2, 1514));
+    }
+    bench.finish(Time::from_ns(2_000_000));
+    let second = 1_000_000 + 2 * 123_040 - 960;
+    assert_eq!(told(&bench), [second, second]);
+
+    // Without it each frame is told of when it is there.
+    bench.hosts.arrived.clear();
+    bench.fabric.set_coalescing(receiver, None);
+    bench.send(Time::from_ns(2_000_000), a, frame(1, 2, 1514));
+    bench.finish(Time::from_ns(3_000_000));
+    assert_eq!(told(&bench), [2_000_000 + first]);
 }
 
 #[test]

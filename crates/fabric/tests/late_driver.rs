@@ -1,7 +1,7 @@
 //! Lines whose driver comes late: the envelope, the long-run rate and the order of frames, and what it costs whom.
 //!
-//! The fabric is driven as the loop on the wall clock does it: time passes by steps of random length, most of them a few microseconds and some of
-//! milliseconds, and each step tells the fabric the wall clock.
+//! The fabric is driven as the loop on the wall clock does it: time passes by steps of random length, most of them
+//! a few microseconds and some of milliseconds, and each step tells the fabric the wall clock.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,8 @@ const WIRE_BYTES: u64 = 1024;
 /// The MTU of all links; its full frame is what the bound of lateness follows from.
 const MTU: u64 = 1500;
 
-/// A world with a wall clock. Hosts have what a test gave them, and record when the clock showed what when a frame came.
+/// A world with a wall clock. Hosts have what a test gave them, and record when the clock showed what when a frame
+/// came.
 #[derive(Default)]
 struct Hosts {
     wall: Time,
@@ -121,11 +122,13 @@ fn bound(bps: u64) -> Duration {
     catch_up(rate(bps).serialise(MTU + 14 + 24))
 }
 
-/// The most frames by which a window between two hand-overs exceeds what a line of `bps` may carry in it: its length plus the bound of lateness,
-/// by a rate that is a thousandth higher while something is regained, beyond the frame that opens the window. At most 0 when the promise is kept.
+/// The most frames by which a window between two hand-overs exceeds what a line of `bps` may carry in it: its
+/// length plus the bound of lateness, by a rate that is a thousandth higher while something is regained, beyond the
+/// frame that opens the window. At most 0 when the promise is kept.
 fn excess(times: &[(Time, u32)], bps: u64) -> f64 {
     let each = rate(bps).serialise(WIRE_BYTES).as_secs_f64();
-    // Of a line at time t: frames so far less what the rate has allowed so far. The worst window ends where this is highest above its lowest before.
+    // Of a line at time t: frames so far less what the rate has allowed so far. The worst window ends where this is
+    // highest above its lowest before.
     let mut lowest = f64::INFINITY;
     let mut worst = f64::NEG_INFINITY;
     for (position, (time, _)) in times.iter().enumerate() {
@@ -197,7 +200,8 @@ proptest! {
         let each = rate(bps).serialise(WIRE_BYTES).as_secs_f64();
         let expected = (elapsed - missing) / each;
         let carried = net.hosts.arrived.get(&net.middle).map_or(0, Vec::len) as f64;
-        // The frame on the line, one that is counted at its start and not at its end, and what the last turn may still catch up with.
+        // The frame on the line, one that is counted at its start and not at its end, and what the last turn may
+        // still catch up with.
         let slack = 2.0 + bound(bps).as_secs_f64() / each;
         prop_assert!((carried - expected).abs() <= slack, "{carried} of {expected}, slack {slack}, {record:?}");
     }
@@ -257,7 +261,8 @@ fn a_lone_frame_that_the_stall_held_up_is_late_and_nothing_is_lost() {
 
 #[test]
 fn a_driver_who_is_always_late_goes_on_within_the_envelope() {
-    // Each time the fabric handles four events the clock goes on by 100 us: more than lines of 100 Mbit/s can catch up with.
+    // Each time the fabric handles four events the clock goes on by 100 us: more than lines of 100 Mbit/s can catch
+    // up with.
     let bps = 100_000_000;
     let mut net = Net::new(line(bps, Duration::ZERO), line(bps, Duration::ZERO));
     net.give(0..100_000);
@@ -267,8 +272,8 @@ fn a_driver_who_is_always_late_goes_on_within_the_envelope() {
         net.fabric.readable(net.source, &mut net.hosts);
     }
     let arrived = &net.hosts.arrived[&net.sink];
-    // A frame takes a departure and an arrival on each of two lines, each moved once at most, with a look at the interface between them: three
-    // turns of four.
+    // A frame takes a departure and an arrival on each of two lines, each moved once at most, with a look at the
+    // interface between them: three turns of four.
     assert!(arrived.len() > 6_000, "{} frames in 20,000 turns", arrived.len());
     assert!(excess(arrived, bps) <= 1e-6, "{} frames too many", excess(arrived, bps));
 }

@@ -97,8 +97,8 @@ fn a_frame_is_there_when_the_last_fragment_is() {
     let mut bench = Bench::plain(GRE);
     bench.send([frame(1514)]);
     bench.finish();
-    // 8 + 1514 bytes in the IP payload: fragments of 1480 and 42. On the wire 34 + 1480 + 24 and 34 + 42 + 24, 1638 in all; the last
-    // gap of 12 does not count: 1626 * 8 bit / 100 Mbit/s = 130.08 us, and 1 ms of delay.
+    // 8 + 1514 bytes in the IP payload: fragments of 1480 and 42. On the wire 34 + 1480 + 24 and 34 + 42 + 24, 1638
+    // in all; the last gap of 12 does not count: 1626 * 8 bit / 100 Mbit/s = 130.08 us, and 1 ms of delay.
     let [(at, arrived)] = &bench.hosts.arrived[..] else { panic!("{:?}", bench.hosts.arrived) };
     assert_eq!((at.as_ps(), arrived.length()), (ps(100_000 + 13_008), 1514));
     let counters = bench.fabric.counters(bench.from).sent;
@@ -156,8 +156,8 @@ fn a_queue_counts_outer_frames_and_a_frame_is_lost_once() {
     let queue = QueueConfig::Fifo { limit_frames: Some(4), limit_bytes: None };
     let mut bench = Bench::new(GRE, Some(&queue), ImpairConfig::default());
     bench.send((0..4).map(|_| frame(1514)));
-    // On the serialiser: the first fragment. Waiting: its other half, the second frame's two and the third's first: the other half of the
-    // third, and all of the fourth, find no room.
+    // On the serialiser: the first fragment. Waiting: its other half, the second frame's two and the third's first:
+    // the other half of the third, and all of the fourth, find no room.
     let counters = bench.fabric.counters(bench.from);
     assert_eq!((counters.backlog_frames, counters.backlog_bytes), (4, 76 + 1514 + 76 + 1514));
     assert_eq!(counters.sent.dropped_overlimit, 2);

@@ -15,7 +15,8 @@ use super::timers::{Alarm, Owner};
 const LIFETIME_V4: Duration = Duration::from_secs(30);
 /// The same for IPv6 (RFC 8200, 4.5).
 const LIFETIME_V6: Duration = Duration::from_secs(60);
-/// Bytes of fragments that one host keeps, headers included; the oldest packets make room (Linux's `ipfrag_high_thresh`).
+/// Bytes of fragments that one host keeps, headers included; the oldest packets make room (Linux's
+/// `ipfrag_high_thresh`).
 const MOST_BYTES: usize = 4 << 20;
 /// What a fragment is charged beyond its payload.
 const FRAGMENT_OVERHEAD: usize = 128;
@@ -227,15 +228,16 @@ fn join(partial: Partial) -> Option<(Box<Frame>, Packet)> {
     Some((Box::new(frame), packet))
 }
 
-/// Payload of `frame` after `header` bytes, `from..to`, as the bytes that are stored and the number of those that are not.
+/// Payload of `frame` after `header` bytes, `from..to`, as the bytes that are stored and the number of those that
+/// are not.
 fn slice(frame: &Frame, header: usize, from: usize, to: usize) -> (&[u8], u32) {
     let stored = frame.bytes.get(header..).unwrap_or_default();
     let (first, last) = (from.min(stored.len()), to.min(stored.len()));
     (&stored[first..last], ((to - from) - (last - first)) as u32)
 }
 
-/// Cuts an IPv4 packet into pieces of at most `mtu` bytes, which may themselves be fragments of a longer one. None when the MTU has no
-/// room for eight bytes of payload.
+/// Cuts an IPv4 packet into pieces of at most `mtu` bytes, which may themselves be fragments of a longer one. None
+/// when the MTU has no room for eight bytes of payload.
 pub(super) fn cut_v4(frame: &Frame, mtu: u32) -> Vec<Frame> {
     let Some(&first) = frame.bytes.get(L3) else { return Vec::new() };
     let header = L3 + usize::from(first & 0x0f) * 4;

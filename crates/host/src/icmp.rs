@@ -120,7 +120,8 @@ impl Stack {
         }
     }
 
-    /// Sends the data of an echo request back, with its traffic class. As Linux, not for one that was sent to all by IPv4.
+    /// Sends the data of an echo request back, with its traffic class. As Linux, not for one that was sent to all
+    /// by IPv4.
     fn answer_echo(&mut self, frame: Box<Frame>, packet: &Packet, reply: u8, turn: &mut Turn<'_>) -> Option<Arrival> {
         let v6 = packet.source.is_ipv6();
         if packet.source.is_unspecified() || (!packet.direct && !v6) {

@@ -1,4 +1,5 @@
-//! ICMP errors: about packets that cannot be delivered or forwarded here, at a limited rate; and those that arrive about ours.
+//! ICMP errors: about packets that cannot be delivered or forwarded here, at a limited rate; and those that arrive
+//! about ours.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -237,7 +238,8 @@ fn is_icmp_error(frame: &Frame, packet: &Packet) -> bool {
     }
 }
 
-/// Appends as much of the packet in `frame` as fits into `longest` bytes after the IP header of `path` and the ICMP header.
+/// Appends as much of the packet in `frame` as fits into `longest` bytes after the IP header of `path` and the ICMP
+/// header.
 fn append_quote(answer: &mut Frame, frame: &Frame, packet: &Packet, longest: usize, headers: usize) {
     let whole = (packet.l4 - L3) + packet.length;
     let quoted = whole.min(longest - headers);

@@ -7,7 +7,8 @@ use twinnet_packet::{Frame, Prefix};
 
 /// Frames that wait at an interface; more are dropped (Linux's `txqueuelen` of an Ethernet device).
 pub(super) const QUEUE_FRAMES: usize = 1000;
-/// Largest packet on the loopback: the longest that IPv4 can say (Linux has 65,536 there, and sends no longer ones either).
+/// Largest packet on the loopback: the longest that IPv4 can say (Linux has 65,536 there, and sends no longer ones
+/// either).
 pub(super) const LOOPBACK_MTU: u32 = 65_535;
 /// The loopback's number among the interfaces.
 pub(super) const LOOPBACK: u16 = u16::MAX;
@@ -72,7 +73,8 @@ impl Interface {
             if prefix.address.is_ipv4() != peer.is_ipv4() || is_link_local(prefix.address) != is_link_local(peer) {
                 continue;
             }
-            // The rest of RFC 6724's rules matters only for addresses that a lab does not give: deprecated, temporary, mobile ones.
+            // The rest of RFC 6724's rules matters only for addresses that a lab does not give: deprecated,
+            // temporary, mobile ones.
             let shared = common_bits(prefix.address, peer);
             if best.is_none_or(|(most, _)| shared > most) {
                 best = Some((shared, prefix.address));

@@ -1,9 +1,10 @@
 //! Hardware addresses of neighbours: what is known, what is being asked for, and the packets that wait for an answer.
 //!
-//! The states are those of RFC 4861, 7.3.2, used for ARP as well, as Linux does: an entry is *reachable* for 30 s after an answer,
-//! then *stale*; one that is used while stale is asked again 5 s later by unicast (*delay*, then *probe*), and forgotten when three
-//! requests, 1 s apart, stay unanswered. An unknown one is *incomplete* and asked for by broadcast or multicast three times, 1 s
-//! apart. Simplified: the time of being reachable is not drawn at random, and what TCP hears confirms nobody.
+//! The states are those of RFC 4861, 7.3.2, used for ARP as well, as Linux does: an entry is *reachable* for 30 s
+//! after an answer, then *stale*; one that is used while stale is asked again 5 s later by unicast (*delay*, then
+//! *probe*), and forgotten when three requests, 1 s apart, stay unanswered. An unknown one is *incomplete* and
+//! asked for by broadcast or multicast three times, 1 s apart. Simplified: the time of being reachable is not drawn
+//! at random, and what TCP hears confirms nobody.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -110,8 +111,8 @@ impl Neighbours {
         Known::Address(entry.mac, again)
     }
 
-    /// Keeps a packet until `neighbour` has answered. Gives a packet that must be dropped instead, and whether the neighbour is to be
-    /// asked for now.
+    /// Keeps a packet until `neighbour` has answered. Gives a packet that must be dropped instead, and whether the
+    /// neighbour is to be asked for now.
     pub(super) fn hold(&mut self, neighbour: Neighbour, packet: Pending, now: Time) -> (Option<Pending>, bool) {
         let mut ask = false;
         if !self.entries.contains_key(&neighbour) {
@@ -129,8 +130,9 @@ impl Neighbours {
         (dropped, ask)
     }
 
-    /// `neighbour` has told its hardware address. One that is not known is learnt only when `learn` is set; an answer to our request
-    /// (`answer`) makes it reachable. Gives the packets that waited for it, and whether its address is new.
+    /// `neighbour` has told its hardware address. One that is not known is learnt only when `learn` is set; an
+    /// answer to our request (`answer`) makes it reachable. Gives the packets that waited for it, and whether its
+    /// address is new.
     pub(super) fn told(
         &mut self,
         neighbour: Neighbour,

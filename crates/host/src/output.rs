@@ -1,4 +1,5 @@
-//! The last steps of every packet that this host sends: lengths, identification, and fragments where it is longer than the path takes.
+//! The last steps of every packet that this host sends: lengths, identification, and fragments where it is longer
+//! than the path takes.
 
 use twinnet_packet::{checksum, Checksum, Frame};
 
@@ -8,8 +9,8 @@ use super::path::{Path, L3};
 use super::stack::{Stack, Turn};
 
 impl Stack {
-    /// Sends a frame that begins with the headers of `path`. Like Linux's sockets by default, it asks routers not to fragment it,
-    /// unless it must be fragmented here already.
+    /// Sends a frame that begins with the headers of `path`. Like Linux's sockets by default, it asks routers not
+    /// to fragment it, unless it must be fragmented here already.
     pub(super) fn ship(&mut self, frame: Box<Frame>, path: &Path, charge: Charge, turn: &mut Turn<'_>) {
         self.ship_as(frame, path, 0, charge, turn);
     }

@@ -1,4 +1,5 @@
-//! What is known of destinations that are reached only by packets shorter than the interface's MTU (RFC 1191, RFC 8201).
+//! What is known of destinations that are reached only by packets shorter than the interface's MTU (RFC 1191, RFC
+//! 8201).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! The sockets of one host, of all kinds, in one table.
 //!
-//! A socket's number holds its place in the table and how often the place was used before, so that an app which uses a number after
-//! closing it reaches nobody.
+//! A socket's number holds its place in the table and how often the place was used before, so that an app which
+//! uses a number after closing it reaches nobody.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -26,8 +26,8 @@ use super::sockets::{Kind, Sockets};
 use super::tcp_sockets::TcpTable;
 use super::timers::{Alarm, Owner, Timers};
 
-/// How fast the loopback is, and how long a frame is on its way: a host that talks to itself takes some time, as a real one does,
-/// and no stream through it is endless at one moment.
+/// How fast the loopback is, and how long a frame is on its way: a host that talks to itself takes some time, as a
+/// real one does, and no stream through it is endless at one moment.
 const LOOPBACK_BPS: u64 = 40_000_000_000;
 const LOOPBACK_DELAY: Duration = Duration::from_us(5);
 
@@ -181,7 +181,8 @@ impl Stack {
         self.routes.find(to)
     }
 
-    /// The way to `to`. `source` is our address, chosen when not given; `on` is the interface that link-local addresses belong to.
+    /// The way to `to`. `source` is our address, chosen when not given; `on` is the interface that link-local
+    /// addresses belong to.
     pub(super) fn path(
         &mut self,
         source: Option<IpAddr>,

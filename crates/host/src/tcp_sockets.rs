@@ -1,6 +1,8 @@
-//! TCP as a host has it: listeners, connections by their four addresses, and segments on their way between them and the interfaces.
+//! TCP as a host has it: listeners, connections by their four addresses, and segments on their way between them and
+//! the interfaces.
 //!
-//! What a connection does inside is [`super::tcp`]'s; here it is handed segments, asked for segments, and its timers are kept.
+//! What a connection does inside is [`super::tcp`]'s; here it is handed segments, asked for segments, and its
+//! timers are kept.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,7 +23,8 @@ use super::tcp::congestion::Algorithm;
 use super::tcp::{Connection, Failure, Segment, Signals};
 use super::timers::{Alarm, Owner};
 
-/// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of `listen`).
+/// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of
+/// `listen`).
 const BACKLOG: u32 = 4096;
 /// Offset of the checksum in a TCP header.
 const CHECKSUM: u16 = 16;
@@ -186,7 +189,7 @@ impl Stack {
         tcp.unserved = false;
         let signals = tcp.connection.take_signals();
         if signals != Signals::default() {
-            self.heed(number, signals, turn.now);
+            self.act_on_signals(number, signals, turn.now);
         }
         let Some(place) = self.sockets.place_of(number) else { return };
         if let Some(Socket { kind: Kind::Tcp(tcp), .. }) = self.sockets.at(place) {
@@ -254,7 +257,7 @@ impl Stack {
     }
 
     /// Turns what a connection signals into what its app is told.
-    fn heed(&mut self, number: u32, signals: Signals, now: Time) {
+    fn act_on_signals(&mut self, number: u32, signals: Signals, now: Time) {
         let Some(Socket { closed, kind: Kind::Tcp(tcp), .. }) = self.sockets.get(number) else { return };
         let (_, peer) = tcp.connection.addresses();
         let addresses = tcp.connection.addresses();

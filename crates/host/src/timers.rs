@@ -1,8 +1,9 @@
 //! The timers of one host: a heap of moments and whom they concern.
 //!
-//! An owner keeps an [`Alarm`]. Moving it to an earlier moment adds an entry and leaves the old one to be skipped; moving it to a
-//! later one costs nothing: the old entry comes first, its owner finds that nothing is due and sets the alarm again. So a connection
-//! that moves its retransmission timer with every acknowledgement does not touch the heap.
+//! An owner keeps an [`Alarm`]. Moving it to an earlier moment adds an entry and leaves the old one to be skipped;
+//! moving it to a later one costs nothing: the old entry comes first, its owner finds that nothing is due and sets
+//! the alarm again. So a connection that moves its retransmission timer with every acknowledgement does not touch
+//! the heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,6 +1,7 @@
 //! How far a frame's delay is from the delay of the link.
 
 use rand::Rng as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::random::{unit, Rng};
 use twinnet_units::Duration;
@@ -18,9 +19,9 @@ const PARETO_SCALE: f64 = 4.0 / 3.0;
 
 /// A distribution of the difference to the link's delay. A delay never falls below zero.
 ///
-/// The Pareto forms are those that iproute2's `netem/pareto.c` and `netem/paretonormal.c` (from NIST Net) tabulate, as continuous
-/// functions instead of 4096 points, cut off where the tables are: at 4 scales.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The Pareto forms are those that iproute2's `netem/pareto.c` and `netem/paretonormal.c` (from NIST Net) tabulate,
+/// as continuous functions instead of 4096 points, cut off where the tables are: at 4 scales.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "snake_case", deny_unknown_fields)]
 pub enum JitterConfig {
     /// Evenly between -scale and +scale.
@@ -33,7 +34,8 @@ pub enum JitterConfig {
         /// Standard deviation.
         scale_ps: u64,
     },
-    /// (X - 3/2) x 4/3 scales, at most 4, where X is Pareto with shape 3 and minimum 1: from -2/3 of a scale on, with a long tail.
+    /// (X - 3/2) x 4/3 scales, at most 4, where X is Pareto with shape 3 and minimum 1: from -2/3 of a scale on,
+    /// with a long tail.
     Pareto {
         /// netem's jitter.
         scale_ps: u64,
@@ -46,6 +48,7 @@ pub enum JitterConfig {
     /// One of the values, each as likely as the others; nothing is interpolated.
     Table {
         /// Differences to the link's delay.
+        #[schemars(length(min = 1, max = MOST_VALUES))]
         values_ps: Vec<i64>,
     },
 }
@@ -113,8 +116,8 @@ fn scaled(quantile: f64, scale_ps: u64) -> i64 {
     (quantile * scale_ps as f64).round() as i64
 }
 
-/// D. Lemire, *Fast random integer generation in an interval* (2019), without the rejection: with at most 2^20 values the bias is
-/// below 2^-44.
+/// D. Lemire, *Fast random integer generation in an interval* (2019), without the rejection: with at most 2^20
+/// values the bias is below 2^-44.
 #[allow(clippy::cast_possible_truncation)]
 fn drawn_evenly(values: &[i64], rng: &mut Rng) -> i64 {
     let index = ((u128::from(rng.next_u64()) * values.len() as u128) >> 64) as usize;

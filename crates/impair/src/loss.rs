@@ -1,33 +1,40 @@
 //! Which frames are lost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::random::{happens, Rng};
 
 use super::{check_probability, ImpairError};
 
 /// A loss model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossConfig {
     /// Every frame is lost with the same probability, independently.
     Bernoulli {
         /// Of a frame being lost.
+        #[schemars(range(min = 0.0, max = 1.0))]
         probability: f64,
     },
     /// Two states with a loss probability each; from frame to frame the state may change.
     ///
-    /// E. N. Gilbert, *Capacity of a burst-noise channel*, BSTJ 39 (1960); E. O. Elliott, BSTJ 42 (1963). With the default loss
-    /// probabilities (0 and 1) the mean burst is 1/`to_good` frames and the share of lost frames `to_bad`/(`to_bad`+`to_good`).
+    /// E. N. Gilbert, *Capacity of a burst-noise channel*, BSTJ 39 (1960); E. O. Elliott, BSTJ 42 (1963). With the
+    /// default loss probabilities (0 and 1) the mean burst is 1/`to_good` frames and the share of lost frames
+    /// `to_bad`/(`to_bad`+`to_good`).
     GilbertElliott {
         /// From good to bad, per frame (p).
+        #[schemars(range(min = 0.0, max = 1.0))]
         to_bad: f64,
         /// From bad to good, per frame (r).
+        #[schemars(range(min = 0.0, max = 1.0))]
         to_good: f64,
         /// Of a frame being lost in the good state (1-k).
         #[serde(default)]
+        #[schemars(range(min = 0.0, max = 1.0))]
         loss_good: f64,
         /// Of a frame being lost in the bad state (1-h).
         #[serde(default = "certain")]
+        #[schemars(range(min = 0.0, max = 1.0))]
         loss_bad: f64,
     },
 }
@@ -133,7 +140,8 @@ mod tests {
         let lost = fates.iter().filter(|lost| **lost).count() as f64;
         // About 3700 bursts of geometric length with standard deviation sqrt(1-r)/r = 3.5: the mean within 4 x 0.057.
         assert!((lost / bursts - 1.0 / r).abs() < 0.23, "mean burst {}", lost / bursts);
-        // The share's variance is that of independent frames times (1+c)/(1-c), c = 1-p-r being the state's correlation.
+        // The share's variance is that of independent frames times (1+c)/(1-c), c = 1-p-r being the state's
+        // correlation.
         let expected = p / (p + r);
         let correlation = 1.0 - p - r;
         let variance = expected * (1.0 - expected) / FRAMES as f64 * (1.0 + correlation) / (1.0 - correlation);

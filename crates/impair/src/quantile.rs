@@ -1,11 +1,12 @@
-//! Quantile functions from +, -, x, / and the square root alone, which IEEE 754 defines to the last bit: the same on every machine,
-//! whatever its mathematics library.
+//! Quantile functions from +, -, x, / and the square root alone, which IEEE 754 defines to the last bit: the same
+//! on every machine, whatever its mathematics library.
 
 use std::f64::consts::{LN_2, SQRT_2};
 
 /// The standard normal distribution's quantile for `p` in (0, 1), to about 1e-15.
 ///
-/// M. J. Wichura, *Algorithm AS 241: the percentage points of the normal distribution*, Applied Statistics 37 (1988), PPND16.
+/// M. J. Wichura, *Algorithm AS 241: the percentage points of the normal distribution*, Applied Statistics 37
+/// (1988), PPND16.
 pub(super) fn normal(p: f64) -> f64 {
     let centred = p - 0.5;
     if centred.abs() <= 0.425 {
@@ -37,7 +38,8 @@ pub(super) fn cube_root(x: f64) -> f64 {
     root
 }
 
-/// ln(x) for a positive normal number: the exponent's share, and the series of the inverse hyperbolic tangent for the mantissa.
+/// ln(x) for a positive normal number: the exponent's share, and the series of the inverse hyperbolic tangent for
+/// the mantissa.
 fn natural_logarithm(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
     const ONE: u64 = 1023 << 52;

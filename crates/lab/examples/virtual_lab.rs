@@ -1,5 +1,6 @@
-//! A lab on the virtual clock by standard input and output: the first line describes the network, each further one is a request
-//! (docs/reference/lab-protocol.md), each answer is a line. For profiling, and for programs in other languages.
+//! A lab on the virtual clock by standard input and output: the first line describes the network, each further one
+//! is a request (docs/reference/lab-protocol.md), each answer is a line. For profiling, and for programs in other
+//! languages.
 
 use std::fs::File;
 use std::io::{self, BufRead, Seek, SeekFrom, Write};

@@ -200,6 +200,7 @@ fn add_host(
         queues.push(checked_queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);
+    assembly.fabric.set_coalescing(node, host.coalescing);
     Ok(())
 }
 

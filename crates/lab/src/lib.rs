@@ -1,4 +1,5 @@
-//! A lab as both clocks show it: what it was described as, the fabric that was built of it, and the requests that it answers.
+//! A lab as both clocks show it: what it was described as, the fabric that was built of it, and the requests that
+//! it answers.
 
 mod assemble;
 pub mod capture;
@@ -12,6 +13,7 @@ pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_control;
 mod virtual_lab;
+pub mod vocabulary;
 
 pub use assemble::{assemble, Bodies, Names, RunningNetwork};
 pub use error::LabError;

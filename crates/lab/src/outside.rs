@@ -1,6 +1,8 @@
-//! What stands outside of the fabric although it is part of the network: existing interfaces of the machine, and switches that
-//! are Open vSwitch. The fabric holds a descriptor for each of their ports, as it does for a real host's.
+//! What stands outside of the fabric although it is part of the network: existing interfaces of the machine, and
+//! switches that are Open vSwitch. The fabric holds a descriptor for each of their ports, as it does for a real
+//! host's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_fabric::{PortId, DEFAULT_QUEUE_FRAMES};
 use twinnet_packet::MacAddress;
@@ -10,8 +12,8 @@ use super::assemble::{checked_queue, switch_port_mac, RunningNetwork};
 use super::error::LabError;
 use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchSpec};
 
-/// An existing interface of the machine: what it receives enters the network, and what the network sends to it leaves the
-/// machine.
+/// An existing interface of the machine: what it receives enters the network, and what the network sends to it
+/// leaves the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
@@ -36,7 +38,7 @@ pub struct InterfacePortSpec {
 }
 
 /// What moves a switch's frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Datapath {
     /// The fabric.
@@ -111,8 +113,9 @@ impl SwitchSpec {
         MacAddress(switch_port_mac(self.dpid, number))
     }
 
-    /// The queue that the fabric has at the port `name` of a switch that is Open vSwitch. An HTB before the kernel's datapath is
-    /// Open vSwitch's own affair: it stands in the kernel, and the fabric's queue behind it is a FIFO.
+    /// The queue that the fabric has at the port `name` of a switch that is Open vSwitch. An HTB before the
+    /// kernel's datapath is Open vSwitch's own affair: it stands in the kernel, and the fabric's queue behind it is
+    /// a FIFO.
     ///
     /// # Errors
     /// `BadQueue`, also for one whose classes are chosen by queue numbers: these do not reach the fabric.
@@ -131,7 +134,8 @@ impl SwitchSpec {
         if self.datapath == Datapath::System {
             "of the queues with classes, Open vSwitch's kernel datapath has \"htb\" only"
         } else {
-            "Open vSwitch's userspace datapath sends its frames without their queue numbers, so set_queue and enqueue could not choose a class"
+            "Open vSwitch's userspace datapath sends its frames without their queue numbers, so set_queue and \
+             enqueue could not choose a class"
         }
     }
 

@@ -1,7 +1,7 @@
 //! The lab protocol: every request that a lab answers, and every reply that it gives, on either clock.
 //!
-//! A request comes as a JSON object with `"do"` and is read once, at the door, by [`Request::read`]; from there on it is a typed value.
-//! docs/reference/lab-protocol.md shows the table of requests that [`reference`] gives.
+//! A request comes as a JSON object with `"do"` and is read once, at the door, by [`Request::read`]; from there on
+//! it is a typed value. docs/reference/lab-protocol.md shows the table of requests that [`reference`] gives.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -54,8 +54,9 @@ macro_rules! requests {
             /// Reads a request. `"id"` is its sender's and is passed over.
             ///
             /// # Errors
-            /// `MalformedRequest` for what is no request at all, `UnknownRequest`, and for a field that lacks, is unknown or cannot be
-            /// read `BadRequest` or the name of what the field describes, such as `BadApp` and `BadQueue`.
+            /// `MalformedRequest` for what is no request at all, `UnknownRequest`, and for a field that lacks, is
+            /// unknown or cannot be read `BadRequest` or the name of what the field describes, such as `BadApp` and
+            /// `BadQueue`.
             pub fn read(body: Value) -> Result<Self, LabError> {
                 let Value::Object(mut fields) = body else {
                     return Err(malformed("a request is a JSON object"));
@@ -86,14 +87,19 @@ macro_rules! requests {
             }
         }
 
-        /// All requests with their fields and replies, for the reference page: a JSON array of `{"do", "is", "fields", "reply"}`.
+        /// All requests with their fields and replies, for the reference page: a JSON array of
+        /// `{"do", "is", "fields", "reply"}`.
         #[must_use]
         pub fn reference() -> Value {
             let requests = [$(
                 serde_json::json!({
                     "do": $name,
                     "is": concat!($($doc),*).trim(),
-                    "fields": [$( {"name": $wire, "type": type_words(stringify!($kind)), "is": concat!($($field_doc),*).trim()} ),*],
+                    "fields": [$( {
+                        "name": $wire,
+                        "type": type_words(stringify!($kind)),
+                        "is": concat!($($field_doc),*).trim(),
+                    } ),*],
                     "reply": $reply,
                 })
             ),*];
@@ -111,7 +117,8 @@ requests! {
         options = "options": Option<Value>,
         /// The version that the client speaks; another one than the lab's is refused.
         protocol = "protocol": Option<u32>,
-    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": bool, \"protocol\": n}`";
+    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": \
+        bool, \"protocol\": n}`";
 
     /// Tells the network as it was built, with addresses, interface names and port numbers.
     "describe" Describe {} -> "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
@@ -122,7 +129,8 @@ requests! {
     /// Ends the lab.
     "stop" Stop {} -> "`{}`; then the process ends";
 
-    /// Gives the lab an interface of the machine before `start` ([how](#interfaces-of-the-machine)). Descriptors: a packet socket, a socket that hears of the interface.
+    /// Gives the lab an interface of the machine before `start` ([how](#interfaces-of-the-machine)). Descriptors: a
+    /// packet socket, a socket that hears of the interface.
     "interface.offer" InterfaceOffer {
         /// The node that it is.
         node = "node": String,
@@ -149,13 +157,16 @@ requests! {
         terminal = "terminal": Option<bool>,
         /// The time after which it is ended.
         limit_ps = "limit_ps": Option<u64>,
-    } -> "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, `ProgramNotExecutable`, `ProgramNotStarted`, `NoSuchDirectory`, `BadDescriptors`, `HostNotReady`, `HostBusy`, `ModelHost` (it runs no programs)";
+    } -> "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, \
+        `ProgramNotExecutable`, `ProgramNotStarted`, `NoSuchDirectory`, `BadDescriptors`, `HostNotReady`, \
+        `HostBusy`, `ModelHost` (it runs no programs)";
 
     /// Waits until a program ends.
     "wait" Wait {
         /// Its number.
         job = "job": u64,
-    } -> "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` when its host was killed";
+    } -> "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` when its \
+        host was killed";
 
     /// Sends a signal to the process group of a program.
     "signal" Signal {
@@ -249,9 +260,11 @@ requests! {
     } -> "`{}`";
 
     /// Tells how the connections of controllers stand.
-    "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
+    "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
+        n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
 
-    /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing more is on its way between them.
+    /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing
+    /// more is on its way between them.
     "controllers.wait" ControllersWait {
         /// The switches.
         switches = "switches": Vec<String>,
@@ -284,10 +297,12 @@ requests! {
     } -> "`{}`";
 
     /// Tells the links.
-    "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = `{\"port\", \"up\", \"config\", \"counters\"}`";
+    "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
+        `{\"port\", \"up\", \"config\", \"counters\"}`";
 
     /// Tells the ports.
-    "ports" Ports {} -> "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: [links](links.md#counters), [classes](queue-disciplines.md#counters-of-classes)";
+    "ports" Ports {} -> "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: \
+        [links](links.md#counters), [classes](queue-disciplines.md#counters-of-classes)";
 
     /// Counts what ports do in each interval.
     "samples.start" SamplesStart {
@@ -301,7 +316,8 @@ requests! {
     "samples.read" SamplesRead {
         /// The sampler.
         sampler = "sampler": u32,
-    } -> "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: [columns](#samples)";
+    } -> "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: \
+        [columns](#samples)";
 
     /// Tells what was counted and ends the sampler.
     "samples.stop" SamplesStop {
@@ -339,7 +355,8 @@ requests! {
     "capture.stop" CaptureStop {
         /// Its number.
         capture = "capture": u32,
-    } -> "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": [name, ...]}`";
+    } -> "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": [name, \
+        ...]}`";
 
     /// Gives a tunnel's end its socket. Descriptor: the socket.
     "tunnel.attach" TunnelAttach {
@@ -352,7 +369,8 @@ requests! {
     } -> "`{}`";
 
     /// Tells how the tunnels to other speakers stand.
-    "tunnels" Tunnels {} -> "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \"counters\": {...}, \"refused\": {...}}`";
+    "tunnels" Tunnels {} -> "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \"counters\": \
+        {...}, \"refused\": {...}}`";
 
     /// Tells how closely the lab kept its schedule.
     "fidelity" Fidelity {} -> "the [fidelity record](#fidelity)";
@@ -364,7 +382,8 @@ requests! {
     "advance" Advance {
         /// Until then.
         until = "until_ps": Time,
-    } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, asking again goes on";
+    } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, \
+        asking again goes on";
 }
 
 /// A network as a request describes it: read and checked, or the reason why it was refused.
@@ -760,6 +779,11 @@ pub enum Reply {
         events: u64,
         /// The hash of all of them, in hexadecimal digits.
         trace_hash: String,
+        /// States that cannot be which this process has met: 0, or there is a fault in the program.
+        impossible_states: u64,
+        /// The first of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_impossible_state: Option<&'static str>,
     },
 }
 

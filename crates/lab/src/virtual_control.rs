@@ -1,5 +1,5 @@
-//! Controllers on the virtual clock. Time stops when they are to be told something; whoever drives the lab takes that out, asks them, and hands in
-//! what they answer, all at one moment.
+//! Controllers on the virtual clock. Time stops when they are to be told something; whoever drives the lab takes
+//! that out, asks them, and hands in what they answer, all at one moment.
 
 use std::collections::BTreeMap;
 

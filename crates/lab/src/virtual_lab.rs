@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
@@ -48,7 +48,16 @@ impl World for Outside {
     fn reconfigured(&mut self, _port: PortId, _config: &DirectionConfig) {}
 }
 
-/// The lab. It answers the requests of docs/reference/lab-protocol.md.
+/// A lab on the virtual clock. It answers the requests of docs/reference/lab-protocol.md.
+///
+/// Who calls it: one caller at a time, which alone lets time pass, by [`request`](Self::request) with
+/// [`Request::Advance`], [`Request::AppWait`] or [`Request::ControllersWait`]; every other request is answered at
+/// the moment that it is. When an answer says `"controllers": true`, the caller gives what
+/// [`take_control`](Self::take_control) has to the controllers, their answers to
+/// [`give_control`](Self::give_control), and asks again: virtual time waits for them meanwhile.
+///
+/// What stays true: the same description, seed and requests at the same moments give the same replies and the same
+/// trace hash, on every machine. A request that is refused has changed nothing.
 pub struct VirtualLab {
     network: RunningNetwork,
     apps: ModelApps,
@@ -82,9 +91,9 @@ impl VirtualLab {
         self.control.give(&mut self.network, connection, bytes, &mut self.outside)
     }
 
-    /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer come early: it then
-    /// says `"paused": true`, and asking again goes on. It comes early as well when controllers are to be told something at the moment that
-    /// it then is: it says `"controllers": true`.
+    /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer
+    /// come early: it then says `"paused": true`, and asking again goes on. It comes early as well when controllers
+    /// are to be told something at the moment that it then is: it says `"controllers": true`.
     ///
     /// # Errors
     /// Refusals, as a lab process gives them.
@@ -107,6 +116,8 @@ impl VirtualLab {
                 elapsed_ps: self.now(),
                 events: self.network.fabric.events_handled(),
                 trace_hash: format!("{:016x}", self.network.fabric.trace_hash()),
+                impossible_states: impossible::met(),
+                first_impossible_state: impossible::first(),
             }),
             Request::FidelityReset(_) | Request::Stop(_) => Ok(Reply::Done {}),
             other => requests::answer(&mut self.network, other, &mut self.outside).unwrap_or_else(|other| {
@@ -134,7 +145,8 @@ impl VirtualLab {
         Ok(self.passed(paused, None))
     }
 
-    /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it says so.
+    /// Lets time pass until apps have finished. When they will never, as no event is left and no time is named, it
+    /// says so.
     fn wait(&mut self, asked: AppWait, pause: &mut dyn FnMut() -> bool) -> Answer {
         let mut left_to_finish = asked.apps;
         self.apps.check_known(&left_to_finish)?;
@@ -168,8 +180,8 @@ impl VirtualLab {
         Ok(self.passed(paused, Some(finished)))
     }
 
-    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on its way between
-    /// switches and controllers.
+    /// Lets time pass until every named switch has agreed on a version with a controller, and nothing more is on
+    /// its way between switches and controllers.
     fn wait_for_controllers(&mut self, asked: &ControllersWait, pause: &mut dyn FnMut() -> bool) -> Answer {
         let until = asked.until.ok_or_else(|| missing("until_ps", "how long virtual time may pass"))?;
         let until = moment(until)?;

@@ -1,21 +1,20 @@
 //! The least that any emulator must do, as a yardstick for the benchmarks: run as root.
 //!
 //! `bare hosts N` creates N network namespaces, each with one TAP that is up, then prints the seconds that took.
-//! `bare loop SECONDS` moves frames between two TAPs (`h1-eth0` 10.99.0.1/24 and `h2-eth0` 10.99.0.2/24, each in a namespace
-//! of its own) in a plain loop, and prints `READY PID` with the thread that holds each namespace, so that programs can be run
-//! in them with `nsenter --net=/proc/PID/ns/net`.
-//! `bare send SECONDS ADDRESS` sends datagrams of 18 bytes (frames of 64 bytes with FCS) to port 9000 as fast as plain `send`
-//! calls go, and prints how many; `bare receive SECONDS` counts those that arrive in that time from the first, with plain
-//! `recv` calls.
-//! `bare offer SECONDS ADDRESS PAYLOAD RATE` offers datagrams of PAYLOAD bytes at RATE bit/s of payload, whatever comes of
-//! them; `bare lone COUNT ADDRESS PAYLOAD MILLISECONDS` sends single ones that far apart. Each carries its number and the
-//! moment it was sent. `bare record SECONDS` writes, for each that arrives, three 64-bit integers to stdout: the number, the
-//! moment it was sent and the moment the kernel received it, by a packet socket's stamp, in nanoseconds; it ends when nothing
-//! has arrived for a second. `bare watch SECONDS PORT` writes the moment and the payload's length of each datagram to PORT
-//! likewise, in the same way. Receivers say `READY` on stderr.
-//! `bare blast SECONDS ADDRESS PAYLOAD` sends datagrams to port 5003 by `sendmmsg` of 64, as fast as that goes, and prints how
-//! many; each begins with its number and flow 1, as twinnet's do. `bare train` sends the same as messages of 64 datagrams that the
-//! kernel cuts (`UDP_SEGMENT`).
+//! `bare loop SECONDS` moves frames between two TAPs (`h1-eth0` 10.99.0.1/24 and `h2-eth0` 10.99.0.2/24, each in a
+//! namespace of its own) in a plain loop, and prints `READY PID` with the thread that holds each namespace, so that
+//! programs can be run in them with `nsenter --net=/proc/PID/ns/net`. `bare send SECONDS ADDRESS` sends datagrams
+//! of 18 bytes (frames of 64 bytes with FCS) to port 9000 as fast as plain `send` calls go, and prints how many;
+//! `bare receive SECONDS` counts those that arrive in that time from the first, with plain `recv` calls.
+//! `bare offer SECONDS ADDRESS PAYLOAD RATE` offers datagrams of PAYLOAD bytes at RATE bit/s of payload, whatever
+//! comes of them; `bare lone COUNT ADDRESS PAYLOAD MILLISECONDS` sends single ones that far apart. Each carries its
+//! number and the moment it was sent. `bare record SECONDS` writes, for each that arrives, three 64-bit integers to
+//! stdout: the number, the moment it was sent and the moment the kernel received it, by a packet socket's stamp, in
+//! nanoseconds; it ends when nothing has arrived for a second. `bare watch SECONDS PORT` writes the moment and the
+//! payload's length of each datagram to PORT likewise, in the same way. Receivers say `READY` on stderr.
+//! `bare blast SECONDS ADDRESS PAYLOAD` sends datagrams to port 5003 by `sendmmsg` of 64, as fast as that goes, and
+//! prints how many; each begins with its number and flow 1, as twinnet's do. `bare train` sends the same as
+//! messages of 64 datagrams that the kernel cuts (`UDP_SEGMENT`).
 
 use std::ffi::CString;
 use std::io::{self, Write};
@@ -205,8 +204,8 @@ fn blast(seconds: u64, to: &str, payload_bytes: usize) -> io::Result<()> {
             payload[4..8].copy_from_slice(&1_u32.to_be_bytes());
             parts.push(libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() });
         }
-        // SAFETY: zero is a valid header of a message; each points to a part that points to a payload, all of which outlive
-        // the call, and the kernel only reads them.
+        // SAFETY: zero is a valid header of a message; each points to a part that points to a payload, all of which
+        // outlive the call, and the kernel only reads them.
         let taken = unsafe {
             let mut messages: [libc::mmsghdr; BLAST] = std::mem::zeroed();
             for (message, part) in messages.iter_mut().zip(&mut parts) {
@@ -306,7 +305,8 @@ fn lone(count: u64, to: &str, payload_bytes: usize, interval_ms: u64) -> io::Res
     Ok(())
 }
 
-/// Frames that a packet socket takes note of in memory of its own: no receiving program takes part, so none can be late.
+/// Frames that a packet socket takes note of in memory of its own: no receiving program takes part, so none can be
+/// late.
 struct Ring {
     memory: *const u8,
     next: usize,
@@ -328,7 +328,8 @@ impl Ring {
             tp_frame_nr: Self::SLOTS as u32,
         };
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        // SAFETY: the options outlive the calls, with their true sizes; the mapping, never undone, is as large as the ring.
+        // SAFETY: the options outlive the calls, with their true sizes; the mapping, never undone, is as large as
+        // the ring.
         unsafe {
             let socket =
                 check(libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, i32::from(protocol)))?;
@@ -355,7 +356,8 @@ impl Ring {
                 Self::SLOTS
             )));
         }
-        // SAFETY: the slot lies in the mapping and is aligned; the kernel writes the status last and lets go of the slot then.
+        // SAFETY: the slot lies in the mapping and is aligned; the kernel writes the status last and lets go of the
+        // slot then.
         unsafe {
             let slot = self.memory.add(self.next * Self::SLOT_BYTES);
             let header: *const libc::tpacket2_hdr = slot.cast();
@@ -438,7 +440,9 @@ fn main() -> io::Result<()> {
         (Some("send"), Some(seconds), ..) => send(seconds, to),
         (Some("receive"), Some(seconds), ..) => receive(seconds),
         (Some("record"), Some(seconds), ..) => record(seconds),
-        (Some("watch"), Some(seconds), ..) => watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT)),
+        (Some("watch"), Some(seconds), ..) => {
+            watch(seconds, number(3).and_then(|port| port.try_into().ok()).unwrap_or(PORT))
+        }
         (Some("blast"), Some(seconds), Some(payload_bytes), _) => blast(seconds, to, payload_bytes),
         (Some("train"), Some(seconds), Some(payload_bytes), _) => train(seconds, to, payload_bytes),
         (Some("offer"), Some(seconds), Some(payload_bytes), Some(rate_bps)) => {
@@ -449,7 +453,8 @@ fn main() -> io::Result<()> {
         }
         _ => Err(io::Error::other(
             "usage: bare hosts N | loop SECONDS | send SECONDS ADDRESS | receive SECONDS | record SECONDS \
-             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | train SECONDS ADDRESS PAYLOAD | offer SECONDS ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
+             | watch SECONDS PORT | blast SECONDS ADDRESS PAYLOAD | train SECONDS ADDRESS PAYLOAD | offer SECONDS \
+             ADDRESS PAYLOAD RATE | lone COUNT ADDRESS PAYLOAD MILLISECONDS",
         )),
     }
 }

@@ -80,8 +80,8 @@ fn every_datagram_of_a_constant_source_is_counted_over_ipv4_and_ipv6() {
     for (flow, to) in [(0, "10.9.0.2"), (1, "fd09::2")] {
         let source = lab.start(
             "h1",
-            json!({"kind": "udp_source", "to": to, "port": 5003, "flow": flow, "payload_bytes": 1400, "packets_per_second": 20_000,
-                   "process": "constant", "packets": 2000}),
+            json!({"kind": "udp_source", "to": to, "port": 5003, "flow": flow, "payload_bytes": 1400,
+                   "packets_per_second": 20_000, "process": "constant", "packets": 2000}),
         );
         lab.wait(&[source]);
         let sent = lab.row(source);
@@ -99,7 +99,8 @@ fn every_datagram_of_a_constant_source_is_counted_over_ipv4_and_ipv6() {
             (&json!(0), &json!(0), &json!(0))
         );
         assert_eq!(received["delay_ps"]["count"], 2000);
-        // The pair has no delay: what is left is the wait for the processor, far below the second that a wrong clock would show.
+        // The pair has no delay: what is left is the wait for the processor, far below the second that a wrong
+        // clock would show.
         assert!(received["delay_ps"]["p50"].as_u64().unwrap() < SECOND / 10, "{received:#}");
         assert_eq!(received["to"], Value::Null);
         assert_eq!(
@@ -113,7 +114,10 @@ fn every_datagram_of_a_constant_source_is_counted_over_ipv4_and_ipv6() {
 fn a_stream_has_as_many_bytes_at_both_ends() {
     let Some(lab) = Lab::new() else { return };
     let sink = lab.start("h2", json!({"kind": "tcp_sink", "port": 5002, "interval_ps": SECOND}));
-    let source = |limit: &str, value: u64, flow: u64| json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002, "flow": flow, "interval_ps": SECOND, limit: value});
+    let source = |limit: &str, value: u64, flow: u64| {
+        json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002,
+        "flow": flow, "interval_ps": SECOND, limit: value})
+    };
     let by_bytes = lab.start("h1", source("bytes", 20_000_000, 4));
     let by_time = lab.start("h1", source("duration_ps", SECOND / 5, 5));
     lab.wait(&[by_bytes, by_time]);
@@ -183,8 +187,8 @@ fn echoes_come_back_over_the_pair_and_over_loopback() {
         .map(|to| {
             lab.start(
                 "h1",
-                json!({"kind": "ping", "to": to, "flow": 6, "count": 5, "interval_ps": SECOND / 100, "payload_bytes": 57,
-                       "timeout_ps": SECOND}),
+                json!({"kind": "ping", "to": to, "flow": 6, "count": 5, "interval_ps": SECOND / 100,
+                       "payload_bytes": 57, "timeout_ps": SECOND}),
             )
         })
         .to_vec();
@@ -211,8 +215,8 @@ fn a_refused_connection_and_an_unreachable_address_are_told() {
     let unreachable = lab.start("h1", tcp("192.0.2.1"));
     let datagram = lab.start(
         "h1",
-        json!({"kind": "udp_source", "to": "192.0.2.1", "port": 9, "flow": 1, "payload_bytes": 100, "packets_per_second": 10,
-               "process": "constant", "packets": 1}),
+        json!({"kind": "udp_source", "to": "192.0.2.1", "port": 9, "flow": 1, "payload_bytes": 100,
+               "packets_per_second": 10, "process": "constant", "packets": 1}),
     );
     lab.wait(&[refused, unreachable, datagram]);
     assert_eq!(lab.row(refused)["errors"], json!(["connection refused"]));
@@ -228,8 +232,8 @@ fn a_refused_connection_and_an_unreachable_address_are_told() {
 fn a_planned_start_counts_from_its_moment_and_a_stop_ends_an_app() {
     let Some(lab) = Lab::new() else { return };
     let at = lab.clock.now().as_ps() + SECOND / 5;
-    let source = json!({"kind": "udp_source", "to": "10.9.0.2", "port": 5003, "flow": 1, "payload_bytes": 100, "packets_per_second": 1000,
-                        "process": "constant", "duration_ps": 3600 * SECOND});
+    let source = json!({"kind": "udp_source", "to": "10.9.0.2", "port": 5003, "flow": 1, "payload_bytes": 100,
+                        "packets_per_second": 1000, "process": "constant", "duration_ps": 3600 * SECOND});
     let started = lab.ask(json!({"do": "app.start", "host": "h1", "app": source, "at_ps": at})).unwrap();
     let app = started["app"].as_u64().unwrap();
     assert_eq!(lab.row(app)["start_ps"], Value::Null);
@@ -287,8 +291,9 @@ fn requests_that_cannot_be_met_are_refused_with_what_is_allowed() {
     assert_eq!(refusal(json!({"do": "jobs"})).0, "UnknownRequest");
 }
 
-/// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow beside them.
-/// A measurement to be read, not judged: `cargo test --release -p twinnet-linux --test agent -- --ignored --nocapture`.
+/// Costs of the first study's traffic: two UDP flows of 43,500 datagrams of 1470 bytes a second, and a TCP flow
+/// beside them. A measurement to be read, not judged: `cargo test --release -p twinnet-linux --test agent --
+/// --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of two seconds"]
 fn what_the_traffic_of_the_first_study_costs() {
@@ -309,7 +314,8 @@ fn what_the_traffic_of_the_first_study_costs() {
         if with_stream {
             apps.push(lab.start(
                 "h1",
-                json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002, "flow": 2, "duration_ps": SECOND, "interval_ps": SECOND}),
+                json!({"kind": "tcp_source", "to": "10.9.0.2", "port": 5002, "flow": 2, "duration_ps": SECOND,
+                    "interval_ps": SECOND}),
             ));
         }
         lab.wait(&apps);

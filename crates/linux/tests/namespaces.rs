@@ -1,6 +1,6 @@
 //! Hosts as the kernel knows them: two are built, their interfaces are joined by a thread that copies frames, and a
-//! datagram crosses. The caller must be allowed to create namespaces itself (a lab process is: it stands in a user namespace
-//! of its own); else the tests fail unless `TWINNET_LACKS` says `namespaces`.
+//! datagram crosses. The caller must be allowed to create namespaces itself (a lab process is: it stands in a user
+//! namespace of its own); else the tests fail unless `TWINNET_LACKS` says `namespaces`.
 
 mod means;
 
@@ -23,13 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn two_hosts() -> Value {
     let host = |number: u32| {
         json!({"kind": "host", "name": format!("h{number}"), "ports": [{"name": format!("h{number}-eth0"),
-            "mac": format!("00:00:00:00:00:0{number}"), "addresses": [format!("10.0.0.{number}/8"), format!("fd00::{number}/64")]}]})
+            "mac": format!("00:00:00:00:00:0{number}"),
+            "addresses": [format!("10.0.0.{number}/8"), format!("fd00::{number}/64")]}]})
     };
     json!({"nodes": [host(1), host(2)], "links": [{"a": {"node": "h1", "port": 0}, "b": {"node": "h2", "port": 0}}]})
 }
 
-/// Builds the network, or tells why this machine does not let us and gives nothing. Everything happens in a namespace that
-/// stands for the lab's own, so that the caller's is left alone.
+/// Builds the network, or tells why this machine does not let us and gives nothing. Everything happens in a
+/// namespace that stands for the lab's own, so that the caller's is left alone.
 fn built(network: &Value, kind: InterfaceKind) -> Option<Built> {
     let network = NetworkSpec::from_json(network).unwrap();
     let outcome = std::thread::spawn(move || {
@@ -121,7 +122,10 @@ fn a_datagram_crosses_between_packet_sockets() {
 fn hosts_are_given_in_the_order_of_the_nodes_whoever_built_them() {
     let mut network = two_hosts();
     let nodes: Vec<Value> = (1..=9)
-        .map(|number| json!({"kind": "host", "name": format!("h{number}"), "ports": [{"name": format!("h{number}-eth0"), "mac": format!("00:00:00:00:00:0{number}")}]}))
+        .map(|number| {
+            json!({"kind": "host", "name": format!("h{number}"),
+            "ports": [{"name": format!("h{number}-eth0"), "mac": format!("00:00:00:00:00:0{number}")}]})
+        })
         .collect();
     network["nodes"] = nodes.into();
     network["links"] = json!([]);

@@ -1,4 +1,5 @@
-//! Parts of messages that cannot take any value, built from arbitrary bytes: for the tests here, and by the feature `arbitrary` for those of a switch.
+//! Parts of messages that cannot take any value, built from arbitrary bytes: for the tests here, and by the feature
+//! `arbitrary` for those of a switch.
 
 use arbitrary::{Arbitrary, Unstructured};
 

@@ -52,7 +52,8 @@ impl Refusal {
 
 /// Why bytes are not a message. A switch answers with `refusal.fault` under the same `xid`; a controller logs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{refusal} (answered with error type {}, code {}, for transaction {xid})", refusal.fault.error_type, refusal.fault.code)]
+#[error("{refusal} (answered with error type {}, code {}, for transaction {xid})", refusal.fault.error_type,
+    refusal.fault.code)]
 pub struct DecodeError {
     /// Version in the message's header.
     pub version: u8,
@@ -62,7 +63,8 @@ pub struct DecodeError {
     pub refusal: Refusal,
 }
 
-/// A message needs more bytes than its length field can say. Split it: a multipart reply into several, a group into fewer buckets.
+/// A message needs more bytes than its length field can say. Split it: a multipart reply into several, a group into
+/// fewer buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the message takes {bytes} bytes; allowed are {}: split it", crate::MAXIMUM_MESSAGE_BYTES)]
 pub struct TooLong {

@@ -10,7 +10,8 @@ pub const FRAMER_BYTES: usize = 2 * MAXIMUM_MESSAGE_BYTES;
 /// Why a stream cannot be split any further, or a message in it not be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FramingError {
-    /// The header states fewer bytes than it has itself, so that the next message's beginning is unknown: close the connection.
+    /// The header states fewer bytes than it has itself, so that the next message's beginning is unknown: close the
+    /// connection.
     #[error("the header states a length of {length} bytes; allowed is 8 to 65535: close the connection")]
     ShortLength {
         /// Version in the header.
@@ -20,7 +21,8 @@ pub enum FramingError {
         /// The length.
         length: u16,
     },
-    /// The message is of a version that was not agreed on. It is passed over; answer with `OFPBRC_BAD_VERSION` and go on.
+    /// The message is of a version that was not agreed on. It is passed over; answer with `OFPBRC_BAD_VERSION` and
+    /// go on.
     #[error("the message is of version {version}; allowed is the agreed version {agreed} (0: any but 0)")]
     Version {
         /// Version in the header.
@@ -32,7 +34,8 @@ pub enum FramingError {
     },
 }
 
-/// Splits a byte stream into messages. It holds at most [`FRAMER_BYTES`], and grows by the bytes that came, not by the lengths that they state.
+/// Splits a byte stream into messages. It holds at most [`FRAMER_BYTES`], and grows by the bytes that came, not by
+/// the lengths that they state.
 #[derive(Debug, Default)]
 pub struct Framer {
     buffer: Vec<u8>,
@@ -52,8 +55,8 @@ impl Framer {
         self.agreed = version;
     }
 
-    /// Takes as many of `bytes` as there is room for, and says how many: push the rest after taking messages out. When every message was
-    /// taken out, at least [`MAXIMUM_MESSAGE_BYTES`] are taken.
+    /// Takes as many of `bytes` as there is room for, and says how many: push the rest after taking messages out.
+    /// When every message was taken out, at least [`MAXIMUM_MESSAGE_BYTES`] are taken.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -73,7 +76,8 @@ impl Framer {
     /// The next whole message, `None` until more is pushed.
     ///
     /// # Errors
-    /// When the header's length is impossible (again at every call), or the version is not the agreed one (once: the message is passed over).
+    /// When the header's length is impossible (again at every call), or the version is not the agreed one (once:
+    /// the message is passed over).
     pub fn next_message(&mut self) -> Result<Option<&[u8]>, FramingError> {
         let pending = &self.buffer[self.start..];
         let Some([version, kind, high, low, xid @ ..]) = pending.first_chunk::<HEADER_BYTES>() else { return Ok(None) };

@@ -16,7 +16,8 @@ pub struct Header {
     pub xid: u32,
 }
 
-/// Reads the header of `bytes`, which must be one whole message of `version` (a hello may be of any), and hands type and body to `body`.
+/// Reads the header of `bytes`, which must be one whole message of `version` (a hello may be of any), and hands
+/// type and body to `body`.
 pub(crate) fn decode<M>(
     bytes: &[u8],
     version: u8,

@@ -1,8 +1,10 @@
-//! The shapes that most of both specifications is made of, said once: records with fixed offsets, numbers with names, and bits with names.
+//! The shapes that most of both specifications is made of, said once: records with fixed offsets, numbers with
+//! names, and bits with names.
 
 /// A structure whose fields stand on the wire in the order in which they are declared; `[N]` are bytes of padding.
 ///
-/// With `sized OFFSET, MINIMUM` the structure states its own length in 16 bits at `OFFSET` (which the declaration counts as padding).
+/// With `sized OFFSET, MINIMUM` the structure states its own length in 16 bits at `OFFSET` (which the declaration
+/// counts as padding).
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         $([$lead:literal];)? $($(#[$field_meta:meta])* pub $field:ident : $kind:ty $([$pad:literal])?;)*
@@ -51,7 +53,9 @@ macro_rules! record {
 
 /// A number of which some values have names; the others are kept.
 macro_rules! open_enum {
-    ($(#[$meta:meta])* pub enum $name:ident : $number:ty { $($variant:ident = $value:literal $text:literal),* $(,)? }) => {
+    ($(#[$meta:meta])* pub enum $name:ident : $number:ty {
+        $($variant:ident = $value:literal $text:literal),* $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -173,7 +177,9 @@ macro_rules! flags {
 
 /// All error types of a version and all their codes.
 macro_rules! error_kinds {
-    ($($kind:ident = $number:literal $kind_text:literal { $($variant:ident = $value:literal $text:literal),* $(,)? })*) => {
+    ($($kind:ident = $number:literal $kind_text:literal {
+        $($variant:ident = $value:literal $text:literal),* $(,)?
+    })*) => {
         $(open_enum! {
             #[doc = concat!("Codes of `", $kind_text, "`.")]
             pub enum $kind: u16 { $($variant = $value $text),* }
@@ -182,7 +188,8 @@ macro_rules! error_kinds {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorKind {
             $(#[doc = concat!("`", $kind_text, "`.")] $kind($kind),)*
-            /// A type without a name in the specification, and its code (with type 0xffff that is the experimenter's type).
+            /// A type without a name in the specification, and its code (with type 0xffff that is the
+            /// experimenter's type).
             Unknown(u16, u16),
         }
         impl ErrorKind {

@@ -1,11 +1,12 @@
 //! OpenFlow 1.3.5 and 1.0.2 messages: decode, encode. No I/O, no state beyond the [`Framer`]'s buffer.
 //!
-//! [`Framer`] splits a byte stream into messages, [`v13::Message::decode`] and [`v10::Message::decode`] read one, `encode` writes one. A message
-//! that a switch must refuse is a [`DecodeError`] with the error's type and code and the transaction that it answers. Numbers without a name
-//! in the specifications are kept where an answer is not an error, and experimenters' parts stay bytes, but for Nicira's ([`nicira`]).
+//! [`Framer`] splits a byte stream into messages, [`v13::Message::decode`] and [`v10::Message::decode`] read one,
+//! `encode` writes one. A message that a switch must refuse is a [`DecodeError`] with the error's type and code and
+//! the transaction that it answers. Numbers without a name in the specifications are kept where an answer is not an
+//! error, and experimenters' parts stay bytes, but for Nicira's ([`nicira`]).
 //!
-//! Left out: what depends on a switch (whether a port, table or group exists, what it supports), versions 1.1, 1.2, 1.4 and 1.5, and the
-//! Nicira extensions that the reference page lists.
+//! Left out: what depends on a switch (whether a port, table or group exists, what it supports), versions 1.1, 1.2,
+//! 1.4 and 1.5, and the Nicira extensions that the reference page lists.
 
 mod error;
 mod framer;

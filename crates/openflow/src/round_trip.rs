@@ -1,4 +1,5 @@
-//! Every message that can be built is read back as it was written. The messages are built from bytes that proptest chooses and shrinks.
+//! Every message that can be built is read back as it was written. The messages are built from bytes that proptest
+//! chooses and shrinks.
 
 use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
@@ -79,7 +80,8 @@ proptest! {
     }
 
     #[test]
-    fn unknown_fields_come_back_to_a_controller(payload in prop::collection::vec(any::<u8>(), 0..64), number in 40_u32..128) {
+    fn unknown_fields_come_back_to_a_controller(payload in prop::collection::vec(any::<u8>(), 0..64),
+        number in 40_u32..128) {
         let id = FieldId(0x8000_0000 | number << 9 | payload.len() as u32);
         let message = v13::Message::PacketIn(v13::PacketIn {
             buffer_id: 0, total_len: 0, reason: v13::PacketInReason::Action, table_id: 0, cookie: 0, data: vec![1],
@@ -111,8 +113,8 @@ fn the_seeds_build_every_kind_of_message() {
     assert_eq!(kinds, ((0..22).collect(), (0..30).collect()));
 }
 
-/// What a message takes in memory is bounded by its bytes: every element of a list takes at most sixteen times the bytes that it has at least on
-/// the wire, and a growing list at most twice the room of its elements.
+/// What a message takes in memory is bounded by its bytes: every element of a list takes at most sixteen times the
+/// bytes that it has at least on the wire, and a growing list at most twice the room of its elements.
 #[test]
 fn no_list_takes_much_more_room_than_its_bytes() {
     fn check<T>(least_bytes: usize) {

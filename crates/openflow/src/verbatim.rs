@@ -7,8 +7,9 @@ use crate::wire::{Reader, Wire};
 
 /// A part of a message: a value, or the bytes of one that a controller wrote, which a switch tells back as they are.
 ///
-/// Values cannot stand in for those bytes: a mask of all ones may be written or left out, fields have numbers of several classes,
-/// and fields that a match does not look at may hold anything. Reading always gives [`Verbatim::Value`].
+/// Values cannot stand in for those bytes: a mask of all ones may be written or left out, fields have numbers of
+/// several classes, and fields that a match does not look at may hold anything. Reading always gives
+/// [`Verbatim::Value`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verbatim<T> {
     /// A value.
@@ -53,7 +54,8 @@ pub(crate) fn from(message: &[u8], start: usize) -> Arc<[u8]> {
     message.get(start..).unwrap_or_default().into()
 }
 
-/// The first `length` of those bytes, filled up with zeros to a multiple of eight: senders may leave the last padding out.
+/// The first `length` of those bytes, filled up with zeros to a multiple of eight: senders may leave the last
+/// padding out.
 pub(crate) fn padded(bytes: &[u8], length: usize) -> Arc<[u8]> {
     let whole = length.next_multiple_of(8);
     let mut part = bytes.get(..whole.min(bytes.len())).unwrap_or_default().to_vec();

@@ -1,4 +1,5 @@
-//! Reading and writing with checked lengths. Nothing is reserved for a length that the bytes have not shown to be there.
+//! Reading and writing with checked lengths. Nothing is reserved for a length that the bytes have not shown to be
+//! there.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,7 +44,8 @@ impl<'a> Reader<'a> {
         self.take(count).map(drop)
     }
 
-    /// Takes what is left of the padding to a multiple of eight after `length` bytes; senders that leave out the last one are heard.
+    /// Takes what is left of the padding to a multiple of eight after `length` bytes; senders that leave out the
+    /// last one are heard.
     #[inline]
     pub(crate) fn skip_padding(&mut self, length: usize) {
         let padding = (length.next_multiple_of(8) - length).min(self.bytes.len());
@@ -193,8 +195,8 @@ pub(crate) fn pad_to_eight(out: &mut Vec<u8>, start: usize) {
     pad(out, length.next_multiple_of(8) - length);
 }
 
-/// Writes the length of what began at `start` into its length field at `offset`. A length above 16 bits makes the message too long too, which
-/// is found when the message ends.
+/// Writes the length of what began at `start` into its length field at `offset`. A length above 16 bits makes the
+/// message too long too, which is found when the message ends.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn set_length(out: &mut [u8], start: usize, offset: usize) {
     let length = (out.len() - start) as u16;

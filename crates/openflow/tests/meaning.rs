@@ -1,5 +1,5 @@
-//! What the fields of messages mean: bytes of another implementation, and the values that it was given for them. That the bytes come back
-//! (`vectors.rs`) would not show two fields that are taken for each other.
+//! What the fields of messages mean: bytes of another implementation, and the values that it was given for them.
+//! That the bytes come back (`vectors.rs`) would not show two fields that are taken for each other.
 
 use twinnet_openflow::oxm::{Field, FieldMatch};
 use twinnet_openflow::v13::multipart::{MeterBandCounter, PortStats};
@@ -141,11 +141,15 @@ fn every_field_of_1_3_with_its_mask() {
 
 #[test]
 fn every_instruction_and_action_of_1_3() {
-    use v13::{Action::*, Instruction};
+    use v13::Action::*;
+    use v13::Instruction::{self, GotoTable, WriteActions, WriteMetadata};
     let v13::Message::FlowMod(change) = of_1_3("instructions") else { panic!("a flow-mod") };
-    let [Instruction::Meter(6), Instruction::ApplyActions(actions), Instruction::ClearActions, Instruction::WriteActions(written), Instruction::WriteMetadata { metadata: 0x10, mask: 0xf0 }, Instruction::GotoTable(7)] =
+    let [Instruction::Meter(6), Instruction::ApplyActions(actions), Instruction::ClearActions, rest @ ..] =
         &change.instructions[..]
     else {
+        panic!("a meter and actions first in {:?}", change.instructions)
+    };
+    let [WriteActions(written), WriteMetadata { metadata: 0x10, mask: 0xf0 }, GotoTable(7)] = rest else {
         panic!("six instructions in {:?}", change.instructions)
     };
     assert_eq!(written, &[Output { port: 1, max_len: 0xffe5 }]);

@@ -1,5 +1,5 @@
-//! Messages as another implementation writes them: os-ken 4.2, and Open vSwitch in os-ken's own captures. `vectors/generate.py` says how the
-//! file came about.
+//! Messages as another implementation writes them: os-ken 4.2, and Open vSwitch in os-ken's own captures.
+//! `vectors/generate.py` says how the file came about.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ const VECTORS: &str = include_str!("vectors/os-ken.txt");
 /// A message with an unknown field between known ones, which is written last.
 const REORDERED: &str = "4-59-ofp_packet_in";
 
-/// Messages that a switch refuses, with the error's type and code: a field of an experimenter to set (`OFPBAC_BAD_SET_TYPE`) or to match, and the
-/// state of connection tracking to match (`OFPBMC_BAD_FIELD`).
+/// Messages that a switch refuses, with the error's type and code: a field of an experimenter to set
+/// (`OFPBAC_BAD_SET_TYPE`) or to match, and the state of connection tracking to match (`OFPBMC_BAD_FIELD`).
 const REFUSED: [(&str, u16, u16); 6] = [
     ("4-12-ofp_flow_stats_reply", 2, 13),
     ("4-2-ofp_flow_mod", 2, 13),

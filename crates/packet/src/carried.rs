@@ -1,7 +1,8 @@
 //! A frame on its way through a tunnel: what the outer frames that carry it share, and how it comes out again.
 //!
-//! The tunnel's entry cuts the packet that carries a frame into fragments ([`Frame::fragment`]); each goes its own way through
-//! queues and over the line. The frame comes out with the last fragment to arrive, and not at all when one is missing.
+//! The tunnel's entry cuts the packet that carries a frame into fragments ([`Frame::fragment`]); each goes its own
+//! way through queues and over the line. The frame comes out with the last fragment to arrive, and not at all when
+//! one is missing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -96,8 +97,8 @@ impl Fragment {
         })
     }
 
-    /// What this fragment adds to the counters of frames and of their bytes once its last bit has left: the last one tells of the
-    /// whole frame, unless a part of it was refused before.
+    /// What this fragment adds to the counters of frames and of their bytes once its last bit has left: the last
+    /// one tells of the whole frame, unless a part of it was refused before.
     #[must_use]
     pub fn leaving(&self) -> (u64, u64) {
         if self.index + 1 == self.packet.fragments && self.packet.state().fate != Fate::Refused {
@@ -115,13 +116,15 @@ impl Fragment {
         self.packet.state().inner.clone()
     }
 
-    /// The fragment is given up before it has left. Returns the frames that this costs: 1, or 0 when the frame is lost already.
+    /// The fragment is given up before it has left. Returns the frames that this costs: 1, or 0 when the frame is
+    /// lost already.
     #[must_use]
     pub fn refuse(&self) -> u64 {
         self.give_up(Fate::Refused)
     }
 
-    /// The fragment is lost after it has left. Returns the frames that this costs: 1, or 0 when the frame is lost already.
+    /// The fragment is lost after it has left. Returns the frames that this costs: 1, or 0 when the frame is lost
+    /// already.
     #[must_use]
     pub fn lose(&self) -> u64 {
         self.give_up(Fate::Lost)
@@ -154,8 +157,8 @@ impl Fragment {
         twin
     }
 
-    /// Turns the bit of number `bit` of the outer frame where it is the carried frame's; returns whether it is. A fault in the
-    /// headers around it keeps the fragment from its receiver.
+    /// Turns the bit of number `bit` of the outer frame where it is the carried frame's; returns whether it is. A
+    /// fault in the headers around it keeps the fragment from its receiver.
     #[must_use]
     pub fn turn_bit(&self, bit: u64) -> bool {
         let at = i64::try_from(bit / 8).unwrap_or(i64::MAX).saturating_sub(i64::from(self.header));
@@ -170,8 +173,8 @@ impl Fragment {
         true
     }
 
-    /// The fragment arrives at `now`, `congested` when it was marked so. The frame comes out when it was the last one missing,
-    /// with whether any fragment was marked (RFC 3168 5.3).
+    /// The fragment arrives at `now`, `congested` when it was marked so. The frame comes out when it was the last
+    /// one missing, with whether any fragment was marked (RFC 3168 5.3).
     #[must_use]
     pub fn arrive(&self, now: Time, congested: bool) -> Option<(Box<Frame>, bool)> {
         let mut state = self.packet.state();
@@ -208,8 +211,8 @@ impl Frame {
         self.fragment.as_ref().map_or_else(|| self.frames(), Fragment::lose)
     }
 
-    /// Turns one bit, the one of number `bit`. A byte that was elided, a zero, is stored from then on with those before it: its
-    /// receiver must find that it is wrong.
+    /// Turns one bit, the one of number `bit`. A byte that was elided, a zero, is stored from then on with those
+    /// before it: its receiver must find that it is wrong.
     pub fn turn_bit(&mut self, bit: u64) {
         let missing = (bit / 8 + 1).saturating_sub(self.bytes.len() as u64).min(self.elided.into());
         self.bytes.resize(self.bytes.len() + usize::try_from(missing).unwrap_or(0), 0);

@@ -66,8 +66,8 @@ pub fn update(before: u16, old: &[u8], new: &[u8]) -> u16 {
     !update_sum(!before, old, new)
 }
 
-/// CRC-32C of `chunks` one after another and then `zeros` bytes of zero, as SCTP carries it (RFC 9260, appendix A); written to
-/// the header little-endian.
+/// CRC-32C of `chunks` one after another and then `zeros` bytes of zero, as SCTP carries it (RFC 9260, appendix A);
+/// written to the header little-endian.
 #[must_use]
 pub fn crc32c(chunks: &[&[u8]], zeros: u64) -> u32 {
     let step = |crc: u32, byte: u8| (crc >> 8) ^ CRC32C[((crc ^ u32::from(byte)) & 0xff) as usize];

@@ -1,7 +1,8 @@
 //! Frame bytes to flow key, in one pass that no bytes can make panic.
 //!
-//! Follows Open vSwitch where a header is cut short or malformed: the fields of that header and of those after it are zero, those before
-//! it stay. Differences: an IP length beyond the bytes is accepted, since the payload of a frame may be elided.
+//! Follows Open vSwitch where a header is cut short or malformed: the fields of that header and of those after it
+//! are zero, those before it stay. Differences: an IP length beyond the bytes is accepted, since the payload of a
+//! frame may be elided.
 
 use crate::flow_key::{Field, FlowKey};
 
@@ -310,8 +311,8 @@ fn neighbour_discovery(key: &mut FlowKey, message: &[u8]) {
     *key = found;
 }
 
-/// Kind and offset of the options of a neighbour discovery message that are 8 bytes long (as link-layer addresses are). Ends at
-/// one that is malformed.
+/// Kind and offset of the options of a neighbour discovery message that are 8 bytes long (as link-layer addresses
+/// are). Ends at one that is malformed.
 pub(crate) fn neighbour_options(message: &[u8]) -> impl Iterator<Item = (u8, usize)> + '_ {
     let mut at = 24;
     std::iter::from_fn(move || loop {
@@ -519,7 +520,8 @@ mod tests {
 
         #[test]
         fn no_mutation_of_a_real_frame_panics(
-            at in 0_usize..110, value in any::<u8>(), length in 0_usize..111, second in 0_usize..110, other in any::<u8>(),
+            at in 0_usize..110, value in any::<u8>(), length in 0_usize..111, second in 0_usize..110,
+                other in any::<u8>(),
         ) {
             for mut frame in [SYN.to_vec(), neighbour_solicitation()] {
                 let end = frame.len();

@@ -1,13 +1,16 @@
-//! The flow key: every header field that a flow table can match, in one fixed array that is quick to mask, hash and compare.
+//! The flow key: every header field that a flow table can match, in one fixed array that is quick to mask, hash and
+//! compare.
 
 use std::fmt;
 
 /// Words of a flow key.
 pub const FLOW_KEY_WORDS: usize = 24;
-/// Words that a frame's headers fill: the registers, which follow them, are zero in every key that was extracted from a frame.
+/// Words that a frame's headers fill: the registers, which follow them, are zero in every key that was extracted
+/// from a frame.
 const HEADER_WORDS: usize = 16;
 
-/// Where a field stands in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and the next.
+/// Where a field stands in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and
+/// the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
     word: u8,
@@ -90,10 +93,12 @@ impl Field {
     pub const IPV6_LABEL: Self = Self::at(15, 0, 20);
     /// Which IPv6 extension headers there are, as OpenFlow's `ofp_ipv6exthdr_flags`.
     pub const IPV6_EXTENSIONS: Self = Self::at(15, 20, 9);
-    /// Service identifier of a provider backbone bridge's tag (EtherType 0x88e7); in the place of IPv4's source, which such a frame has not.
+    /// Service identifier of a provider backbone bridge's tag (EtherType 0x88e7); in the place of IPv4's source,
+    /// which such a frame has not.
     pub const PBB_ISID: Self = Self::at(3, 32, 24);
 
-    /// Register `number` of the pipeline (Nicira's `reg0` to `reg15`); two beginning with an even one are a 64-bit register.
+    /// Register `number` of the pipeline (Nicira's `reg0` to `reg15`); two beginning with an even one are a 64-bit
+    /// register.
     #[must_use]
     pub const fn register(number: u8) -> Self {
         Self::at(HEADER_WORDS as u8 + (number & 15) / 2, if number % 2 == 0 { 32 } else { 0 }, 32)
@@ -209,7 +214,8 @@ impl FlowKey {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// A hash of the key less its registers. Good enough that its low bits can index a table; different for every `seed`.
+    /// A hash of the key less its registers. Good enough that its low bits can index a table; different for every
+    /// `seed`.
     #[inline]
     #[must_use]
     pub fn digest(&self, seed: u64) -> u64 {

@@ -1,17 +1,20 @@
 //! The frame: real header bytes, a payload that may be elided, and the train of frames it may stand for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::carried::Fragment;
 
 /// What a link charges for a frame beyond the bytes that a capture shows (Ethernet header to payload, without FCS).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// IEEE 802.3: preamble and start delimiter 8, FCS 4, inter-frame gap 12; frames shorter than 64 bytes with FCS are padded.
+    /// IEEE 802.3: preamble and start delimiter 8, FCS 4, inter-frame gap 12; frames shorter than 64 bytes with FCS
+    /// are padded.
     #[default]
     Ethernet,
-    /// HDLC on a serial line: the 14-byte Ethernet header is replaced by address 1, control 1, protocol 2; FCS 2; one closing flag.
+    /// HDLC on a serial line: the 14-byte Ethernet header is replaced by address 1, control 1, protocol 2; FCS 2;
+    /// one closing flag.
     Hdlc,
     /// Nothing: the bytes of the frame alone.
     None,
@@ -28,7 +31,8 @@ impl Framing {
         }
     }
 
-    /// Bytes at the end of [`Framing::wire_bytes`] that only keep frames apart: the frame has arrived before they are over.
+    /// Bytes at the end of [`Framing::wire_bytes`] that only keep frames apart: the frame has arrived before they
+    /// are over.
     #[must_use]
     pub const fn gap_bytes(self) -> u64 {
         match self {
@@ -79,8 +83,9 @@ pub struct Offload {
 
 /// One Ethernet frame, or the train of frames that a super-segment stands for.
 ///
-/// `bytes` begins with the Ethernet destination and ends where the real bytes end; `elided` more payload bytes follow in
-/// meaning only. Queues and links move frames by `Box<Frame>`, so the size of this type costs nothing on the way.
+/// `bytes` begins with the Ethernet destination and ends where the real bytes end; `elided` more payload bytes
+/// follow in meaning only. Queues and links move frames by `Box<Frame>`, so the size of this type costs nothing on
+/// the way.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// The real bytes, from the Ethernet header on, without FCS.

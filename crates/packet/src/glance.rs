@@ -3,8 +3,9 @@
 use crate::extract::Layout;
 use crate::flow_key::mix;
 
-/// What decides the flow key and the layout of an untagged, unfragmented IPv4 frame with TCP or UDP and without IP options: two such
-/// frames with equal glances have equal keys. Four words are quicker to gather and to compare than the key's sixteen.
+/// What decides the flow key and the layout of an untagged, unfragmented IPv4 frame with TCP or UDP and without IP
+/// options: two such frames with equal glances have equal keys. Four words are quicker to gather and to compare
+/// than the key's sixteen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance([u64; 4]);
 
@@ -78,7 +79,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Vec<u8>> {
-        // Frames that are nearly always of the kind in question, with each byte that could matter drawn from few values.
+        // Frames that are nearly always of the kind in question, with each byte that could matter drawn from few
+        // values.
         (prop::collection::vec(0..3_u8, 54..60), prop::sample::select(vec![6_u8, 17, 1, 132]), 0..3_usize).prop_map(
             |(mut bytes, protocol, strange)| {
                 bytes[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);

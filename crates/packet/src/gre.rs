@@ -50,8 +50,8 @@ impl Repr {
     /// The header at the front of `packet`, and the payload behind it.
     ///
     /// # Errors
-    /// [`Malformed::Truncated`]; [`Malformed::Field`] for bits that are reserved ("a receiver MUST discard a packet where any of the
-    /// bits 1-5 are non-zero", RFC 2784 2.3) or another version; [`Malformed::Checksum`].
+    /// [`Malformed::Truncated`]; [`Malformed::Field`] for bits that are reserved ("a receiver MUST discard a packet
+    /// where any of the bits 1-5 are non-zero", RFC 2784 2.3) or another version; [`Malformed::Checksum`].
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         need(packet, field::OPTIONS)?;
         let flags = get_u16(packet, field::FLAGS);

@@ -190,7 +190,8 @@ impl Repr {
         }
     }
 
-    /// Writes the message before the data that `bytes` holds from [`Repr::header_length`] on, and the checksum over all.
+    /// Writes the message before the data that `bytes` holds from [`Repr::header_length`] on, and the checksum over
+    /// all.
     pub fn emit(&self, bytes: &mut [u8], pseudo_header: u16) {
         let echo = |identifier: u16, sequence: u16| u32::from(identifier) << 16 | u32::from(sequence);
         let (kind, code, rest) = match *self {

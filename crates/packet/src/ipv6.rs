@@ -99,7 +99,8 @@ impl<T: AsRef<[u8]>> Packet<T> {
         }
     }
 
-    /// Walks the extension headers (hop-by-hop, routing, destination options, authentication, fragment; at most 16 of them).
+    /// Walks the extension headers (hop-by-hop, routing, destination options, authentication, fragment; at most 16
+    /// of them).
     ///
     /// # Errors
     /// [`Malformed::Field`] where they are cut short or too many.

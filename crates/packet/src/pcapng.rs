@@ -1,7 +1,7 @@
 //! Writing captures in the pcapng format (draft-ietf-opsawg-pcapng), block by block into a buffer.
 //!
-//! A capture begins with [`section_header`], then one [`interface_description`] for each interface, counted from 0 in that order; then any
-//! number of [`enhanced_packet`]. Blocks are little-endian.
+//! A capture begins with [`section_header`], then one [`interface_description`] for each interface, counted from 0
+//! in that order; then any number of [`enhanced_packet`]. Blocks are little-endian.
 
 use twinnet_units::Time;
 
@@ -64,8 +64,8 @@ pub fn section_header(into: &mut Vec<u8>, application: &str) {
     });
 }
 
-/// Appends the description of the next Ethernet interface, whose timestamps are in nanoseconds. `snap` is the most that is captured of a
-/// frame; 0 means all.
+/// Appends the description of the next Ethernet interface, whose timestamps are in nanoseconds. `snap` is the most
+/// that is captured of a frame; 0 means all.
 pub fn interface_description(into: &mut Vec<u8>, name: &str, snap: u32) {
     block(into, INTERFACE_DESCRIPTION, |into| {
         into.extend(LINK_TYPE_ETHERNET.to_le_bytes());
@@ -77,10 +77,11 @@ pub fn interface_description(into: &mut Vec<u8>, name: &str, snap: u32) {
     });
 }
 
-/// Appends one frame that passed `interface` at `time`, `epoch_ns` being the lab's zero in nanoseconds since 1970. At most `snap` bytes are
-/// kept (0: all). Elided payload shows as an original length beyond the captured one.
+/// Appends one frame that passed `interface` at `time`, `epoch_ns` being the lab's zero in nanoseconds since 1970.
+/// At most `snap` bytes are kept (0: all). Elided payload shows as an original length beyond the captured one.
 ///
-/// A train and an unfinished checksum are written as they are: see [`Frame::into_frames`] and [`Frame::finish_checksum`].
+/// A train and an unfinished checksum are written as they are: see [`Frame::into_frames`] and
+/// [`Frame::finish_checksum`].
 pub fn enhanced_packet(
     into: &mut Vec<u8>,
     interface: u32,

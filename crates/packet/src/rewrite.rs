@@ -1,6 +1,7 @@
 //! Changing header fields of a frame in place, its checksums with them (RFC 1624).
 //!
-//! Works on trains too: every frame of a train repeats the one header. A change that the frame has no header for does nothing.
+//! Works on trains too: every frame of a train repeats the one header. A change that the frame has no header for
+//! does nothing.
 
 use crate::checksum;
 use crate::extract::{is_vlan_type, neighbour_options, Layout, VLAN_TAGS};
@@ -29,8 +30,8 @@ pub enum Rewrite {
     PopVlan,
     /// The outermost MPLS label stack entry, whole.
     MplsEntry(u32),
-    /// A new MPLS label stack entry, right after the Ethernet addresses: "it should be the outermost tag inserted, immediately after the
-    /// Ethernet header and before other tags" (OpenFlow 1.3, 5.11).
+    /// A new MPLS label stack entry, right after the Ethernet addresses: "it should be the outermost tag inserted,
+    /// immediately after the Ethernet header and before other tags" (OpenFlow 1.3, 5.11).
     PushMpls {
         /// EtherType of the frame from now on: 0x8847 or 0x8848.
         eth_type: u16,
@@ -39,7 +40,8 @@ pub enum Rewrite {
     },
     /// Takes the outermost MPLS label stack entry off; the EtherType is what the frame then has.
     PopMpls(u16),
-    /// A new header of a provider backbone bridge before the frame's own, with its addresses and this priority and service identifier.
+    /// A new header of a provider backbone bridge before the frame's own, with its addresses and this priority and
+    /// service identifier.
     PushBackbone(u32),
     /// Takes the outermost header of a provider backbone bridge off.
     PopBackbone,
@@ -63,7 +65,8 @@ pub enum Rewrite {
     TrafficClass(u8),
     /// IPv4 time to live or IPv6 hop limit.
     TimeToLive(u8),
-    /// IPv4 protocol, or next header of IPv6 behind the extension headers. What follows is not changed, its checksum neither.
+    /// IPv4 protocol, or next header of IPv6 behind the extension headers. What follows is not changed, its
+    /// checksum neither.
     Protocol(u8),
     /// Source port of TCP, UDP or SCTP.
     SourcePort(u16),
@@ -310,7 +313,8 @@ fn change(frame: &mut Frame, layout: Layout, at: usize, new: &[u8], covered: Cov
         if let Some(&[high, low]) = frame.bytes.get(field..field + 2) {
             let before = u16::from_be_bytes([high, low]);
             let after = match (frame.checksum, covered) {
-                // The bytes from the transport header on are still to be summed: only the pseudo-header is in the field.
+                // The bytes from the transport header on are still to be summed: only the pseudo-header is in the
+                // field.
                 (Checksum::Partial { .. }, Covered::Transport) => before,
                 (Checksum::Partial { .. }, _) => checksum::update_sum(before, old, new),
                 // A UDP sender that used no checksum (RFC 768).

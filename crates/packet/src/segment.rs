@@ -1,12 +1,13 @@
 //! Cutting a super-segment into the frames it stands for, and finishing checksums that were left to the wire.
 //!
-//! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP sequence number and
-//! flags, checksums. The layout of the headers is looked up once a cut, the payload copied once.
+//! Each piece gets the header that the sender's network card would have given it: lengths, IPv4 identification, TCP
+//! sequence number and flags, checksums. The layout of the headers is looked up once a cut, the payload copied
+//! once.
 
 use crate::big_endian::{array, get_u16, put_u16};
 use crate::checksum;
 use crate::extract::Layout;
-use crate::frame::{Checksum, Frame, Offload, Segmentation};
+use crate::frame::{Checksum, Frame, Framing, Offload, Segmentation};
 
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
@@ -43,7 +44,7 @@ struct Position {
 }
 
 /// What all cuts of one super-segment share.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Cutter {
     offload: Offload,
     l3: usize,
@@ -88,19 +89,11 @@ impl Cutter {
         }
         let ip_length = length - self.l3 as u64;
         let bytes = &mut piece.bytes;
-        let version = bytes[self.l3] >> 4;
-        if version == 4 {
-            // A total length of 0 stands for one that does not fit, as Linux has it.
-            put_u16(bytes, self.l3 + 2, u16::try_from(ip_length).unwrap_or(0));
+        if bytes[self.l3] >> 4 == 4 {
             let identification = get_u16(bytes, self.l3 + 4).wrapping_add(position.index as u16);
             put_u16(bytes, self.l3 + 4, identification);
-            put_u16(bytes, self.l3 + 10, 0);
-            let header_end = self.l3 + usize::from(bytes[self.l3] & 0x0f) * 4;
-            let header_checksum = checksum::checksum(&bytes[self.l3..header_end]);
-            put_u16(bytes, self.l3 + 10, header_checksum);
-        } else {
-            put_u16(bytes, self.l3 + 4, u16::try_from(ip_length - 40).unwrap_or(0));
         }
+        tell_length(bytes, self.l3, ip_length);
         if self.offload.kind == Segmentation::Udp {
             put_u16(bytes, self.l4 + 4, u16::try_from(length - self.l4 as u64).unwrap_or(0));
         } else {
@@ -128,6 +121,30 @@ impl Cutter {
     }
 }
 
+/// Writes the length of the packet at `l3`, with all that follows from it there.
+fn tell_length(bytes: &mut [u8], l3: usize, ip_length: u64) {
+    if bytes[l3] >> 4 == 4 {
+        // A total length of 0 stands for one that does not fit, as Linux has it.
+        put_u16(bytes, l3 + 2, u16::try_from(ip_length).unwrap_or(0));
+        put_u16(bytes, l3 + 10, 0);
+        let header_end = l3 + usize::from(bytes[l3] & 0x0f) * 4;
+        let header_checksum = checksum::checksum(&bytes[l3..header_end]);
+        put_u16(bytes, l3 + 10, header_checksum);
+    } else {
+        put_u16(bytes, l3 + 4, u16::try_from(ip_length - 40).unwrap_or(0));
+    }
+}
+
+/// Finishes the headers `bytes` of a TCP super-segment of `length` bytes in all: lengths, the checksum of IPv4, and
+/// the pseudo-header's sum. `places` are the offsets of the network header and of the transport header, and that of
+/// the checksum from the latter.
+pub(crate) fn finish_headers(bytes: &mut [u8], places: (usize, usize, u16), length: u64) {
+    let (l3, l4, checksum_offset) = places;
+    tell_length(bytes, l3, length - l3 as u64);
+    let sum = pseudo_header(bytes, l3, l4, length);
+    put_u16(bytes, l4 + usize::from(checksum_offset), sum);
+}
+
 /// The sum of the pseudo-header of a TCP or UDP frame of `length` bytes in all.
 #[allow(clippy::cast_possible_truncation)]
 fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
@@ -142,8 +159,8 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
 }
 
 impl Frame {
-    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload. A frame
-    /// from outside for which this is false should be dropped where it enters.
+    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload.
+    /// A frame from outside for which this is false should be dropped where it enters.
     #[must_use]
     pub fn offload_is_sound(&self) -> bool {
         self.offload.is_none() || Cutter::new(self).is_some()
@@ -168,7 +185,7 @@ impl Frame {
         rest.extend_from_slice(&self.bytes[..header]);
         rest.extend_from_slice(&self.bytes[header + front_stored..]);
         let front_bytes = std::mem::replace(&mut self.bytes, rest);
-        let mut front = self.like_this(front_bytes);
+        let mut front = Box::new(self.like_this(front_bytes));
         front.bytes.truncate(header + front_stored);
         front.elided = front_elided;
         self.elided -= front_elided;
@@ -177,16 +194,15 @@ impl Frame {
         Some(front)
     }
 
-    /// Takes the train apart into its frames, each copied once. A frame that is no train, or cannot be cut, is given back as it is.
+    /// Takes the train apart into its frames, each copied once. A frame that is no train, or cannot be cut, is
+    /// given back as it is.
     #[must_use]
     pub fn into_frames(self: Box<Self>) -> Frames {
-        let cutter = if self.frames() > 1 { Cutter::new(&self) } else { None };
-        let count = if cutter.is_some() { self.frames() } else { 1 };
-        Frames { train: Some(self), cutter, next: 0, count }
+        Frames { left: Train::of(self).map_err(Some) }
     }
 
-    /// Computes a [`Checksum::Partial`] checksum. Elided payload counts as zeros. Does nothing to a complete one; a place outside
-    /// of the stored bytes is forgotten.
+    /// Computes a [`Checksum::Partial`] checksum. Elided payload counts as zeros. Does nothing to a complete one; a
+    /// place outside of the stored bytes is forgotten.
     pub fn finish_checksum(&mut self) {
         let Checksum::Partial { start, offset } = self.checksum else { return };
         self.checksum = Checksum::Complete;
@@ -203,8 +219,8 @@ impl Frame {
     }
 
     /// A frame that has all of this one but the bytes.
-    fn like_this(&self, bytes: Vec<u8>) -> Box<Self> {
-        Box::new(Self {
+    fn like_this(&self, bytes: Vec<u8>) -> Self {
+        Self {
             bytes,
             elided: self.elided,
             offload: self.offload,
@@ -212,50 +228,114 @@ impl Frame {
             queue: self.queue,
             hops: self.hops,
             fragment: None,
-        })
+        }
+    }
+}
+
+/// A super-segment that leaves by its front, some frames at a time. The bytes of each frame are copied once,
+/// however many are left behind it.
+#[derive(Debug)]
+pub struct Train {
+    whole: Box<Frame>,
+    cutter: Cutter,
+    next: u64,
+    count: u64,
+}
+
+impl Train {
+    /// Takes `frame` over.
+    ///
+    /// # Errors
+    /// Gives `frame` back when it is a single one, or cannot be cut ([`Frame::offload_is_sound`]).
+    pub fn of(frame: Box<Frame>) -> Result<Self, Box<Frame>> {
+        let count = frame.frames();
+        match Cutter::new(&frame).filter(|_| count > 1) {
+            Some(cutter) => Ok(Self { whole: frame, cutter, next: 0, count }),
+            None => Err(frame),
+        }
+    }
+
+    /// Frames that are left.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.count - self.next
+    }
+
+    /// Bytes at the link layer of what is left; see [`Frame::link_bytes`].
+    #[must_use]
+    pub fn link_bytes(&self) -> u64 {
+        self.whole.link_bytes() - self.next * (self.header() + self.segment())
+    }
+
+    /// Bytes that what is left occupies on a wire with `framing`.
+    #[must_use]
+    pub fn wire_bytes(&self, framing: Framing) -> u64 {
+        self.whole.wire_bytes(framing) - self.next * framing.wire_bytes(self.header() + self.segment())
+    }
+
+    /// Takes the first `frames` of what is left, all of it at most, into `blank`, whose content is lost but whose
+    /// buffer is used. `None` when nothing is left, or nothing is asked for.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn take_front(&mut self, frames: u64, mut blank: Box<Frame>) -> Option<Box<Frame>> {
+        let frames = frames.min(self.frames());
+        if frames == 0 {
+            return None;
+        }
+        let whole = &*self.whole;
+        let (header, segment) = (self.cutter.offload.header as usize, self.segment());
+        let before = self.next * segment;
+        let payload = (frames * segment).min(whole.length() - header as u64 - before);
+        let stored = &whole.bytes[header..];
+        let from = usize::try_from(before).map_or(stored.len(), |at| at.min(stored.len()));
+        let to = usize::try_from(before + payload).map_or(stored.len(), |at| at.min(stored.len()));
+        let mut bytes = std::mem::take(&mut blank.bytes);
+        bytes.clear();
+        bytes.reserve(header + to - from);
+        bytes.extend_from_slice(&whole.bytes[..header]);
+        bytes.extend_from_slice(&stored[from..to]);
+        *blank = whole.like_this(bytes);
+        blank.elided = (payload - (to - from) as u64) as u32;
+        let position = Position { index: self.next, last: self.next + frames == self.count };
+        self.cutter.dress(&mut blank, position);
+        self.next += frames;
+        Some(blank)
+    }
+
+    /// The frame that it was made of, as it was.
+    #[must_use]
+    pub fn into_whole(self) -> Box<Frame> {
+        self.whole
+    }
+
+    fn header(&self) -> u64 {
+        u64::from(self.cutter.offload.header)
+    }
+
+    fn segment(&self) -> u64 {
+        u64::from(self.cutter.offload.segment)
     }
 }
 
 /// The frames of a train, in order. See [`Frame::into_frames`].
 pub struct Frames {
-    train: Option<Box<Frame>>,
-    cutter: Option<Cutter>,
-    next: u64,
-    count: u64,
+    left: Result<Train, Option<Box<Frame>>>,
 }
 
 impl Iterator for Frames {
     type Item = Box<Frame>;
 
     fn next(&mut self) -> Option<Box<Frame>> {
-        let Some(cutter) = &self.cutter else { return self.train.take() };
-        if self.next >= self.count {
-            return None;
+        match &mut self.left {
+            Ok(train) => train.take_front(1, Box::default()),
+            Err(single) => single.take(),
         }
-        let train = self.train.as_deref()?;
-        let (header, segment) = (usize::from(cutter.offload.header), u64::from(cutter.offload.segment));
-        let before = self.next * segment;
-        let payload = segment.min(train.length() - header as u64 - before);
-        let stored = &train.bytes[header..];
-        let from = usize::try_from(before).map_or(stored.len(), |at| at.min(stored.len()));
-        let to = usize::try_from(before + payload).map_or(stored.len(), |at| at.min(stored.len()));
-        let mut bytes = Vec::with_capacity(header + to - from);
-        bytes.extend_from_slice(&train.bytes[..header]);
-        bytes.extend_from_slice(&stored[from..to]);
-        let elided = u32::try_from(payload - (to - from) as u64).unwrap_or(0);
-        let mut piece = train.like_this(bytes);
-        piece.elided = elided;
-        cutter.dress(&mut piece, Position { index: self.next, last: self.next + 1 == self.count });
-        self.next += 1;
-        Some(piece)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.count - self.next).unwrap_or(usize::MAX);
-        if self.cutter.is_some() {
-            return (left, Some(left));
-        }
-        let one = usize::from(self.train.is_some());
-        (one, Some(one))
+        let left = match &self.left {
+            Ok(train) => usize::try_from(train.frames()).unwrap_or(usize::MAX),
+            Err(single) => usize::from(single.is_some()),
+        };
+        (left, Some(left))
     }
 }

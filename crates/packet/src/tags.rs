@@ -1,4 +1,5 @@
-//! Headers between Ethernet's addresses and the network layer that come and go as a whole: MPLS entries and backbone bridges' tags.
+//! Headers between Ethernet's addresses and the network layer that come and go as a whole: MPLS entries and
+//! backbone bridges' tags.
 //!
 //! What lies behind a tag is not looked at while the tag is there; [`Layout`] is found anew after each change.
 
@@ -86,7 +87,8 @@ pub(crate) fn copy_ttl(frame: &mut Frame, layout: Layout, inwards: bool) {
     put(frame, inner, &[ttl]);
 }
 
-/// Offset of the time to live in the header after the MPLS entry at `at`: another entry, or IP when that one is the last.
+/// Offset of the time to live in the header after the MPLS entry at `at`: another entry, or IP when that one is the
+/// last.
 fn inner_ttl(frame: &Frame, at: usize) -> Option<usize> {
     let header = frame.bytes.get(at + 4..)?;
     if frame.bytes[at + 2] & 1 == 0 {

@@ -307,7 +307,8 @@ impl Repr {
         HEADER_LENGTH + self.options.len()
     }
 
-    /// Writes the header before the payload that `bytes` holds from [`Repr::header_length`] on, and the checksum over all.
+    /// Writes the header before the payload that `bytes` holds from [`Repr::header_length`] on, and the checksum
+    /// over all.
     pub fn emit(&self, bytes: &mut [u8], pseudo_header: u16) {
         let header = self.header_length();
         put_u16(bytes, field::SOURCE_PORT, self.source_port);
@@ -418,7 +419,8 @@ mod tests {
             timestamps in any::<Option<(u32, u32)>>(),
             blocks in prop::collection::vec(any::<(u32, u32)>(), 0..2),
         ) {
-            let mut options = Options { maximum_segment, window_scale, sack_permitted, timestamps, ..Options::default() };
+            let mut options = Options { maximum_segment, window_scale, sack_permitted, timestamps,
+                ..Options::default() };
             for (place, block) in options.sack.iter_mut().zip(blocks) {
                 *place = Some(block);
             }

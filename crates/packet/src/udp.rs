@@ -56,7 +56,8 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::CHECKSUM)
     }
 
-    /// Whether the checksum verifies, given the sum of the pseudo-header, or was not used. Elided payload counts as zeros.
+    /// Whether the checksum verifies, given the sum of the pseudo-header, or was not used. Elided payload counts as
+    /// zeros.
     pub fn verify_checksum(&self, pseudo_header: u16) -> bool {
         let bytes = &self.0.as_ref()[..self.end()];
         self.checksum() == 0 || checksum::add(pseudo_header, checksum::sum(bytes)) == 0xffff
@@ -100,8 +101,8 @@ impl Repr {
         Ok(Self { source_port: packet.source_port(), destination_port: packet.destination_port() })
     }
 
-    /// Writes the header before the payload that `bytes` holds from [`HEADER_LENGTH`] on; `elided` more bytes (zeros) follow in
-    /// meaning. The checksum is computed from the sum of the pseudo-header.
+    /// Writes the header before the payload that `bytes` holds from [`HEADER_LENGTH`] on; `elided` more bytes
+    /// (zeros) follow in meaning. The checksum is computed from the sum of the pseudo-header.
     pub fn emit(&self, bytes: &mut [u8], elided: u16, pseudo_header: u16) {
         let stored = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
         put_u16(bytes, field::SOURCE_PORT, self.source_port);

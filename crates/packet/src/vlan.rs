@@ -96,8 +96,8 @@ impl fmt::Display for Repr {
     }
 }
 
-/// The tags of a frame whose Ethernet header says `ether_type` and is followed by `bytes`, outermost first. Ends at what is no tag
-/// or is cut short.
+/// The tags of a frame whose Ethernet header says `ether_type` and is followed by `bytes`, outermost first. Ends at
+/// what is no tag or is cut short.
 pub fn stack(ether_type: u16, bytes: &[u8]) -> impl Iterator<Item = Repr> + '_ {
     let (mut ether_type, mut rest) = (ether_type, bytes);
     std::iter::from_fn(move || {

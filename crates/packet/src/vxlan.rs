@@ -23,10 +23,12 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header at the front of `datagram`, and the frame behind it. Reserved bits are "ignored on receipt" (RFC 7348 5).
+    /// The header at the front of `datagram`, and the frame behind it. Reserved bits are "ignored on receipt" (RFC
+    /// 7348 5).
     ///
     /// # Errors
-    /// [`Malformed::Truncated`]; [`Malformed::Field`] when the flag I, which "MUST be set to 1 for a valid VNI", is not.
+    /// [`Malformed::Truncated`]; [`Malformed::Field`] when the flag I, which "MUST be set to 1 for a valid VNI", is
+    /// not.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         need(datagram, HEADER_LENGTH)?;
         let flags = get_u32(datagram, 0);

@@ -147,7 +147,8 @@ fn a_case() -> impl Strategy<Value = (bool, u8, Vec<(Rewrite, Field, u128)>)> {
 proptest! {
     #[test]
     fn the_key_shows_the_change_and_the_checksums_verify(
-        (v6, protocol, changes) in a_case(), partial in any::<bool>(), payload in prop::collection::vec(any::<u8>(), 0..50),
+        (v6, protocol, changes) in a_case(), partial in any::<bool>(),
+         payload in prop::collection::vec(any::<u8>(), 0..50),
     ) {
         let mut frame = sample(v6, protocol, partial, &payload);
         let (mut expected, mut layout) = FlowKey::extract_with_layout(1, &frame.bytes);

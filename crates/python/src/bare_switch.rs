@@ -1,5 +1,5 @@
-//! One switch of the fabric with nothing around it but who asks: controllers are byte strings, hosts are lists of frames, and time passes
-//! when it is told to.
+//! One switch of the fabric with nothing around it but who asks: controllers are byte strings, hosts are lists of
+//! frames, and time passes when it is told to.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -173,7 +173,8 @@ impl BareSwitch {
         })
     }
 
-    /// The host at `port` sends frames one after the other, without a pause; what comes of them is thrown away. Says how many came out.
+    /// The host at `port` sends frames one after the other, without a pause; what comes of them is thrown away.
+    /// Says how many came out.
     fn send_all(&self, py: Python<'_>, port: u32, frames: Vec<Vec<u8>>) -> PyResult<usize> {
         self.with(py, |bench| {
             let index = bench.index(port)?;

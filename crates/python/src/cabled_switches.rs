@@ -1,4 +1,5 @@
-//! Two switches of one fabric with cables from port to port, as suites want them that test one switch by means of another.
+//! Two switches of one fabric with cables from port to port, as suites want them that test one switch by means of
+//! another.
 
 use std::sync::Mutex;
 

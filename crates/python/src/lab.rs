@@ -84,8 +84,8 @@ pub fn promote_lab(pid: i32) -> bool {
     scheduling::promote(pid)
 }
 
-/// Opens an interface of the machine for a lab; returns a packet socket, a socket that hears of the interface, its index and its
-/// MTU. The descriptors belong to the caller.
+/// Opens an interface of the machine for a lab; returns a packet socket, a socket that hears of the interface, its
+/// index and its MTU. The descriptors belong to the caller.
 #[pyfunction]
 pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
     let open = twinnet_linux::kernel::real_interface::open(name).map_err(core_error)?;

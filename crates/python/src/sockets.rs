@@ -45,8 +45,8 @@ impl SocketAgent {
         self.clock.now().as_ps()
     }
 
-    /// Answers `body` (JSON; `app.start`, `app.stop`, `app.report`, `app.wait`) with JSON. The only host is `"machine"`. An
-    /// interrupt (Ctrl-C) in the main thread ends the wait.
+    /// Answers `body` (JSON; `app.start`, `app.stop`, `app.report`, `app.wait`) with JSON. The only host is
+    /// `"machine"`. An interrupt (Ctrl-C) in the main thread ends the wait.
     fn request(&self, py: Python<'_>, body: &str) -> PyResult<String> {
         let mut body: Value =
             serde_json::from_str(body).map_err(|error| PyValueError::new_err(format!("not JSON: {error}")))?;

@@ -32,8 +32,8 @@ impl VirtualLab {
         })
     }
 
-    /// Answers `body` (JSON) with JSON. After `patience_s` seconds an answer that takes virtual time comes early: it says
-    /// `"paused": true`, and asking again goes on. An interrupt (Ctrl-C) in the main thread ends the wait.
+    /// Answers `body` (JSON) with JSON. After `patience_s` seconds an answer that takes virtual time comes early:
+    /// it says `"paused": true`, and asking again goes on. An interrupt (Ctrl-C) in the main thread ends the wait.
     #[pyo3(signature = (body, patience_s = None))]
     fn request(&self, py: Python<'_>, body: &str, patience_s: Option<f64>) -> PyResult<String> {
         let limit = match patience_s.map(Duration::try_from_secs_f64) {
@@ -66,7 +66,8 @@ impl VirtualLab {
         }
     }
 
-    /// What controllers are to get now, in order: the connection's number, whole messages, and why the connection is over then, if it is.
+    /// What controllers are to get now, in order: the connection's number, whole messages, and why the connection
+    /// is over then, if it is.
     fn take_control<'py>(&self, py: Python<'py>) -> PyResult<Vec<ToController<'py>>> {
         let messages = py.detach(|| self.lab().map(|mut lab| lab.take_control()))?;
         let tuple = |message: twinnet_lab::ControlMessage| {

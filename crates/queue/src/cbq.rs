@@ -1,23 +1,27 @@
-//! Class-based queueing: S. Floyd and V. Jacobson, *Link-sharing and Resource Management Models for Packet Networks*, IEEE/ACM
-//! Transactions on Networking, 1995.
+//! Class-based queueing: S. Floyd and V. Jacobson, *Link-sharing and Resource Management Models for Packet
+//! Networks*, IEEE/ACM Transactions on Networking, 1995.
 //!
-//! Classes form a tree under the link; each has an allotment and an [`Estimator`] of what it uses, leaves have queues. The *general
-//! scheduler* serves leaves by priority, and those of one priority by weighted round robin, weights being allotments. The
-//! *link-sharing scheduler* is the formal guideline of the paper: a leaf may send while it is not over its limit, or else
-//! while it has an ancestor that is not, and no class at a lower level than that ancestor's is unsatisfied. Otherwise it is
-//! regulated: it waits until its estimator lets it go on. A class is unsatisfied when it is under its limit and a leaf below it, or it
-//! itself, has frames waiting. Levels count from 1 at the leaves.
+//! Classes form a tree under the link; each has an allotment and an [`Estimator`] of what it uses, leaves have
+//! queues. The *general scheduler* serves leaves by priority, and those of one priority by weighted round robin,
+//! weights being allotments. The *link-sharing scheduler* is the formal guideline of the paper: a leaf may send
+//! while it is not over its limit, or else while it has an ancestor that is not, and no class at a lower level than
+//! that ancestor's is unsatisfied. Otherwise it is regulated: it waits until its estimator lets it go on. A class
+//! is unsatisfied when it is under its limit and a leaf below it, or it itself, has frames waiting. Levels count
+//! from 1 at the leaves.
 //!
-//! The paper's two approximations of it (section 4), which need not look at every class, can be chosen instead ([`LinkSharing`]).
+//! The paper's two approximations of it (section 4), which need not look at every class, can be chosen instead
+//! ([`LinkSharing`]).
 //!
-//! A *bounded* class borrows from no ancestor, nor does what lies below it; a leaf that could not use what an ancestor has does
-//! not make that ancestor unsatisfied, for others would wait for nobody. An *isolated* class does not lend: its allotment is taken out of
-//! its ancestors', and a frame is charged to them only when it borrowed from them, but then not to itself.
+//! A *bounded* class borrows from no ancestor, nor does what lies below it; a leaf that could not use what an
+//! ancestor has does not make that ancestor unsatisfied, for others would wait for nobody. An *isolated* class does
+//! not lend: its allotment is taken out of its ancestors', and a frame is charged to them only when it borrowed
+//! from them, but then not to itself.
 //!
 //! Trains are cut to single frames. Rates count link-layer bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use twinnet_packet::Frame;
@@ -42,16 +46,20 @@ const DEFAULT_GAIN: u32 = 5;
 const DEFAULT_BURST_FRAMES: u32 = 16;
 
 /// `{"kind": "cbq", ...}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbqConfig {
     /// What the whole link may carry.
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: u64,
-    /// By class number. A frame's queue number selects its leaf; a number that is no leaf goes to the leaf with the lowest.
+    /// By class number. A frame's queue number selects its leaf; a number that is no leaf goes to the leaf with the
+    /// lowest.
     #[serde(deserialize_with = "classes_by_number")]
+    #[schemars(with = "BTreeMap<String, CbqClassConfig>")]
     pub classes: BTreeMap<u32, CbqClassConfig>,
     /// The estimator's weight is 1/2^gain.
     #[serde(default = "default_gain")]
+    #[schemars(range(min = 1, max = 16))]
     pub gain: u32,
     /// When a class over its limit may borrow.
     #[serde(default)]
@@ -59,7 +67,7 @@ pub struct CbqConfig {
 }
 
 /// The link-sharing guidelines of the paper: when a leaf over its limit may use an ancestor's allotment that is not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkSharing {
     /// While no class at a lower level than that ancestor's is unsatisfied.
@@ -67,23 +75,25 @@ pub enum LinkSharing {
     Formal,
     /// Always. A class under its limit may then wait for one that borrows from an ancestor which both share.
     AncestorOnly,
-    /// While that ancestor's level is at most *Top-Level*: 1 when a frame comes for a class that is not over its limit; the level of
-    /// its nearest such ancestor when one comes for a class that is; and any level again after a class has sent and has no more
-    /// frames or may not go on.
+    /// While that ancestor's level is at most *Top-Level*: 1 when a frame comes for a class that is not over its
+    /// limit; the level of its nearest such ancestor when one comes for a class that is; and any level again after
+    /// a class has sent and has no more frames or may not go on.
     TopLevel,
 }
 
 /// One class of the link-sharing structure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbqClassConfig {
     /// The class above; null is the link itself.
     #[serde(default)]
     pub parent: Option<u32>,
     /// Its allotment.
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: u64,
     /// 0 to 7 for leaves; 0 is served first.
     #[serde(default)]
+    #[schemars(range(max = PRIORITIES - 1))]
     pub priority: u32,
     /// Does not borrow.
     #[serde(default)]
@@ -93,6 +103,7 @@ pub struct CbqClassConfig {
     pub isolated: bool,
     /// Full-size frames that it may send back to back after a quiet time.
     #[serde(default = "default_burst")]
+    #[schemars(range(max = 1000))]
     pub burst_frames: u32,
     /// What queues a leaf's frames; null is a FIFO of 1000 frames.
     #[serde(default)]
@@ -276,7 +287,8 @@ impl Cbq {
             .unwrap_or(usize::MAX)
     }
 
-    /// The highest level of an ancestor from which may be borrowed at `now`, by the guideline, given which leaves have frames.
+    /// The highest level of an ancestor from which may be borrowed at `now`, by the guideline, given which leaves
+    /// have frames.
     fn borrowing_level(&self, now: Time, has_frames: impl Fn(&Leaf) -> bool) -> usize {
         match self.link_sharing {
             LinkSharing::Formal => self.lowest_unsatisfied(now, has_frames),
@@ -285,7 +297,8 @@ impl Cbq {
         }
     }
 
-    /// Whose allotment carries the next frame of the leaf at `node`, if any does, when ancestors up to `level` may lend.
+    /// Whose allotment carries the next frame of the leaf at `node`, if any does, when ancestors up to `level` may
+    /// lend.
     fn lender(&self, node: usize, level: usize, now: Time) -> Option<usize> {
         self.lenders(node).find(|&at| {
             let class = &self.nodes[at];
@@ -302,7 +315,8 @@ impl Cbq {
         }
     }
 
-    /// Whose turn it is among the leaves of `priority` that may send, by weighted round robin, and from whom it borrows.
+    /// Whose turn it is among the leaves of `priority` that may send, by weighted round robin, and from whom it
+    /// borrows.
     fn turn(&mut self, priority: usize, level: usize, now: Time) -> Option<(usize, usize)> {
         let count = self.leaves.len();
         let start = self.turns[priority];
@@ -346,7 +360,8 @@ impl Cbq {
         while let Some(node) = at {
             lender_passed |= node == lender;
             let class = &mut self.nodes[node];
-            // An isolated class's allotment is apart from those above it: a frame is charged to the one or to the others.
+            // An isolated class's allotment is apart from those above it: a frame is charged to the one or to the
+            // others.
             if !class.isolated || lender_passed {
                 class.estimator.charge(bytes, now);
             }
@@ -362,7 +377,8 @@ impl Cbq {
     }
 }
 
-/// Allotments of the isolated classes below `number`, which are not lent; those inside an isolated class are part of its own.
+/// Allotments of the isolated classes below `number`, which are not lent; those inside an isolated class are part
+/// of its own.
 fn isolated_below(config: &CbqConfig, number: Option<u32>) -> u64 {
     config
         .children(number)

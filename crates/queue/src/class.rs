@@ -85,7 +85,8 @@ impl Class {
         drops.dropped(frame, reason);
     }
 
-    /// Looks for the next frame; gives the bytes of the first frame of what comes next, `None` when nothing can be sent now.
+    /// Looks for the next frame; gives the bytes of the first frame of what comes next, `None` when nothing can be
+    /// sent now.
     pub(super) fn prime(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<u64> {
         if self.head.is_none() {
             let head = self.inside.dequeue(now, &mut CountingSink { count: &mut self.drops, next: drops })?;
@@ -96,7 +97,8 @@ impl Class {
         self.head.as_deref().map(first_frame_bytes)
     }
 
-    /// Takes as many frames of the train that comes next as fit into `limit_bytes`, at least one. Call [`Self::prime`] first.
+    /// Takes as many frames of the train that comes next as fit into `limit_bytes`, at least one. Call
+    /// [`Self::prime`] first.
     pub(super) fn take(&mut self, limit_bytes: u64) -> Option<Box<Frame>> {
         let mut head = self.head.take()?;
         let fit = frames_within(&head, limit_bytes).max(1);
@@ -121,8 +123,8 @@ impl Class {
         Some(frame)
     }
 
-    /// The first frame of `train`, whose others wait. Copies each frame once, while cutting them off one by one would copy what
-    /// remains every time. A train that cannot be cut comes back whole.
+    /// The first frame of `train`, whose others wait. Copies each frame once, while cutting them off one by one
+    /// would copy what remains every time. A train that cannot be cut comes back whole.
     fn take_apart(&mut self, train: Box<Frame>) -> Option<Box<Frame>> {
         let mut frames = train.into_frames();
         let first = frames.next();

@@ -9,8 +9,9 @@ use twinnet_units::Time;
 use super::class::Class;
 use super::{Backlog, DropSink, QueueDiscipline};
 
-/// The discipline. A backlogged class is on the list of active ones; at the head of it, it gains its quantum and sends while its
-/// deficit covers the next frame. A class that becomes empty forgets its deficit. Trains are cut to what the deficit covers.
+/// The discipline. A backlogged class is on the list of active ones; at the head of it, it gains its quantum and
+/// sends while its deficit covers the next frame. A class that becomes empty forgets its deficit. Trains are cut to
+/// what the deficit covers.
 pub struct Drr {
     classes: Vec<DrrClass>,
     active: VecDeque<usize>,
@@ -27,8 +28,8 @@ struct DrrClass {
 }
 
 impl Drr {
-    /// Takes classes as quantum in bytes (not zero) and the discipline inside; a frame's queue number selects its class, class 0
-    /// takes those that select none.
+    /// Takes classes as quantum in bytes (not zero) and the discipline inside; a frame's queue number selects its
+    /// class, class 0 takes those that select none.
     #[must_use]
     pub fn new(classes: Vec<(u64, Box<dyn QueueDiscipline>)>) -> Self {
         let classes = classes

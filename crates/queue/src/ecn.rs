@@ -1,4 +1,5 @@
-//! Explicit congestion notification on the header bytes of a frame (RFC 3168): where the fields lie, and how they are marked.
+//! Explicit congestion notification on the header bytes of a frame (RFC 3168): where the fields lie, and how they
+//! are marked.
 
 use twinnet_packet::{checksum, Frame};
 
@@ -20,8 +21,9 @@ pub fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
     None
 }
 
-/// Marks a frame (every frame of a train, which repeats the one header) as having met congestion. `false` when its sender does
-/// not understand marks (RFC 3168, 5): it must be dropped instead. A frame that is marked already stays so.
+/// Marks a frame (every frame of a train, which repeats the one header) as having met congestion. `false` when its
+/// sender does not understand marks (RFC 3168, 5): it must be dropped instead. A frame that is marked already stays
+/// so.
 pub fn mark_congestion(frame: &mut Frame) -> bool {
     match network_header(&frame.bytes) {
         Some((at, 0x0800)) => mark_ipv4(&mut frame.bytes[at..]),

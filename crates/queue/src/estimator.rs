@@ -3,9 +3,10 @@
 
 use twinnet_units::{Rate, Time};
 
-/// A frame that arrived `idle` later than the allotment would have had it raises an exponential average of such times, one that came
-/// earlier lowers it. A class is *over its limit* while the average, with the time passed since its last frame counted in, is
-/// negative; the class then waits until it is not. The filter's weight is 1/2^gain. All is integer arithmetic in picoseconds.
+/// A frame that arrived `idle` later than the allotment would have had it raises an exponential average of such
+/// times, one that came earlier lowers it. A class is *over its limit* while the average, with the time passed
+/// since its last frame counted in, is negative; the class then waits until it is not. The filter's weight is
+/// 1/2^gain. All is integer arithmetic in picoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Estimator {
     rate_bps: u64,
@@ -22,7 +23,8 @@ impl Estimator {
     /// `burst_frames` frames of `frame_bytes` back to back at `line_bps`.
     pub(super) fn new(rate_bps: u64, line_bps: u64, burst_frames: u32, frame_bytes: u64, gain: u32) -> Self {
         let early = (time_ps(frame_bytes, rate_bps) - time_ps(frame_bytes, line_bps)).max(0);
-        // Each frame back to back takes the average from A to A (1 - w) - early x w: from the last one's 0 back to where it began.
+        // Each frame back to back takes the average from A to A (1 - w) - early x w: from the last one's 0 back to
+        // where it began.
         let unit = 1_i128 << gain;
         let most = (0..burst_frames).fold(0_i128, |average, _| (average + early) * unit / (unit - 1));
         let ready = if rate_bps == 0 { Time::MAX } else { Time::ZERO };
@@ -70,7 +72,8 @@ mod tests {
             now = class.ready();
             class.charge(1000, now);
         }
-        // The first frame goes at once: 2999 intervals of 8000 bits at 3 Mbit/s, each rounded by less than a picosecond.
+        // The first frame goes at once: 2999 intervals of 8000 bits at 3 Mbit/s, each rounded by less than a
+        // picosecond.
         let expected = 2999.0 * 8000.0 / 3e6;
         assert!((now.as_secs_f64() - expected).abs() < 1e-8, "{now:?}");
     }
@@ -98,7 +101,8 @@ mod tests {
             class.charge(1000, now);
             now = Time::from_ps(now.as_ps() + 800_000_000);
         }
-        // Borrowing at ten times its rate, the average has come near to -7.2 ms: 15 times that, and 8 ms for the last frame.
+        // Borrowing at ten times its rate, the average has come near to -7.2 ms: 15 times that, and 8 ms for the
+        // last frame.
         let wait = class.ready().as_secs_f64() - (now.as_secs_f64() - 0.0008);
         assert!((wait - (15.0 * 0.0072 + 0.008)).abs() < 0.001, "{wait}");
     }

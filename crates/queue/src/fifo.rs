@@ -1,4 +1,5 @@
-//! First in, first out, with a limit in frames, in bytes, or both: the tail is dropped (the kernel's `pfifo` and `bfifo`).
+//! First in, first out, with a limit in frames, in bytes, or both: the tail is dropped (the kernel's `pfifo` and
+//! `bfifo`).
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,8 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// A queue that keeps at most `limit_frames` frames and at most `limit_bytes` bytes; `None` sets no limit of that kind.
+    /// A queue that keeps at most `limit_frames` frames and at most `limit_bytes` bytes; `None` sets no limit of
+    /// that kind.
     #[must_use]
     pub fn new(limit_frames: Option<u64>, limit_bytes: Option<u64>) -> Self {
         let limit = Backlog { frames: limit_frames.unwrap_or(u64::MAX), bytes: limit_bytes.unwrap_or(u64::MAX) };

@@ -5,8 +5,8 @@ use twinnet_units::random::mix;
 
 use super::ecn::network_header;
 
-/// A hash of the frame's flow under `salt`. Fragments go by their addresses and protocol, and what is not IP by its Ethernet
-/// addresses and type. Marks, hop counts and TCP flags do not matter.
+/// A hash of the frame's flow under `salt`. Fragments go by their addresses and protocol, and what is not IP by its
+/// Ethernet addresses and type. Marks, hop counts and TCP flags do not matter.
 pub fn flow_hash(frame: &Frame, salt: u64) -> u64 {
     let bytes = &frame.bytes[..];
     match network_header(bytes) {

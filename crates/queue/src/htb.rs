@@ -1,25 +1,27 @@
 //! Hierarchical token bucket with the meaning that Open vSwitch gives `linux-htb`.
 //!
-//! Sources: M. Devera, *HTB: Hierarchical Token Bucket theory* (2002) and Linux `net/sched/sch_htb.c` for the algorithm; Open
-//! vSwitch `lib/netdev-linux.c` and `vswitchd/bridge.c` for what a port's queues become.
+//! Sources: M. Devera, *HTB: Hierarchical Token Bucket theory* (2002) and Linux `net/sched/sch_htb.c` for the
+//! algorithm; Open vSwitch `lib/netdev-linux.c` and `vswitchd/bridge.c` for what a port's queues become.
 //!
-//! There is a root class with rate = ceil = the port's `max-rate`, and under it one leaf for each queue: `min-rate` is its rate,
-//! `max-rate` its ceiling. A leaf *can send* while neither of its buckets is overdrawn; it *may borrow* while only the bucket
-//! of its rate is; it *cannot send* while that of its ceiling is. First come the leaves that can send, by priority, then, if the
-//! root is not overdrawn, those that may borrow, by priority; leaves of equal priority take turns by deficit round robin with a
-//! quantum of a tenth of a second of their rate, 1000 to 200,000 bytes (`r2q` 10). A frame is charged to the ceiling of its
-//! leaf and to the root always, to the leaf's rate only when it did not borrow. Rates count link-layer bytes.
-//! Guaranteed rates may add up to more than the port's: the leaves then share the line in their turns, and the root falls into
-//! debt, which is forgotten beyond 60 s of its rate; until it is paid nothing is borrowed.
+//! There is a root class with rate = ceil = the port's `max-rate`, and under it one leaf for each queue: `min-rate`
+//! is its rate, `max-rate` its ceiling. A leaf *can send* while neither of its buckets is overdrawn; it *may
+//! borrow* while only the bucket of its rate is; it *cannot send* while that of its ceiling is. First come the
+//! leaves that can send, by priority, then, if the root is not overdrawn, those that may borrow, by priority;
+//! leaves of equal priority take turns by deficit round robin with a quantum of a tenth of a second of their rate,
+//! 1000 to 200,000 bytes (`r2q` 10). A frame is charged to the ceiling of its leaf and to the root always, to the
+//! leaf's rate only when it did not borrow. Rates count link-layer bytes. Guaranteed rates may add up to more than
+//! the port's: the leaves then share the line in their turns, and the root falls into debt, which is forgotten
+//! beyond 60 s of its rate; until it is paid nothing is borrowed.
 //!
-//! What the defaults are in Open vSwitch, and here: a queue's burst is at least MTU + 64 bytes, the root's is the MTU; a queue
-//! without `min-rate` gets MTU bytes/s, without `max-rate` the port's. Frames for a queue that does not exist go to queue 0; when
-//! queue 0 is not configured `bridge.c` makes one of these defaults, with priority 0. The MTU is 1500, or what the longest frame
-//! seen shows it to be.
+//! What the defaults are in Open vSwitch, and here: a queue's burst is at least MTU + 64 bytes, the root's is the
+//! MTU; a queue without `min-rate` gets MTU bytes/s, without `max-rate` the port's. Frames for a queue that does
+//! not exist go to queue 0; when queue 0 is not configured `bridge.c` makes one of these defaults, with priority 0.
+//! The MTU is 1500, or what the longest frame seen shows it to be.
 //!
-//! Differences from the kernel: time is exact, with no timer ticks and no rate tables. A class whose quantum is shorter than its
-//! frames waits until its deficit is paid, so that shares follow the quanta there too (the kernel lets it send a frame every
-//! turn). Trains are cut to what the burst allows instead of being sent and charged whole.
+//! Differences from the kernel: time is exact, with no timer ticks and no rate tables. A class whose quantum is
+//! shorter than its frames waits until its deficit is paid, so that shares follow the quanta there too (the kernel
+//! lets it send a frame every turn). Trains are cut to what the burst allows instead of being sent and charged
+//! whole.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -9,16 +9,16 @@ use twinnet_units::Time;
 use super::class::Class;
 use super::{Backlog, DropSink, QueueDiscipline};
 
-/// The discipline. Trains in all bands but the first are cut to single frames, so that a frame of a higher band waits for no
-/// more than one frame of a lower one.
+/// The discipline. Trains in all bands but the first are cut to single frames, so that a frame of a higher band
+/// waits for no more than one frame of a lower one.
 pub struct Priority {
     bands: Vec<Class>,
     last: usize,
 }
 
 impl Priority {
-    /// Strict priority among `bands`, the first of which is served first; a frame's queue number selects its band, band 0 takes
-    /// those that select none.
+    /// Strict priority among `bands`, the first of which is served first; a frame's queue number selects its band,
+    /// band 0 takes those that select none.
     #[must_use]
     pub fn new(bands: Vec<Box<dyn QueueDiscipline>>) -> Self {
         Self { bands: bands.into_iter().map(Class::new).collect(), last: 0 }

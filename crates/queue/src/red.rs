@@ -1,14 +1,16 @@
-//! Random early detection: S. Floyd and V. Jacobson, *Random Early Detection Gateways for Congestion Avoidance*, IEEE/ACM
-//! Transactions on Networking, 1993; its *gentle* variant (Floyd 2000); marks instead of drops as RFC 3168 has them.
+//! Random early detection: S. Floyd and V. Jacobson, *Random Early Detection Gateways for Congestion Avoidance*,
+//! IEEE/ACM Transactions on Networking, 1993; its *gentle* variant (Floyd 2000); marks instead of drops as RFC 3168
+//! has them.
 //!
-//! The queue is averaged by an exponential filter, which also decays over the time that the line was idle, as if frames of the usual
-//! length had found an empty queue. Between two thresholds a frame is dropped with a probability that grows with the average and
-//! with the frames since the last drop, so that drops come at uniformly distributed distances (section 7, method 2).
-//! All arithmetic is fixed-point with 32 binary places.
+//! The queue is averaged by an exponential filter, which also decays over the time that the line was idle, as if
+//! frames of the usual length had found an empty queue. Between two thresholds a frame is dropped with a
+//! probability that grows with the average and with the frames since the last drop, so that drops come at uniformly
+//! distributed distances (section 7, method 2). All arithmetic is fixed-point with 32 binary places.
 
 use std::collections::VecDeque;
 
 use rand::RngExt as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::random::Rng;
@@ -16,39 +18,47 @@ use twinnet_units::{Duration, Rate, Time};
 
 use super::config::Site;
 use super::ecn::mark_congestion;
-use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HIGHEST_RATE_BPS};
+use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HIGHEST_RATE_BPS, MOST_BYTES};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
 /// 1 in fixed-point numbers.
 const ONE: u64 = 1 << 32;
-/// The rate by which idle time is measured where neither the configuration nor the line tells one: that of the kernel's `red`.
+/// The rate by which idle time is measured where neither the configuration nor the line tells one: that of the
+/// kernel's `red`.
 const DEFAULT_RATE_BPS: u64 = 10_000_000;
 
 /// `{"kind": "red", ...}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     /// Below this average nothing is dropped.
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub min_bytes: u64,
     /// Where the probability reaches `max_probability`; null is three times `min_bytes`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub max_bytes: Option<u64>,
     /// Link-layer bytes it keeps; null is four times `max_bytes`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub limit_bytes: Option<u64>,
     /// Probability at `max_bytes`.
     #[serde(default = "default_probability")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub max_probability: f64,
     /// Weight of the newest length in the average.
     #[serde(default = "default_weight")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub weight: f64,
     /// The usual frame, by which idle time is counted.
     #[serde(default = "default_frame")]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub average_frame_bytes: u64,
     /// The rate, by which idle time is counted; null is that of the line.
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: Option<u64>,
     /// From `max_bytes` to twice that, the probability grows to 1 instead of leaping to it.
     #[serde(default = "default_gentle")]
@@ -140,7 +150,8 @@ impl Average {
             let since = *self.idle_since.get_or_insert(now);
             let frames = now.since(since).as_ps() / self.frame_time.as_ps().max(1);
             if frames > 0 {
-                // What is left of a frame's time counts the next time, or arrivals that are all dropped would stop the decay.
+                // What is left of a frame's time counts the next time, or arrivals that are all dropped would stop
+                // the decay.
                 self.idle_since = Some(since + Duration::from_ps(frames * self.frame_time.as_ps()));
                 self.level = times(self.level, power(ONE - self.weight, frames));
             }
@@ -219,8 +230,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// Whether chance hits a frame that finds the probability `base`: with base / (1 - count x base), which makes the distance
-    /// between two hits uniform on 1 to 1/base.
+    /// Whether chance hits a frame that finds the probability `base`: with base / (1 - count x base), which makes
+    /// the distance between two hits uniform on 1 to 1/base.
     fn hits(&mut self, base: u64) -> bool {
         let sum = self.since_last.saturating_mul(base);
         let draw = u64::from(self.random.random::<u32>());

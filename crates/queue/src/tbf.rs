@@ -1,7 +1,7 @@
 //! Token bucket: over any window of length T no more than burst + rate x T bytes leave.
 //!
-//! The conforming bytes are those of the committed bucket of RFC 2697; a frame that finds too few tokens waits instead of being
-//! marked, as in the kernel's `tbf`. Rates and bytes are those of the link layer.
+//! The conforming bytes are those of the committed bucket of RFC 2697; a frame that finds too few tokens waits
+//! instead of being marked, as in the kernel's `tbf`. Rates and bytes are those of the link layer.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ use super::class::Class;
 use super::train::first_frame_bytes;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 
-/// The discipline. A frame longer than the burst could never be sent and is dropped as over the limit, as the kernel does. Trains
-/// are cut to what the bucket holds.
+/// The discipline. A frame longer than the burst could never be sent and is dropped as over the limit, as the
+/// kernel does. Trains are cut to what the bucket holds.
 pub struct Tbf {
     bucket: TokenBucket,
     class: Class,
@@ -50,7 +50,8 @@ impl QueueDiscipline for Tbf {
 
     fn next_ready(&self, now: Time) -> Option<Time> {
         let frame = self.class.next_ready(now)?;
-        // How long the next frame will be is not known while a shaper inside holds it back: then this may be too early, never late.
+        // How long the next frame will be is not known while a shaper inside holds it back: then this may be too
+        // early, never late.
         let Some(bytes) = self.class.head_bytes() else { return Some(frame) };
         self.bucket.ready(bytes, now)
     }

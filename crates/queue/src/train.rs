@@ -18,7 +18,8 @@ pub(super) fn frames_within(train: &Frame, bytes: u64) -> u64 {
     (bytes / first_frame_bytes(train).max(1)).min(train.frames() - 1)
 }
 
-/// Gives every frame that `train` stands for to `take`, in order. A discipline that judges frames one by one begins with this.
+/// Gives every frame that `train` stands for to `take`, in order. A discipline that judges frames one by one begins
+/// with this.
 pub(super) fn for_each_frame(train: Box<Frame>, mut take: impl FnMut(Box<Frame>)) {
     if train.offload.is_none() {
         take(train);

@@ -1,5 +1,5 @@
-//! How fast flows are installed through the agent, what a flow takes of memory, and what a look-up among ten thousand rules costs beside
-//! one among ten. `cargo run --release -p twinnet-switch --example flow_tables`.
+//! How fast flows are installed through the agent, what a flow takes of memory, and what a look-up among ten
+//! thousand rules costs beside one among ten. `cargo run --release -p twinnet-switch --example flow_tables`.
 
 use std::time::Instant;
 

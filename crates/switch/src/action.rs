@@ -109,12 +109,14 @@ pub(super) static MODIFICATIONS: &[(&str, &str)] = &[
 ];
 
 /// Names of actions, for error messages.
-pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, normal, local, controller, drop, enqueue:PORT:QUEUE, set_queue:N, \
-     pop_queue, set_field:VALUE->FIELD, mod_dl_src, mod_dl_dst, mod_nw_src, mod_nw_dst, mod_nw_tos, mod_nw_ecn, mod_nw_ttl, mod_tp_src, \
-     mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, pop_vlan, push_vlan:PROTOCOL, dec_ttl, load:VALUE->FIELD[A..B], move:FIELD[A..B]->FIELD[C..D], output:FIELD[A..B], controller(...), learn(...), \
-     multipath(...), bundle(...), bundle_load(...), fin_timeout(...), note:BYTES, goto_table:N, write_metadata:VALUE/MASK, \
-     write_actions(...), clear_actions, resubmit(PORT,TABLE), group:N, meter:N, push_mpls:PROTOCOL, pop_mpls:PROTOCOL, push_pbb:PROTOCOL, \
-     pop_pbb, set_mpls_ttl:N, dec_mpls_ttl, set_nw_ttl:N, copy_ttl_in, copy_ttl_out, exit";
+pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, normal, local, controller, drop, \
+    enqueue:PORT:QUEUE, set_queue:N, pop_queue, set_field:VALUE->FIELD, mod_dl_src, mod_dl_dst, mod_nw_src, \
+    mod_nw_dst, mod_nw_tos, mod_nw_ecn, mod_nw_ttl, mod_tp_src, mod_tp_dst, mod_vlan_vid, mod_vlan_pcp, strip_vlan, \
+    pop_vlan, push_vlan:PROTOCOL, dec_ttl, load:VALUE->FIELD[A..B], move:FIELD[A..B]->FIELD[C..D], \
+    output:FIELD[A..B], controller(...), learn(...), multipath(...), bundle(...), bundle_load(...), \
+    fin_timeout(...), note:BYTES, goto_table:N, write_metadata:VALUE/MASK, write_actions(...), clear_actions, \
+    resubmit(PORT,TABLE), group:N, meter:N, push_mpls:PROTOCOL, pop_mpls:PROTOCOL, push_pbb:PROTOCOL, pop_pbb, \
+    set_mpls_ttl:N, dec_mpls_ttl, set_nw_ttl:N, copy_ttl_in, copy_ttl_out, exit";
 
 impl Action {
     /// Whether it sends the frame somewhere.
@@ -261,7 +263,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that is only loaded.
+/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that
+/// is only loaded.
 fn is_loaded(field: &MatchField, value: u128, mask: u128) -> bool {
     let in_a_row = mask != 0 && (mask >> mask.trailing_zeros()).wrapping_add(1) & (mask >> mask.trailing_zeros()) == 0;
     let unsaid = !field.settable || !field.maskable && mask != field.field.maximum();

@@ -1,7 +1,8 @@
 //! The exact-match cache before the flow tables: what was decided for a flow key, found with one hash look-up.
 //!
-//! Two-way set associative, so its size is bounded whatever comes in. An entry of an older generation (the tables changed since) counts as
-//! absent. Starts small and grows where entries in use push each other out, so that an idle switch costs little.
+//! Two-way set associative, so its size is bounded whatever comes in. An entry of an older generation (the tables
+//! changed since) counts as absent. Starts small and grows where entries in use push each other out, so that an
+//! idle switch costs little.
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ type Set = [Option<Box<Entry>>; 2];
 #[derive(Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
-    /// One place for each glance, as many as there are sets; void ones are of generation 0 or older than the present one.
+    /// One place for each glance, as many as there are sets; void ones are of generation 0 or older than the
+    /// present one.
     glances: Vec<Option<Box<Glanced>>>,
     seed: u64,
     generation: u64,

@@ -1,10 +1,11 @@
-//! Carrying out decisions that take more than the frame and the ports: copies for a group's buckets, meters, headers that show themselves
-//! only when a tag is gone, and frames for the controllers.
+//! Carrying out decisions that take more than the frame and the ports: copies for a group's buckets, meters,
+//! headers that show themselves only when a tag is gone, and frames for the controllers.
 //!
-//! A decision depends on nothing but the flow key and the tables. Where the way goes on in dependence of something else - a meter's
-//! bucket, a header behind a tag that was popped - it has a *stop*. At a stop the outcome is noted and, unless it is the one that the
-//! decision was made for, the tables are walked once more with all outcomes so far. The walk comes by the same stops in the same order,
-//! so that its steps are the same up to here, and the frame goes on with the new ones.
+//! A decision depends on nothing but the flow key and the tables. Where the way goes on in dependence of something
+//! else - a meter's bucket, a header behind a tag that was popped - it has a *stop*. At a stop the outcome is noted
+//! and, unless it is the one that the decision was made for, the tables are walked once more with all outcomes so
+//! far. The walk comes by the same stops in the same order, so that its steps are the same up to here, and the
+//! frame goes on with the new ones.
 
 use std::sync::Arc;
 
@@ -196,7 +197,8 @@ impl Switch {
         journey.decision = Arc::new(decision);
     }
 
-    /// Adds a flow that a frame taught; one that does the same already is only used once more, so that it does not idle out.
+    /// Adds a flow that a frame taught; one that does the same already is only used once more, so that it does not
+    /// idle out.
     fn learn(&mut self, flow: Flow, now: Time) {
         if !self.pipeline.renew(&flow, now) && self.pipeline.add(flow, true, now) {
             self.cache.invalidate();

@@ -1,9 +1,11 @@
-//! One flow table's matches: tuple space search (Srinivasan, Suri, Varghese: "Packet Classification using Tuple Space Search", 1999).
+//! One flow table's matches: tuple space search (Srinivasan, Suri, Varghese: "Packet Classification using Tuple
+//! Space Search", 1999).
 //!
-//! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest priority, and the search
-//! ends where none left can win.
+//! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest
+//! priority, and the search ends where none left can win.
 
 use std::collections::BTreeMap;
+use twinnet_units::impossible;
 
 use rustc_hash::FxHashMap;
 use twinnet_packet::{mix, FlowKey, FLOW_KEY_WORDS};
@@ -118,7 +120,8 @@ impl Classifier {
         };
         let tuple = &mut self.tuples[at];
         let digest = tuple.digest(&matching.value, self.seed);
-        // Nearly always one flow alone has the hash: room for four, which is what a Vec begins with, would be most of a flow's memory.
+        // Nearly always one flow alone has the hash: room for four, which is what a Vec begins with, would be most
+        // of a flow's memory.
         let slots = tuple.slots.entry(digest).or_insert_with(|| Vec::with_capacity(1));
         let slot = Slot { value: matching.value, priority, sequence, id };
         let place = slots.iter().position(|other| slot.beats(other)).unwrap_or(slots.len());
@@ -130,11 +133,15 @@ impl Classifier {
 
     /// Takes a flow out.
     pub(super) fn remove(&mut self, matching: &Match, id: FlowId) {
-        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == matching.mask) else { return };
+        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == matching.mask) else {
+            return impossible!("a flow that is in no tuple");
+        };
         let tuple = &mut self.tuples[at];
         let digest = tuple.digest(&matching.value, self.seed);
-        let Some(slots) = tuple.slots.get_mut(&digest) else { return };
-        let Some(place) = slots.iter().position(|slot| slot.id == id) else { return };
+        let Some(slots) = tuple.slots.get_mut(&digest) else { return impossible!("a flow that is in no slot") };
+        let Some(place) = slots.iter().position(|slot| slot.id == id) else {
+            return impossible!("a flow that is not in its slot");
+        };
         let priority = slots.remove(place).priority;
         self.count -= 1;
         if slots.is_empty() {

@@ -128,7 +128,8 @@ pub(super) enum Step {
     },
     /// Measures the frame: a stop.
     Meter(u32),
-    /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they are known.
+    /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they
+    /// are known.
     Reparse,
 }
 

@@ -1,5 +1,5 @@
-//! Nicira's actions that choose a way by a hash (`multipath`, `bundle`), make a flow of the frame (`learn`), or shorten their flow's
-//! timeouts at the end of a connection (`fin_timeout`).
+//! Nicira's actions that choose a way by a hash (`multipath`, `bundle`), make a flow of the frame (`learn`), or
+//! shorten their flow's timeouts at the end of a connection (`fin_timeout`).
 
 use std::fmt;
 
@@ -161,7 +161,8 @@ pub(super) enum Kind {
         ways: u32,
         to: Part,
     },
-    /// To the first member that is live, or the live one with the highest weight; its number is written `to` a field or output to.
+    /// To the first member that is live, or the live one with the highest weight; its number is written `to` a
+    /// field or output to.
     Bundle {
         hashed: Hashed,
         by_weight: bool,

@@ -33,7 +33,8 @@ const HASHES: [(&str, HashFields); 7] = [
 const MULTIPATH_CHOICES: [&str; 4] = ["modulo_n", "hash_threshold", "hrw", "iter_hash"];
 const BUNDLE_CHOICES: [&str; 2] = ["active_backup", "hrw"];
 
-/// Reads the arguments of the action `name`; a field that is read must be one that `matching` makes sure of, which `require` looks at.
+/// Reads the arguments of the action `name`; a field that is read must be one that `matching` makes sure of, which
+/// `require` looks at.
 pub(super) fn read(
     name: &str,
     word: Word<'_>,

@@ -1,4 +1,5 @@
-//! The names by which flows match and set header fields: as `ovs-ofctl` spells them, with what each needs and how it is written.
+//! The names by which flows match and set header fields: as `ovs-ofctl` spells them, with what each needs and how
+//! it is written.
 
 use twinnet_packet::Field;
 

@@ -64,14 +64,14 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// "The table-miss flow entry wildcards all match fields and has the lowest priority (0)" (OpenFlow 1.3, 5.4). Version 1.0 knows none: there it
-    /// is a flow like any other.
+    /// "The table-miss flow entry wildcards all match fields and has the lowest priority (0)" (OpenFlow 1.3, 5.4).
+    /// Version 1.0 knows none: there it is a flow like any other.
     pub(super) fn is_table_miss(&self) -> bool {
         self.priority == 0 && self.matching.mask.is_zero() && !self.written.is_of_v10()
     }
 
-    /// Writes timeouts, flags, priority, match and actions, as the end of a line of `ovs-ofctl dump-flows`. That it was not to overlap
-    /// others when it was added is left out: a dump can be added again.
+    /// Writes timeouts, flags, priority, match and actions, as the end of a line of `ovs-ofctl dump-flows`. That it
+    /// was not to overlap others when it was added is left out: a dump can be added again.
     pub(super) fn write_rule(&self, f: &mut impl fmt::Write) -> fmt::Result {
         for (name, seconds) in [("idle_timeout", self.idle_timeout_s), ("hard_timeout", self.hard_timeout_s)] {
             if seconds != 0 {

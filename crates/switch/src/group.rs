@@ -1,5 +1,5 @@
-//! Groups (OpenFlow 1.3, 5.6): which of their buckets a frame takes is decided with its flow key, so that a cached decision stays right until
-//! a group or a port changes.
+//! Groups (OpenFlow 1.3, 5.6): which of their buckets a frame takes is decided with its flow key, so that a cached
+//! decision stays right until a group or a port changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -115,7 +115,8 @@ impl Groups {
         if kind == GroupKind::Indirect && buckets.len() != 1 {
             return Err(GroupRefusal::Invalid);
         }
-        // "If a specified group type is invalid (ie: includes fields such as weight that are undefined for the group type)" (6.5).
+        // "If a specified group type is invalid (ie: includes fields such as weight that are undefined for the
+        // group type)" (6.5).
         if kind != GroupKind::Select && buckets.iter().any(|bucket| bucket.weight != 0) {
             return Err(GroupRefusal::Invalid);
         }
@@ -193,7 +194,8 @@ impl Groups {
         if bucket.watch_port == NOTHING_WATCHED && bucket.watch_group == NOTHING_WATCHED {
             return true;
         }
-        // "A group is considered live if at least one of its buckets is live" (6.7); groups that watch each other in a circle are not.
+        // "A group is considered live if at least one of its buckets is live" (6.7); groups that watch each other
+        // in a circle are not.
         let group = self.groups.get(&bucket.watch_group).filter(|_| depth < 32);
         port || group.is_some_and(|group| group.buckets.iter().any(|next| self.is_bucket_live(next, depth + 1)))
     }
@@ -231,7 +233,8 @@ fn choose(group: &Group, candidates: &[usize], hash: u64) -> Option<usize> {
     })
 }
 
-/// A hash of what all frames of one flow share: addresses, VLAN, protocol and, but for fragments, ports; not flags or the time to live.
+/// A hash of what all frames of one flow share: addresses, VLAN, protocol and, but for fragments, ports; not flags
+/// or the time to live.
 fn flow_hash(key: &FlowKey) -> u64 {
     let mut flow = FlowKey::ZERO;
     let whole = key.get(Field::NW_FRAG) == 0;

@@ -1,15 +1,35 @@
 //! The switch: a multi-table flow pipeline with an exact-match cache, and stand-alone learning.
 //!
-//! A frame's flow key is looked up in the cache; what is not there is decided by a walk through the flow tables (`translate`) and kept. The
-//! decision is a list of steps that depends on nothing but the key and the tables, so a cached frame costs one hash look-up and its steps.
-//! What does change from frame to frame - learnt addresses, ports that go down - is looked at when the steps are carried out.
+//! A frame's flow key is looked up in the cache; what is not there is decided by a walk through the flow tables
+//! (`translate`) and kept. The decision is a list of steps that depends on nothing but the key and the tables, so a
+//! cached frame costs one hash look-up and its steps. What does change from frame to frame - learnt addresses,
+//! ports that go down - is looked at when the steps are carried out.
 //!
 //! Differences to Open vSwitch, beside those in `parse`:
 //! - in a stand-alone switch a frame that no flow of table 0 matches is switched as by action `normal`;
 //! - of two flows of equal priority that both match, the older one wins;
 //! - what is meant for a controller while none is connected is dropped and counted;
-//! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree that the fabric
-//!   computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
+//! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree
+//!   that the fabric computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
+//!
+//! A flow table of one flow, and a frame that it sends on:
+//!
+//! ```
+//! use twinnet_packet::Frame;
+//! use twinnet_switch::{FailMode, Switch, SwitchConfig};
+//! use twinnet_units::Time;
+//!
+//! let mut switch = Switch::new(SwitchConfig { dpid: 1, fail_mode: FailMode::Secure, seed: 7 });
+//! switch.add_port(1, "s1-eth1", [2, 0, 0, 0, 0, 1]);
+//! switch.add_port(2, "s1-eth2", [2, 0, 0, 0, 0, 2]);
+//! switch.add_flow("in_port=1,actions=output:2", Time::ZERO)?;
+//!
+//! let mut out = Vec::new();
+//! switch.receive(1, Box::new(Frame::new(vec![0; 60])), Time::ZERO, &mut out);
+//! assert_eq!(out.iter().map(|output| output.port).collect::<Vec<_>>(), [2]);
+//! assert!(switch.dump_flows(Time::ZERO)[0].contains("n_packets=1"));
+//! # Ok::<(), twinnet_switch::FlowSyntaxError>(())
+//! ```
 
 mod action;
 mod cache;
@@ -42,10 +62,11 @@ mod written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_openflow::v13::PortReason;
 use twinnet_packet::{FlowKey, Frame, Glance};
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use cache::Cache;
 use decision::Lookup;
@@ -60,7 +81,7 @@ pub use decision::SwitchDrop;
 pub use syntax::FlowSyntaxError;
 
 /// What a switch does with frames that no flow matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
     /// Switches them as a learning switch.
@@ -121,6 +142,17 @@ pub struct SwitchCounters {
 }
 
 /// A switch. The fabric hands it frames and sends what it puts out; it is told the time.
+///
+/// Who calls it, and in which order: ports are added first; then [`receive`](Self::receive) is called for each
+/// frame that arrived, in the order of their times, and what it puts into `out` is sent at once. Flows, groups and
+/// ports may change between two frames. The caller asks [`next_timeout`](Self::next_timeout) after each change and
+/// calls [`expire`](Self::expire) at that moment: flows do not end by themselves. A controller is spoken with
+/// through [`control`], which uses the switch in between.
+///
+/// What stays true: `now` never goes back. A frame that came in went out, to a controller, or is in
+/// [`counters`](Self::counters) with a reason. Forwarding through the cache is what a walk through the tables would
+/// have done (a property test compares them), so whatever changes a table empties the cache. Nothing that can be
+/// seen depends on the seed.
 #[derive(Debug)]
 pub struct Switch {
     config: SwitchConfig,
@@ -182,8 +214,9 @@ impl Switch {
         }
     }
 
-    /// Takes a port away (it is deleted for controllers), or puts one back that was taken away, its link `up` or down. Flows that name it
-    /// stay, and frames that they send there are dropped meanwhile. Unknown ports are ignored.
+    /// Takes a port away (it is deleted for controllers), or puts one back that was taken away, its link `up` or
+    /// down. Flows that name it stay, and frames that they send there are dropped meanwhile. Unknown ports are
+    /// ignored.
     pub fn set_port_there(&mut self, number: u32, there: bool, up: bool) {
         if there {
             if self.datapath.ports.put_back(number, up) {
@@ -198,7 +231,8 @@ impl Switch {
         }
     }
 
-    /// After a port's state or configuration changed: what was learnt at a dead one is forgotten, groups and controllers are told.
+    /// After a port's state or configuration changed: what was learnt at a dead one is forgotten, groups and
+    /// controllers are told.
     fn port_changed(&mut self, number: u32) {
         let live = self.datapath.ports.get(number).is_some_and(Port::is_live);
         self.port_is_live(number, live);
@@ -220,7 +254,8 @@ impl Switch {
         }
     }
 
-    /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown ports are ignored.
+    /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown
+    /// ports are ignored.
     pub fn set_port_in_tree(&mut self, number: u32, in_tree: bool) {
         if let Some(port) = self.datapath.ports.get_mut(number) {
             port.in_tree = in_tree;
@@ -271,7 +306,9 @@ impl Switch {
                 if let Some(glance) = glance {
                     self.cache.remember_glance(glance, &key);
                 }
-                let Some(decision) = self.cache.find(&key) else { return };
+                let Some(decision) = self.cache.find(&key) else {
+                    return impossible!("a decision that was just kept is not in the cache");
+                };
                 (decision, layout)
             }
         };
@@ -300,8 +337,8 @@ impl Switch {
     /// Adds a flow in `ovs-ofctl` syntax; one with the same table, match and priority is replaced.
     ///
     /// # Errors
-    /// [`FlowSyntaxError`] points at the word that is wrong, or says that the flow overlaps another or that the switch is full; nothing is
-    /// changed then.
+    /// [`FlowSyntaxError`] points at the word that is wrong, or says that the flow overlaps another or that the
+    /// switch is full; nothing is changed then.
     pub fn add_flow(&mut self, line: &str, now: Time) -> Result<(), FlowSyntaxError> {
         let mut flow = parse::flow(line)?;
         let refused = |problem: &str, remedy: &str| {
@@ -332,8 +369,8 @@ impl Switch {
         parse::flow(line).map(|_| ())
     }
 
-    /// Deletes the flows that match within the given conditions (`table`, `cookie`, `out_port` and fields; none: all flows), and
-    /// says how many.
+    /// Deletes the flows that match within the given conditions (`table`, `cookie`, `out_port` and fields; none:
+    /// all flows), and says how many.
     ///
     /// # Errors
     /// [`FlowSyntaxError`] points at the word that is wrong; nothing is deleted then.
@@ -344,13 +381,15 @@ impl Switch {
         Ok(deleted)
     }
 
-    /// All flows as `ovs-ofctl dump-flows` prints them, by table, then priority, then age. Every line can be added again.
+    /// All flows as `ovs-ofctl dump-flows` prints them, by table, then priority, then age. Every line can be added
+    /// again.
     #[must_use]
     pub fn dump_flows(&self, now: Time) -> Vec<String> {
         self.pipeline.dump(now)
     }
 
-    /// When [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from its idle timeout; never late.
+    /// When [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from its idle
+    /// timeout; never late.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         self.pipeline.next_timeout()

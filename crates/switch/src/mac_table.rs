@@ -80,8 +80,8 @@ impl MacTable {
         self.order.push_back((hash, now));
     }
 
-    /// Takes the front of the order: back to the end if it was seen since, out of the table if not. Every turn of the loop that
-    /// calls this either frees a place or brings an entry up to date, so it ends within one round.
+    /// Takes the front of the order: back to the end if it was seen since, out of the table if not. Every turn of
+    /// the loop that calls this either frees a place or brings an entry up to date, so it ends within one round.
     fn forget_oldest(&mut self) {
         let Some((hash, noted)) = self.order.pop_front() else {
             self.entries.clear();

@@ -1,5 +1,5 @@
-//! Reports of multicast membership go to multicast routers only (RFC 4541, sections 2.1.1 and 3): every host of a network
-//! sends some when it starts, and flooding them costs the square of the number of hosts.
+//! Reports of multicast membership go to multicast routers only (RFC 4541, sections 2.1.1 and 3): every host of a
+//! network sends some when it starts, and flooding them costs the square of the number of hosts.
 
 use twinnet_packet::{Frame, Layout};
 use twinnet_units::{Duration, Time};

@@ -1,5 +1,5 @@
-//! Meters (OpenFlow 1.3, 5.7): a token bucket for each band, exact to the picosecond. A band is exceeded by a frame that its bucket does
-//! not hold; of the exceeded bands the one with the highest rate applies.
+//! Meters (OpenFlow 1.3, 5.7): a token bucket for each band, exact to the picosecond. A band is exceeded by a frame
+//! that its bucket does not hold; of the exceeded bands the one with the highest rate applies.
 //!
 //! Without `OFPMF_BURST` a bucket is as deep as its rate fills in one second, as in Open vSwitch.
 

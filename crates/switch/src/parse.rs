@@ -1,7 +1,7 @@
 //! A flow from its text, in the syntax of `ovs-ofctl`.
 //!
-//! Differences to `ovs-ofctl`, all on the strict side: a condition whose prerequisite is missing (`tp_dst` without `tcp`) or that
-//! contradicts another is an error where `ovs-ofctl` drops or overrides it.
+//! Differences to `ovs-ofctl`, all on the strict side: a condition whose prerequisite is missing (`tp_dst` without
+//! `tcp`) or that contradicts another is an error where `ovs-ofctl` drops or overrides it.
 
 use twinnet_packet::Field;
 

@@ -104,8 +104,8 @@ impl Pipeline {
         self.entries.get(id as usize)?.as_ref().map(|entry| &entry.flow)
     }
 
-    /// Adds a flow; one with the same table, match and priority is replaced. Its counters go on in the new one when `keep_counters`.
-    /// `false`, and nothing changes, when the switch is full and no flow is replaced.
+    /// Adds a flow; one with the same table, match and priority is replaced. Its counters go on in the new one when
+    /// `keep_counters`. `false`, and nothing changes, when the switch is full and no flow is replaced.
     #[must_use]
     pub(super) fn add(&mut self, flow: Flow, keep_counters: bool, now: Time) -> bool {
         let table = usize::from(flow.table);

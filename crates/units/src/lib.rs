@@ -1,13 +1,15 @@
 //! Time, rates and sizes: exact integers inside, text with a unit outside. Named random streams.
 //!
 //! Time is counted in picoseconds, so that the serialisation time of a frame is exact at every common line rate
-//! (one bit at 100 Gbit/s is 10 ps). A [`Time`] is a moment on the lab's clock, a [`Duration`] the distance between two.
+//! (one bit at 100 Gbit/s is 10 ps). A [`Time`] is a moment on the lab's clock, a [`Duration`] the distance between
+//! two.
 
 mod parse;
 mod rate;
 mod size;
 mod time;
 
+pub mod impossible;
 pub mod random;
 
 pub use parse::ParseError;

@@ -209,7 +209,8 @@ mod tests {
         let error = "10".parse::<Rate>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"10\" has no unit; write for example \"10 Mbit\" (units: bit, kbit, Mbit, Gbit, Tbit (per second; \"/s\" or \"ps\" may follow))"
+            "\"10\" has no unit; write for example \"10 Mbit\" (units: bit, kbit, Mbit, Gbit, Tbit (per \
+             second; \"/s\" or \"ps\" may follow))"
         );
     }
 

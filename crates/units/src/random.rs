@@ -8,8 +8,8 @@ pub type Rng = Pcg64Mcg;
 
 /// The stream of the element `name` in a run with `seed`.
 ///
-/// The name is hashed by FNV-1a (128 bits) and mixed with the seed by `SplitMix64`'s finaliser; neither depends on the machine, the
-/// Rust version or the order in which elements are made.
+/// The name is hashed by FNV-1a (128 bits) and mixed with the seed by `SplitMix64`'s finaliser; neither depends on
+/// the machine, the Rust version or the order in which elements are made.
 #[must_use]
 pub fn stream(seed: u64, name: &str) -> Rng {
     let name = fnv_1a(name.as_bytes());
@@ -55,8 +55,8 @@ pub const fn split_mix(state: &mut u64) -> u64 {
     mix(*state)
 }
 
-/// The finaliser of `SplitMix64`: every input bit changes every output bit (G. Steele, D. Lea, C. Flood, *Fast splittable
-/// pseudorandom number generators*, OOPSLA 2014).
+/// The finaliser of `SplitMix64`: every input bit changes every output bit (G. Steele, D. Lea, C. Flood, *Fast
+/// splittable pseudorandom number generators*, OOPSLA 2014).
 #[must_use]
 #[inline]
 pub const fn mix(mut bits: u64) -> u64 {

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Duration;
 
 /// A rate in bits per second; never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rate(NonZeroU64);
 
@@ -28,7 +29,8 @@ impl Rate {
         self.0.get()
     }
 
-    /// Time that `bytes` take at this rate, rounded to the nearest picosecond (an error below 1e-9 of a frame at 100 Gbit/s).
+    /// Time that `bytes` take at this rate, rounded to the nearest picosecond (an error below 1e-9 of a frame at
+    /// 100 Gbit/s).
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn serialise(self, bytes: u64) -> Duration {

@@ -127,8 +127,8 @@ impl Arrivals {
         row.delays_below_zero = Some(self.below_zero);
         if self.below_zero > 0 {
             row.errors.push(format!(
-                "{} one-way delays were below zero and are counted as zero: the clocks' comparison is wrong by more than \
-                 the delay",
+                "{} one-way delays were below zero and are counted as zero: the clocks' comparison is wrong by more \
+                 than the delay",
                 self.below_zero
             ));
         }

@@ -1,4 +1,5 @@
-//! What carries a datagram below its payload: IP packets, more than one where it is longer than the path takes, and Ethernet.
+//! What carries a datagram below its payload: IP packets, more than one where it is longer than the path takes, and
+//! Ethernet.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Loss, reordering and duplicates of a flow in each interval, beside the bytes and packets of [`crate::account::intervals`].
+//! Loss, reordering and duplicates of a flow in each interval, beside the bytes and packets of
+//! [`crate::account::intervals`].
 
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,8 @@ pub struct IntervalOrders {
 /// What an [`IntervalOrders`] counted, one entry for each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalOrdersReport {
-    /// Numbers that arrivals of the interval passed over, less those that it filled in late; below zero where it filled more.
-    /// The sum over all intervals is what is lost.
+    /// Numbers that arrivals of the interval passed over, less those that it filled in late; below zero where it
+    /// filled more. The sum over all intervals is what is lost.
     pub lost: Vec<i64>,
     /// Arrivals below the highest number so far.
     pub reordered: Vec<u64>,

@@ -24,7 +24,8 @@ pub struct IntervalTimes {
     places: Vec<Moments>,
 }
 
-/// What an [`IntervalTimes`] counted, one entry for each interval, in picoseconds; null where nothing arrived that tells.
+/// What an [`IntervalTimes`] counted, one entry for each interval, in picoseconds; null where nothing arrived that
+/// tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalTimesReport {
     /// Mean one-way delay.

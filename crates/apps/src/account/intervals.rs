@@ -44,8 +44,8 @@ pub struct IntervalsReport {
     /// Delay and jitter in each interval, in picoseconds; absent where packets do not tell when they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_ps: Option<IntervalTimesReport>,
-    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived between the
-    /// last packets of two intervals took that time, so that a rate over it never exceeds the line's.
+    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived
+    /// between the last packets of two intervals took that time, so that a rate over it never exceeds the line's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ps: Option<Vec<u64>>,
     /// What carried the datagrams of each interval, counted packet by packet; absent where the path's MTU is not known.
@@ -91,7 +91,8 @@ impl IntervalCounter {
         Self { carrier: mtu_bytes.map(|mtu| Carrier::new(mtu, ipv6)), ..Self::of_packets(interval) }
     }
 
-    /// Counts `bytes` in one packet at `time`. A time before the first interval counts in the first: arrivals are told in order.
+    /// Counts `bytes` in one packet at `time`. A time before the first interval counts in the first: arrivals are
+    /// told in order.
     pub fn add(&mut self, time: Time, bytes: u64) {
         self.add_timed(time, bytes, None);
     }

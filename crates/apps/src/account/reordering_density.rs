@@ -165,7 +165,8 @@ mod tests {
         // As there, 3.3: 2 is lost, 3 comes twice; 0 -1 1 0 - -2 0 2.
         let report = density(3, &[1, 4, 3, 5, 3, 8, 7, 6]);
         assert_eq!(report.histogram, [(-2, 1), (-1, 1), (0, 3), (1, 1), (2, 1)]);
-        // Packet Reordering Metrics to Enable Performance Comparison in IP-Networks (JCNC 2020), table 1: 0 -4 -4 2 2 2 2 0.
+        // Packet Reordering Metrics to Enable Performance Comparison in IP-Networks (JCNC 2020), table 1: 0 -4 -4 2
+        // 2 2 2 0.
         let report = density(4, &[1, 6, 7, 2, 3, 4, 5, 8]);
         assert_eq!(report.histogram, [(-4, 2), (0, 2), (2, 4)]);
         assert_eq!((report.packets, report.beyond, report.threshold), (8, 0, 4));

@@ -70,14 +70,17 @@ pub struct FlowReport {
     pub role: Role,
     /// When the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
     pub start_ps: Option<u64>,
-    /// When it ended, or the moment of the report while it lasts: a source's last datagram or the end of its stream, a sink's last arrival.
+    /// When it ended, or the moment of the report while it lasts: a source's last datagram or the end of its
+    /// stream, a sink's last arrival.
     pub end_ps: Option<u64>,
-    /// Datagrams, echo requests, HTTP responses: sent by a source or server, received by a sink or client. Duplicates are not counted.
+    /// Datagrams, echo requests, HTTP responses: sent by a source or server, received by a sink or client.
+    /// Duplicates are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
     /// Bytes of payload: of UDP, of the stream, of HTTP bodies, of echo requests sent.
     pub bytes: u64,
-    /// Sequence numbers that did not arrive up to the highest that did, whatever was sent after that; echo requests without a reply in time.
+    /// Sequence numbers that did not arrive up to the highest that did, whatever was sent after that; echo requests
+    /// without a reply in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Arrivals below the highest sequence number so far (RFC 4737, Type-P-Reordered).
@@ -89,7 +92,8 @@ pub struct FlowReport {
     /// The least sequence number that arrived; what was sent before it counts as lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_number: Option<u64>,
-    /// How often the sequence number leapt further than a loss or a late packet explains: `lost` is not to be trusted then.
+    /// How often the sequence number leapt further than a loss or a late packet explains: `lost` is not to be
+    /// trusted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_jumps: Option<u64>,
     /// What went wrong, each text once with its number.

@@ -1,10 +1,10 @@
 //! Loss, duplication and reordering from the sequence numbers of arrivals, in bounded memory.
 //!
-//! Numbers begin at 0 and wrap at 2^32; an arrival is taken for the number nearest to the highest so far. Which of the
-//! latest [`WINDOW`] numbers have arrived is remembered. An arrival from before the window is taken for a first one, so
-//! it counts as reordered and no longer as lost: a duplicate that is more than a window late is told as that. Numbers before
-//! the first arrival count as lost. What a damaged header, or a receiver that began late, would make of the count is told by
-//! [`SequenceAccount::notes`].
+//! Numbers begin at 0 and wrap at 2^32; an arrival is taken for the number nearest to the highest so far. Which of
+//! the latest [`WINDOW`] numbers have arrived is remembered. An arrival from before the window is taken for a first
+//! one, so it counts as reordered and no longer as lost: a duplicate that is more than a window late is told as
+//! that. Numbers before the first arrival count as lost. What a damaged header, or a receiver that began late,
+//! would make of the count is told by [`SequenceAccount::notes`].
 
 use std::collections::VecDeque;
 
@@ -36,10 +36,11 @@ pub struct SequenceAccount {
     received: u64,
     reordered: u64,
     duplicates: u64,
-    /// Bit `n % WINDOW` tells whether number `n` arrived, for the window below `next`. Empty while all below `next` have: most flows
-    /// never need the 8 KiB.
+    /// Bit `n % WINDOW` tells whether number `n` arrived, for the window below `next`. Empty while all below `next`
+    /// have: most flows never need the 8 KiB.
     seen: Vec<u64>,
-    /// Losses in a row among the numbers that have left the window, and those that the window's first numbers go on from.
+    /// Losses in a row among the numbers that have left the window, and those that the window's first numbers go on
+    /// from.
     bursts: LengthHistogram,
     missing: u64,
     /// Numbers that were passed over: first and last, and the arrival that did so.
@@ -150,7 +151,8 @@ impl SequenceAccount {
         self.least
     }
 
-    /// How often an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came from before the window.
+    /// How often an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came from before the
+    /// window.
     #[must_use]
     pub const fn jumps(&self) -> u64 {
         self.leaps() + self.stale
@@ -173,15 +175,15 @@ impl SequenceAccount {
         }
         if self.leaps() > 0 {
             notes.push(format!(
-                "the sequence number leapt ahead by {WINDOW} or more, {} times: what it passed over is counted as lost, \
-                 but a damaged or forged header may have caused it",
+                "the sequence number leapt ahead by {WINDOW} or more, {} times: what it passed over is counted as \
+                 lost, but a damaged or forged header may have caused it",
                 self.leaps()
             ));
         }
         if self.stale > 0 {
             notes.push(format!(
-                "{} datagrams came from more than {WINDOW} numbers back: whether they had arrived before is not known, so \
-                 they are counted as reordered and no longer as lost",
+                "{} datagrams came from more than {WINDOW} numbers back: whether they had arrived before is not \
+                 known, so they are counted as reordered and no longer as lost",
                 self.stale
             ));
         }

@@ -1,9 +1,9 @@
 //! A stream of durations told in few numbers: moments exactly, quantiles by a histogram of fixed size.
 //!
-//! The histogram is log-linear: values below 64 have a bucket each; above, every power of two is cut into 64 buckets of
-//! equal width. A quantile is told as the middle of its bucket, so its relative error is at most 1/128 (0.8 %). Only the
-//! powers of two that occur have buckets, for most flows one or two of them, and never more than 59: 128 bytes each, and half a
-//! KiB from the moment on when one bucket holds 65,536 values.
+//! The histogram is log-linear: values below 64 have a bucket each; above, every power of two is cut into 64
+//! buckets of equal width. A quantile is told as the middle of its bucket, so its relative error is at most 1/128
+//! (0.8 %). Only the powers of two that occur have buckets, for most flows one or two of them, and never more than
+//! 59: 128 bytes each, and half a KiB from the moment on when one bucket holds 65,536 values.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,8 @@ struct Octave {
     buckets: Buckets,
 }
 
-/// Counts of the values in each bucket, in 16 bits each until one of them needs more: memory for each flow of a large network is
-/// mostly this.
+/// Counts of the values in each bucket, in 16 bits each until one of them needs more: memory for each flow of a
+/// large network is mostly this.
 #[derive(Clone, Debug)]
 enum Buckets {
     Narrow(Box<[u16; PER_OCTAVE as usize]>),
@@ -118,7 +118,8 @@ impl Summary {
         self.count
     }
 
-    /// The smallest value that at least `share` of all are no greater than (nearest rank), within 1 %; `None` without values.
+    /// The smallest value that at least `share` of all are no greater than (nearest rank), within 1 %; `None`
+    /// without values.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, share: f64) -> Option<u64> {

@@ -14,8 +14,8 @@ fn listener() -> Value {
 }
 
 fn prober(method: Value) -> Value {
-    json!({"kind": "bandwidth_prober", "to": "10.0.0.2", "port": 5010, "flow": 7, "method": method, "most_payload": 1472,
-           "most_rate_bps": 100_000_000, "duration_ps": 60_000_000_000_000_u64, "record": true})
+    json!({"kind": "bandwidth_prober", "to": "10.0.0.2", "port": 5010, "flow": 7, "method": method,
+           "most_payload": 1472, "most_rate_bps": 100_000_000, "duration_ps": 60_000_000_000_000_u64, "record": true})
 }
 
 fn short() -> Value {

@@ -13,8 +13,8 @@
 //!   receives at the address that it sends from learns it; without it the listener answers nothing else.
 //! - *Probe*: one packet of a train; the place of it. Any length from 22 bytes on. Never answered.
 //! - *Ask*: asks for the stamps of a train from a place on, and is as long as the longest answer that it may get.
-//! - *Stamps*: the arrivals of up to 20 packets from a place on. Never longer than what asked for it, and no longer than
-//!   the 128 bytes of a datagram that every host looks at.
+//! - *Stamps*: the arrivals of up to 20 packets from a place on. Never longer than what asked for it, and no longer
+//!   than the 128 bytes of a datagram that every host looks at.
 //!
 //! So a listener sends to nobody more than it received from there, and nothing to those who did not receive its
 //! welcome.

@@ -415,8 +415,8 @@ impl BandwidthProber {
             // A method that takes its schedule for granted would be wrong without knowing.
             finding = Finding {
                 gave_up: Some(format!(
-                    "trains were sent at {:.0} % of the rates that were asked for, with {} gaps in which the sender lost \
-                     its processor: this machine is too busy for this method (run it as root, or choose hybrid)",
+                    "trains were sent at {:.0} % of the rates that were asked for, with {} gaps in which the sender \
+                     lost its processor: this machine is too busy for this method (run it as root, or choose hybrid)",
                     100.0 * share,
                     self.counts.interruptions
                 )),

@@ -7,9 +7,10 @@
 //! +----------------+---------+----------+-------------+------------+------------+-------------+
 //! ```
 //!
-//! A request carries when it was sent; a reply repeats that and tells when the request arrived and when the reply was sent
-//! (as RFC 5905, section 8). Who asked tells in the end what was found: the asker's offset against the other and its bound;
-//! and which flows of datagrams it sent by that clock, how many of each: what a receiver cannot know by itself.
+//! A request carries when it was sent; a reply repeats that and tells when the request arrived and when the reply
+//! was sent (as RFC 5905, section 8). Who asked tells in the end what was found: the asker's offset against the
+//! other and its bound; and which flows of datagrams it sent by that clock, how many of each: what a receiver
+//! cannot know by itself.
 
 use std::ops::Range;
 
@@ -38,8 +39,8 @@ pub enum Kind {
     Reply,
     /// The receiver's clock less the asker's (two's complement), and the bound of the error.
     Found,
-    /// A flow (`sequence` is its number): the port that it comes from times 2^16 and the port that it goes to; the datagrams
-    /// sent, or all ones while it lasts.
+    /// A flow (`sequence` is its number): the port that it comes from times 2^16 and the port that it goes to; the
+    /// datagrams sent, or all ones while it lasts.
     Sent,
 }
 

@@ -1,14 +1,17 @@
 //! An HTTP/1.1 client that fetches `/bytes/N` a number of times over several connections at once, and keeps them.
 //!
-//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails costs the request it
-//! carried, so a server that refuses all is asked `count` times at most. Only a kept connection that the server ends before the first
-//! byte of an answer is no failure: the request is made again on a new one (RFC 9110, 9.2.2).
+//! It reads responses of any server: with a length, in chunks, or ended by the connection. A connection that fails
+//! costs the request it carried, so a server that refuses all is asked `count` times at most. Only a kept
+//! connection that the server ends before the first byte of an answer is no failure: the request is made again on a
+//! new one (RFC 9110, 9.2.2).
 //!
-//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be drawn.
+//! Between an answer and the next request of its connection it may think for a while, and what it asks for may be
+//! drawn.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -16,7 +19,9 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_exactly_one, check_interval, check_port, check_range, ConfigError};
+use crate::check::{
+    check_exactly_one, check_interval, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+};
 use crate::http::connection::{Connection, Failure, Phase, Step};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::random::Stream;
@@ -40,12 +45,13 @@ const PERCENTILES: [(&str, f64); 9] = [
 ];
 
 /// What an HTTP client is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpClientConfig {
     /// The server.
     pub to: IpAddr,
     /// Its port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
@@ -56,16 +62,20 @@ pub struct HttpClientConfig {
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
     /// How many requests.
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub count: u64,
     /// Over how many connections at once: 1 to 10,000.
+    #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,
     /// How long a connection thinks after an answer, before its next request; null: not at all.
     #[serde(default)]
     pub think_ps: Option<Distribution>,
     /// When it ends, whatever it has done by then; null: when all requests are done.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
 }
 
@@ -343,7 +353,8 @@ mod tests {
         config
     }
 
-    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so many answers.
+    /// Answers each request (taken to be whatever comes at once) with a fixed text, and ends connections after so
+    /// many answers.
     struct Canned {
         answer: &'static [u8],
         answers_left: HashMap<SocketId, u32>,
@@ -417,7 +428,8 @@ mod tests {
 
     #[test]
     fn bodies_in_chunks_and_bodies_ended_by_the_connection_are_read() {
-        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
+        let chunked = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: \
+            chunked\r\n\r\n5\r\nhello\r\n7;x\r\n, world\r\n0\r\nT: x\r\n\r\n";
         let until_close = b"HTTP/1.1 200 OK\r\n\r\nhello, world";
         for segment in [1, 9, 1448] {
             for (answer, answers) in [(&chunked[..], 100), (&until_close[..], 1)] {
@@ -463,10 +475,10 @@ mod tests {
 
     #[test]
     fn a_client_thinks_between_answers_draws_what_it_asks_for_and_ends_when_its_time_is_up() {
-        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80, "flow": 5,
-            "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000, "connections": 4,
-            "think_ps": {"distribution": "constant", "value": 98e9}, "duration_ps": 10_000_000_000_000_u64,
-            "interval_ps": 100_000_000_000_u64}))
+        let config: AppConfig = serde_json::from_value(json!({"kind": "http_client", "to": "10.0.0.2", "port": 80,
+            "flow": 5, "size_bytes": {"distribution": "uniform", "low": 100.0, "high": 300.0}, "count": 1_000_000,
+            "connections": 4, "think_ps": {"distribution": "constant", "value": 98e9},
+            "duration_ps": 10_000_000_000_000_u64, "interval_ps": 100_000_000_000_u64}))
         .unwrap();
         config.validate().unwrap();
         let mut network = LoopNetwork::new(Duration::from_ms(1));
@@ -475,7 +487,8 @@ mod tests {
         network.run_until(Time::ZERO + Duration::from_secs(11));
         assert!(network.finished(app));
         let row = &network.report(app)["flows"][0];
-        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to connect.
+        // Each of four connections asks every 98 ms of thought and 2 ms of way for 10 s; the first has 2 ms more to
+        // connect.
         let requests = row["packets"].as_u64().unwrap();
         assert!((396..=400).contains(&requests), "{row}");
         // The standard error of a mean of 400 draws is 2.9 bytes.

@@ -78,7 +78,8 @@ impl Connection {
         }
     }
 
-    /// Asks `server` for `bytes`. The answer is not looked for in the same call: one that is quick would seem to have taken no time.
+    /// Asks `server` for `bytes`. The answer is not looked for in the same call: one that is quick would seem to
+    /// have taken no time.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -180,7 +181,8 @@ impl Connection {
             Phase::Connecting => (0, 0, false),
             Phase::Head => match parse_response(&self.received).map_err(|error| Failure::Lost(error.to_string()))? {
                 None => (0, 0, false),
-                // "A client MUST be able to parse one or more 1xx responses received prior to a final response" (RFC 9110, 15.2)
+                // "A client MUST be able to parse one or more 1xx responses received prior to a final response"
+                // (RFC 9110, 15.2)
                 Some((head, length)) if head.status < 200 => (0, length, false),
                 Some((head, length)) => {
                     (self.status, self.keep_alive) = (head.status, head.keep_alive);

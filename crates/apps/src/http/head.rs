@@ -65,12 +65,14 @@ pub struct ResponseHead {
     pub keep_alive: bool,
 }
 
-/// Reads a request's head from the first bytes of `bytes`, and tells how many it took; `None` while its end has not come.
+/// Reads a request's head from the first bytes of `bytes`, and tells how many it took; `None` while its end has not
+/// come.
 ///
 /// # Errors
 /// As [`HeadError`] tells.
 pub fn parse_request(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HeadError> {
-    // "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line (CRLF)" (RFC 9112, 2.2)
+    // "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line (CRLF)"
+    // (RFC 9112, 2.2)
     let skipped = bytes.iter().take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
     let Some((lines, length)) = split_head(bytes, skipped)? else { return Ok(None) };
     let (line, fields) = parse_lines(&lines)?;
@@ -83,8 +85,8 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HeadE
         return Err(HeadError::Malformed("the method is not a token"));
     }
     let old = is_old(version)?;
-    // "A server MUST respond with a 400 status code to any HTTP/1.1 request message that lacks a Host header field and to any
-    // request message that contains more than one Host header field line" (RFC 9112, 3.2)
+    // "A server MUST respond with a 400 status code to any HTTP/1.1 request message that lacks a Host header field
+    // and to any request message that contains more than one Host header field line" (RFC 9112, 3.2)
     if fields.hosts > 1 || (fields.hosts == 0 && !old) {
         return Err(HeadError::Malformed("there is not exactly one Host field"));
     }
@@ -152,7 +154,8 @@ impl Fields {
 /// The lines of a head, and the bytes up to its end.
 type Lines<'a> = (Vec<&'a [u8]>, usize);
 
-/// The lines from `skipped` on up to the first empty one, and the bytes up to its end. A lone LF ends a line too (RFC 9112, 2.2).
+/// The lines from `skipped` on up to the first empty one, and the bytes up to its end. A lone LF ends a line too
+/// (RFC 9112, 2.2).
 fn split_head(bytes: &[u8], skipped: usize) -> Result<Option<Lines<'_>>, HeadError> {
     let readable = &bytes[..bytes.len().min(MOST_HEAD)];
     let mut lines = Vec::new();
@@ -235,7 +238,8 @@ mod tests {
 
     #[test]
     fn requests_of_known_clients_are_read() {
-        let wget = b"GET /bytes/5 HTTP/1.1\r\nHost: 10.0.0.4:8080\r\nUser-Agent: Wget/1.21.3\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: Keep-Alive\r\n\r\nrest";
+        let wget = b"GET /bytes/5 HTTP/1.1\r\nHost: 10.0.0.4:8080\r\nUser-Agent: Wget/1.21.3\r\nAccept: \
+            */*\r\nAccept-Encoding: identity\r\nConnection: Keep-Alive\r\n\r\nrest";
         let (head, length) = parse_request(wget).unwrap().unwrap();
         assert_eq!(
             (head.method.as_str(), head.path.as_str(), head.keep_alive, head.old),
@@ -326,7 +330,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_waited_for_or_refused(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400), spelled()]) {
+        fn any_bytes_are_read_waited_for_or_refused(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400),
+            spelled()]) {
             if let Ok(Some((_, length))) = parse_request(&bytes) {
                 prop_assert!(length <= bytes.len());
             }
@@ -337,7 +342,8 @@ mod tests {
 
         #[test]
         fn a_head_reads_alike_however_much_of_it_came_before(bytes in spelled()) {
-            // What was read or refused for good stays so when more comes; what was waited for ends in what the whole gives.
+            // What was read or refused for good stays so when more comes; what was waited for ends in what the
+            // whole gives.
             let whole = parse_request(&bytes);
             for length in 0..bytes.len() {
                 match parse_request(&bytes[..length]) {

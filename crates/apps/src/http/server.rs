@@ -1,10 +1,12 @@
 //! An HTTP/1.1 server of bytes: `GET /bytes/N` answers with N of them.
 //!
-//! It keeps connections, answers `HEAD`, and refuses the rest as RFC 9110 says: 400 for what it cannot read, 404 for other
-//! paths, 405 for other methods, 431 for a head of more than 8 KiB. Bodies of requests are not read: their connection ends with the answer.
+//! It keeps connections, answers `HEAD`, and refuses the rest as RFC 9110 says: 400 for what it cannot read, 404
+//! for other paths, 405 for other methods, 431 for a head of more than 8 KiB. Bodies of requests are not read:
+//! their connection ends with the answer.
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::Time;
@@ -19,10 +21,11 @@ use crate::{listen, App, Chunk, Event, Host, HostError, SocketId};
 const MOST_CONNECTIONS: usize = 16_384;
 
 /// What an HTTP server is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpServerConfig {
     /// The port to listen on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The congestion control of its connections; the host's own where it is not given.
     #[serde(default)]
@@ -44,7 +47,8 @@ enum Phase {
     Head,
     /// Sends the response; `body` bytes of filler follow what is in `unsent`.
     Sending { body: u64, keep: bool },
-    /// Everything is sent and our half ended: what the client still sends is thrown away, so that it reads our answer rather than a reset.
+    /// Everything is sent and our half ended: what the client still sends is thrown away, so that it reads our
+    /// answer rather than a reset.
     Draining,
 }
 
@@ -366,7 +370,8 @@ mod tests {
 
     #[test]
     fn requests_on_a_kept_connection_are_answered_in_turn_however_they_are_cut() {
-        let requests = b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/7?x HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let requests = b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/7?x HTTP/1.1\r\nHost: a\r\n\r\nGET \
+            /bytes/0 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         for segment in [1, 7, 1448] {
             let (heard, row) = exchange(requests, segment);
             let head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: ";

@@ -7,9 +7,9 @@
 //! +---------------+---------------+---------------+---------------+---------------+
 //! ```
 //!
-//! The payload is a transport stream (RFC 2250, payload type 33): whole packets of 188 bytes. Its first packet is a null
-//! packet (ISO 13818-1, PID 0x1fff) whose content is our mark: flow, send time, and which frames the RTP packet carries
-//! parts of. A player passes over it; a sink that finds none counts what RTP alone tells.
+//! The payload is a transport stream (RFC 2250, payload type 33): whole packets of 188 bytes. Its first packet is a
+//! null packet (ISO 13818-1, PID 0x1fff) whose content is our mark: flow, send time, and which frames the RTP
+//! packet carries parts of. A player passes over it; a sink that finds none counts what RTP alone tells.
 
 /// Bytes of the header without contributing sources.
 pub const HEADER_LENGTH: usize = 12;

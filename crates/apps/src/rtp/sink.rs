@@ -1,13 +1,14 @@
-//! Counts RTP streams by sender and synchronisation source: loss and jitter by RFC 3550, the numbers that Wireshark shows,
-//! and for our own sources delay and frames.
+//! Counts RTP streams by sender and synchronisation source: loss and jitter by RFC 3550, the numbers that Wireshark
+//! shows, and for our own sources delay and frames.
 //!
-//! Wireshark's: delta is the distance between arrivals, jitter that of RFC 3550 in milliseconds of the payload's clock (here
-//! picoseconds), its mean over all packets after the first; bandwidth is what arrived in the second that ends with the packet,
-//! with 28 bytes of IPv4 and UDP (48 for IPv6) for each.
+//! Wireshark's: delta is the distance between arrivals, jitter that of RFC 3550 in milliseconds of the payload's
+//! clock (here picoseconds), its mean over all packets after the first; bandwidth is what arrived in the second
+//! that ends with the packet, with 28 bytes of IPv4 and UDP (48 for IPv6) for each.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -18,9 +19,11 @@ use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::rtp_report::{FramesReport, RtpReport};
-use crate::account::samples::{check_samples, Samples};
+use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
 use crate::account::sequence::{Arrival, SequenceAccount};
-use crate::check::{check_interval, check_path_mtu, check_port, check_range, ConfigError};
+use crate::check::{
+    check_interval, check_path_mtu, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+};
 use crate::rtp::header::{Header, Mark};
 use crate::{listen, App, Event, Host};
 
@@ -36,21 +39,26 @@ const JUMP: i64 = 3000;
 const VIDEO_CLOCK_HZ: u32 = 90_000;
 
 /// What an RTP sink is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpSinkConfig {
     /// The port to receive on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
     /// The payload's clock, for jitter; 90 kHz when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = 1000, max = 10_000_000))]
     pub clock_hz: Option<u32>,
     /// Packets of each stream to keep and report, at most 1,000,000; none when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_SAMPLES))]
     pub record_packets: Option<u32>,
     /// The path's MTU, 68 to 65,535 bytes: with it network and wire bytes are counted too.
     #[serde(default)]
+    #[schemars(range(min = 68, max = 65_535))]
     pub mtu_bytes: Option<u32>,
 }
 
@@ -266,14 +274,15 @@ impl Stream {
         row.sequence_jumps = Some(self.jumps);
         if self.jumps > 0 {
             row.errors.push(format!(
-                "the sequence number stepped by more than {JUMP}, {} times: what it passed over is counted as lost, but a \
-                 restarted sender, a damaged or a forged header may have caused it",
+                "the sequence number stepped by more than {JUMP}, {} times: what it passed over is counted as lost, \
+                 but a restarted sender, a damaged or a forged header may have caused it",
                 self.jumps
             ));
         }
         if let Some(first) = self.frames.as_ref().and_then(|frames| frames.first).filter(|first| *first > 0) {
             row.errors.push(format!(
-                "the first {first} video frames were lost or sent before this receiver listened; they are counted as lost"
+                "the first {first} video frames were lost or sent before this receiver listened; they are counted as \
+                 lost"
             ));
         }
         row.rtp = Some(RtpReport {
@@ -483,7 +492,8 @@ mod tests {
 
     #[test]
     fn a_packet_of_two_frames_damages_both() {
-        // 10 packets of the transport stream a frame: the second RTP packet has the end of frame 0 and the beginning of 1.
+        // 10 packets of the transport stream a frame: the second RTP packet has the end of frame 0 and the
+        // beginning of 1.
         let row =
             run(
                 json!({"frame_bytes": [1840], "frames": 70}),
@@ -494,7 +504,8 @@ mod tests {
 
     #[test]
     fn a_shaped_stream_leaves_evenly_whatever_its_frames_are() {
-        // 6 frames in each 100 ms: 70 packets of the transport stream in the first, one in each of the others; 75 in all.
+        // 6 frames in each 100 ms: 70 packets of the transport stream in the first, one in each of the others; 75
+        // in all.
         let sizes = [70 * 184, 184, 184, 184, 184, 184];
         let row = run(json!({"frame_bytes": sizes, "shaping_ps": 100_000_000_000_u64, "frames": 600}), |_| {
             vec![Duration::ZERO]
@@ -520,7 +531,8 @@ mod tests {
         let row = run(json!({"model": model, "duration_ps": 50_000_000_000_000_u64}), |_| vec![Duration::ZERO]);
         let frames = row["rtp"]["frames"]["complete"].as_u64().unwrap();
         assert_eq!(frames, 3000);
-        // The transport stream adds 4 bytes to 184 and fills up the last of each frame: half of 184 in the mean, of 2137.5.
+        // The transport stream adds 4 bytes to 184 and fills up the last of each frame: half of 184 in the mean, of
+        // 2137.5.
         let payload = (row["bytes"].as_f64().unwrap() - row["packets"].as_f64().unwrap() * 12.0) * 8.0 / 50.0;
         let expected = 1_026_000.0 * (188.0 / 184.0) * (1.0 + 92.0 / 2137.5);
         assert!((payload / expected - 1.0).abs() < 0.05, "{payload} against {expected}");

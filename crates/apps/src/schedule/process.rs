@@ -1,9 +1,10 @@
 //! When datagrams are due: a process of gaps, alone or in talkspurts.
 //!
-//! A process gives distances from one datagram to the next, exact in picoseconds; its user adds them up, so that errors
-//! never accumulate. Periods of an on/off process begin with a datagram; a gap that would reach over the end of its period
-//! ends there, and the next datagram is due when the next period begins.
+//! A process gives distances from one datagram to the next, exact in picoseconds; its user adds them up, so that
+//! errors never accumulate. Periods of an on/off process begin with a datagram; a gap that would reach over the end
+//! of its period ends there, and the next datagram is due when the next period begins.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::Duration;
 
@@ -13,11 +14,12 @@ use crate::schedule::random::Stream;
 
 /// Gaps, and periods of talk and silence, last at most an hour: draws are cut there.
 const BOUNDS_PS: (f64, f64) = (0.0, 3.6e15);
-/// A period of talk lasts at least a microsecond: the shortest that that keeps a source from changing periods without end.
+/// A period of talk lasts at least a microsecond: the shortest that that keeps a source from changing periods
+/// without end.
 const LEAST_ON_PS: f64 = 1e6;
 
 /// Periods of talk and of silence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// How long the source talks.

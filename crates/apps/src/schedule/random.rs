@@ -1,7 +1,7 @@
 //! A seeded stream of random numbers of one process.
 //!
-//! SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014). Every process of an app
-//! has a stream of its own, seeded by the host's: what one process draws never shifts another.
+//! SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014). Every process of
+//! an app has a stream of its own, seeded by the host's: what one process draws never shifts another.
 
 use twinnet_units::random::split_mix;
 

@@ -1,7 +1,8 @@
 //! Sends one TCP stream: as fast as the connection takes it, or so much at each deadline of a schedule (`writes.rs`).
 //!
-//! The stream begins with an announcement of its flow (`stream_header.rs`), which counts as payload. When all is taken the source
-//! ends its half and waits for the peer to end its own: then all has arrived. A peer that does not within [`LINGER`] is told as an error.
+//! The stream begins with an announcement of its flow (`stream_header.rs`), which counts as payload. When all is
+//! taken the source ends its half and waits for the peer to end its own: then all has arrived. A peer that does not
+//! within [`LINGER`] is told as an error.
 
 use std::net::SocketAddr;
 
@@ -343,9 +344,8 @@ mod tests {
     }
 
     fn source(limit: &str, value: u64) -> AppConfig {
-        app(
-            json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 5002, "flow": 9, "interval_ps": SECOND, limit: value}),
-        )
+        app(json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 5002, "flow": 9, "interval_ps": SECOND,
+                limit: value}))
     }
 
     #[test]
@@ -455,7 +455,8 @@ mod tests {
         let source = network.start(
             0,
             &scheduled(&json!({"packets_per_second": 1000.0, "payload_bytes": 2500, "writes": 200, "on_off": {
-                "on_ps": {"distribution": "constant", "value": 1e11}, "off_ps": {"distribution": "constant", "value": 4e11}}})),
+                "on_ps": {"distribution": "constant", "value": 1e11},
+                "off_ps": {"distribution": "constant", "value": 4e11}}})),
         );
         network.run_until(Time::ZERO + Duration::from_secs(5));
         let (sent, received) = (network.report(source), network.report(sink));

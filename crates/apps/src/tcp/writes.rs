@@ -1,7 +1,9 @@
-//! The writes of a TCP source with a schedule: what is due, what the connection has still to take, and how late that was.
+//! The writes of a TCP source with a schedule: what is due, what the connection has still to take, and how late
+//! that was.
 //!
-//! Deadlines are fixed by the moment of the connection. What the connection does not take waits, and what is due meanwhile
-//! waits behind it: nothing is left out, and a source that is behind catches up as fast as the connection lets it.
+//! Deadlines are fixed by the moment of the connection. What the connection does not take waits, and what is due
+//! meanwhile waits behind it: nothing is left out, and a source that is behind catches up as fast as the connection
+//! lets it.
 
 use twinnet_units::{Duration, Time};
 
@@ -105,7 +107,8 @@ impl Writes {
         self.pacing.give_up();
         let waiting = self.under_way.map_or(0, |write| write.left);
         format!(
-            "the connection could not keep up: {waiting} bytes of write {} and all that were due after it were not taken when the time was over",
+            "the connection could not keep up: {waiting} bytes of write {} and all that were due after it were not \
+             taken when the time was over",
             self.deadlines.count()
         )
     }

@@ -7,8 +7,8 @@
 //! +---------------+---------------+-------------------------------+- - - -
 //! ```
 //!
-//! The sequence number begins at 0 and wraps. A payload of 8 to 15 bytes has no send time: the sink then counts, and tells
-//! no delay. A shorter payload cannot be one of ours.
+//! The sequence number begins at 0 and wraps. A payload of 8 to 15 bytes has no send time: the sink then counts,
+//! and tells no delay. A shorter payload cannot be one of ours.
 
 use std::ops::Range;
 

@@ -4,9 +4,9 @@
 //! interval as an exact fraction, so errors never accumulate. A source that is called late sends all that is due at
 //! once, at most [`MOST_PER_CALL`] at a time, and asks to be called again at once for the rest.
 //!
-//! When the interval is below [`GATHER`], up to that much time of datagrams may gather and leave in one burst: a host
-//! with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost. A source that is told to
-//! be exact does not gather.
+//! When the interval is below [`GATHER`], up to that much time of datagrams may gather and leave in one burst: a
+//! host with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost. A source
+//! that is told to be exact does not gather.
 //!
 //! What is told of its own gaps is of the moments at which datagrams were handed to the kernel, where the host has one.
 
@@ -87,7 +87,8 @@ impl UdpSource {
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
         self.start = Some(now);
-        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they were.
+        // Both are drawn whether they are needed or not: a change of one process leaves the other's numbers as they
+        // were.
         let (gap_seed, size_seed) = (host.random(), host.random());
         self.schedule = self.config.schedule(gap_seed, size_seed);
         match host.udp_bind(0, self.config.to.is_ipv6()) {
@@ -175,7 +176,8 @@ impl UdpSource {
         false
     }
 
-    /// Enters the datagrams of this call in the account of the schedule, spread over the time that handing them over took.
+    /// Enters the datagrams of this call in the account of the schedule, spread over the time that handing them
+    /// over took.
     fn note_handed_over(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
         if self.offered.is_empty() {
             return;
@@ -245,8 +247,8 @@ impl UdpSource {
         Ok(())
     }
 
-    /// The time is over and datagrams that were due are not sent: a source that went on would send at another time than it
-    /// was told to.
+    /// The time is over and datagrams that were due are not sent: a source that went on would send at another time
+    /// than it was told to.
     fn give_up(&mut self, host: &mut dyn Host) {
         self.errors.add(format!(
             "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",

@@ -12,7 +12,8 @@ fn source(fields: Value) -> UdpSource {
     UdpSource::new(config)
 }
 
-/// Runs a source by calling it exactly at its deadlines, or late by what `late` says, and gives the calls' times with the datagrams sent in each.
+/// Runs a source by calling it exactly at its deadlines, or late by what `late` says, and gives the calls' times
+/// with the datagrams sent in each.
 fn run(source: &mut UdpSource, host: &mut RecordingHost, late: impl Fn(usize) -> Duration) -> Vec<(Time, usize)> {
     let mut calls = Vec::new();
     let start = Time::from_ns(5_000);

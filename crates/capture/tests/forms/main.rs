@@ -100,7 +100,11 @@ fn impossible_records_end_the_reading_with_their_place() {
     bytes[24 + 8..24 + 12].copy_from_slice(&[0xff; 4]);
     let (found, ending) = read(&bytes);
     assert!(found.is_empty());
-    assert_eq!(ending.to_string(), "the file is damaged at byte 24, after packet 0: a packet claims 4294967295 captured bytes, more than 16777216; the numbers are those of the packets before it");
+    assert_eq!(
+        ending.to_string(),
+        "the file is damaged at byte 24, after packet 0: a packet claims 4294967295 \
+        captured bytes, more than 16777216; the numbers are those of the packets before it"
+    );
     let mut bytes = pcapng(&packets());
     let end = bytes.len() - 4;
     bytes[end] = 1;

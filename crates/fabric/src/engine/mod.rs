@@ -5,6 +5,7 @@
 
 mod changes;
 mod channel;
+mod coalescing;
 mod control;
 mod counters;
 mod models;
@@ -30,6 +31,7 @@ use twinnet_switch::{Output, Switch};
 use twinnet_units::random::{mix, stream};
 
 pub use changes::DirectionChange;
+pub use coalescing::Coalescing;
 pub use control::ControlOutput;
 pub use counters::PortCounters;
 pub use sampling::{Samples, MOST_SAMPLES};
@@ -70,6 +72,13 @@ pub trait World {
     /// `frame` has arrived at the host behind `port`; it was due at `due`.
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time);
 
+    /// `frames` have arrived at the host behind `port` one after another, and its card tells of them together at `due`. Takes those that it
+    /// delivers; the others are delivered one by one.
+    #[allow(clippy::vec_box)]
+    fn deliver_together(&mut self, port: PortId, frames: &mut Vec<Box<Frame>>, due: Time) {
+        let _ = (port, frames, due);
+    }
+
     /// The next frame that the host behind `port` wants to send, if there is one.
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>>;
 
@@ -87,6 +96,16 @@ pub trait World {
     /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
     fn is_on_the_wall_clock(&self) -> bool {
         false
+    }
+
+    /// A frame whose buffer may be used for another.
+    fn blank(&mut self) -> Box<Frame> {
+        Box::default()
+    }
+
+    /// Takes back a frame that is no longer needed.
+    fn recycle(&mut self, frame: Box<Frame>) {
+        drop(frame);
     }
 
     /// The link that the host behind `port` sends into by its own interface's queue has a new configuration.
@@ -141,6 +160,8 @@ struct Port {
     number: u32,
     captured: bool,
     looped: u64,
+    /// What a host's card keeps, where it coalesces interrupts.
+    kept: Option<Box<coalescing::Kept>>,
     /// Frames that had nowhere to go.
     without_line: u64,
     received: u64,
@@ -244,6 +265,7 @@ impl Fabric {
             number,
             captured: false,
             looped: 0,
+            kept: None,
             without_line: 0,
             received: 0,
             received_bytes: 0,
@@ -443,6 +465,9 @@ impl Fabric {
             show_train(to, Way::In, &frame, now, self.showing(port), world);
         }
         match &mut self.nodes[node.0 as usize] {
+            Node::Host | Node::Model(_) if self.ports[to as usize].kept.is_some() => {
+                self.keep(PortId(to), frame, world)
+            }
             Node::Host => world.deliver(PortId(to), frame, now),
             Node::Model(_) => self.model_receives(node.0, PortId(to), frame, world),
             Node::Switch(switch) => {

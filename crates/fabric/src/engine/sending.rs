@@ -40,6 +40,22 @@ impl Sender for Behind<'_> {
         }
     }
 
+    fn blank(&mut self) -> Box<Frame> {
+        let at = &self.ports[self.port as usize];
+        match &self.nodes[at.node.0 as usize] {
+            Node::Model(_) => self.pool.take(),
+            Node::Host | Node::Switch(_) => self.world.blank(),
+        }
+    }
+
+    fn recycle(&mut self, frame: Box<Frame>) {
+        let at = &self.ports[self.port as usize];
+        match &self.nodes[at.node.0 as usize] {
+            Node::Model(_) => self.pool.recycle(frame),
+            Node::Host | Node::Switch(_) => self.world.recycle(frame),
+        }
+    }
+
     fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time) {
         if self.ports[self.port as usize].captured {
             self.show_departing(config, frame, last_bit);

@@ -3,6 +3,7 @@
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
+use super::coalescing::CARD;
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 use twinnet_switch::{Output, Switch};
@@ -10,6 +11,9 @@ use twinnet_switch::{Output, Switch};
 impl Fabric {
     pub(super) fn forward(&mut self, node: u32, world: &mut dyn World) {
         let now = self.now;
+        if node & CARD != 0 {
+            return self.tell_due(node ^ CARD, world);
+        }
         let Node::Switch(switch) = &mut self.nodes[node as usize] else { return };
         if switch.thinking.front().is_some_and(|(ready, ..)| *ready <= now) {
             if let Some((_, port, frame)) = switch.thinking.pop_front() {

@@ -10,7 +10,7 @@ mod counters;
 mod in_flight;
 mod schedule;
 
-use twinnet_packet::{Fragment, Frame};
+use twinnet_packet::{Fragment, Frame, Train};
 use twinnet_units::{Duration, Rate, Time};
 
 pub use config::{wire_bytes, DirectionConfig};
@@ -44,6 +44,12 @@ pub(crate) trait Sender {
 
     /// Whether the node may have a frame to send. A real host has to be asked for one to find out.
     fn waits(&self) -> bool;
+
+    /// A frame whose buffer may be used for another.
+    fn blank(&mut self) -> Box<Frame>;
+
+    /// Takes back a frame that is no longer needed.
+    fn recycle(&mut self, frame: Box<Frame>);
 
     /// `frame` has been begun and its last bit leaves at `last_bit`.
     fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time);
@@ -140,7 +146,7 @@ pub(crate) struct Line {
     /// What the frame on the serialiser adds to the counters once it has left.
     leaving: Option<Leaving>,
     /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
-    rest: Option<Box<Frame>>,
+    rest: Option<Train>,
     /// The queue has been told of a rest.
     rest_is_held: bool,
     /// When the queue discipline is to be asked again; events that do not match are stale.
@@ -365,6 +371,9 @@ impl Line {
         effects: &mut Effects,
     ) -> bool {
         while !budget.is_spent() {
+            if self.config.rate_bps.is_some() && self.send_front_of_rest(now, sender, effects) {
+                return false;
+            }
             let Some(frame) = self.next(now, sender) else {
                 self.wait_for_queue(now, effects);
                 return false;
@@ -380,8 +389,9 @@ impl Line {
     /// The next frame for the serialiser.
     fn next<S: Sender>(&mut self, now: Time, sender: &mut S) -> Option<Box<Frame>> {
         loop {
-            if let Some(rest) = self.rest.take() {
-                return Some(rest);
+            if let Some(mut rest) = self.rest.take() {
+                let left = rest.frames();
+                return rest.take_front(left, sender.blank());
             }
             if let Some(outer) = self.tunnel.as_mut().and_then(|tunnel| tunnel.waiting.pop_front()) {
                 return Some(outer);
@@ -406,9 +416,47 @@ impl Line {
             self.leave(frame, now, now, sender, effects);
             return true;
         };
-        let at_once = self.frames_at_once(&frame, rate);
-        let rest = frame.split_front(at_once).map(|front| std::mem::replace(&mut frame, front));
-        self.keep_rest(rest);
+        let at_once = self.frames_at_once(frame.frames(), frame.wire_bytes(self.config.framing), rate);
+        if at_once < frame.frames() {
+            match Train::of(frame) {
+                Ok(train) => {
+                    self.rest = Some(train);
+                    self.send_front_of_rest(now, sender, effects);
+                    return false;
+                }
+                Err(whole) => frame = whole,
+            }
+        }
+        self.keep_rest(None);
+        self.serialise(frame, rate, now, sender, effects);
+        false
+    }
+
+    /// The serialiser is idle and begins the front of the train that it has begun before, if there is one; returns whether.
+    fn send_front_of_rest<S: Sender>(&mut self, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
+        let (Some(mut train), Some(rate)) = (self.rest.take(), self.config.rate_bps) else { return false };
+        let at_once = self.frames_at_once(train.frames(), train.wire_bytes(self.config.framing), rate);
+        let front = train.take_front(at_once, sender.blank());
+        if train.frames() > 0 {
+            self.keep_rest(Some(train));
+        } else {
+            self.keep_rest(None);
+            sender.recycle(train.into_whole());
+        }
+        let Some(front) = front else { return false };
+        self.serialise(front, rate, now, sender, effects);
+        true
+    }
+
+    /// Puts `frame` on the idle serialiser.
+    fn serialise<S: Sender>(
+        &mut self,
+        frame: Box<Frame>,
+        rate: Rate,
+        now: Time,
+        sender: &mut S,
+        effects: &mut Effects,
+    ) {
         let wire_bytes = frame.wire_bytes(self.config.framing);
         let busy = self.schedule.begin(now, self.busy_until, rate.serialise(wire_bytes));
         self.busy_until = now + busy;
@@ -419,7 +467,6 @@ impl Line {
             self.departure_at = Some(self.busy_until);
             effects.departure = self.departure_at;
         }
-        false
     }
 
     /// The last bit of `frame` leaves at `last_bit`, now or soon.
@@ -579,7 +626,7 @@ impl Line {
         self.leaving = None;
         self.busy_until = self.busy_until.min(now);
         self.departure_at = None;
-        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |frame| frame.refuse());
+        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |train| train.frames());
         if let Feed::Queue(queue) = &mut self.feed {
             lost += queue.drain().iter().map(|frame| frame.refuse()).sum::<u64>();
         }
@@ -609,7 +656,7 @@ impl Line {
     }
 
     /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue that it came from.
-    fn keep_rest(&mut self, rest: Option<Box<Frame>>) {
+    fn keep_rest(&mut self, rest: Option<Train>) {
         self.rest = rest;
         if self.rest.is_some() || self.rest_is_held {
             self.tell_rest();
@@ -619,7 +666,7 @@ impl Line {
     /// Tells the queue discipline of the rest of a train.
     fn tell_rest(&mut self) {
         if let Feed::Queue(queue) = &mut self.feed {
-            queue.hold(self.rest.as_deref().map_or_else(Backlog::default, Backlog::of));
+            queue.hold(self.rest.as_ref().map_or_else(Backlog::default, of_train));
         }
         self.rest_is_held = self.rest.is_some();
     }
@@ -640,7 +687,7 @@ impl Line {
             Feed::Interface => Backlog::default(),
         };
         if let Some(rest) = &self.rest {
-            backlog = backlog + Backlog::of(rest);
+            backlog = backlog + of_train(rest);
         }
         for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
             backlog.frames += 1;
@@ -649,18 +696,19 @@ impl Line {
         backlog
     }
 
-    /// How many frames of `train` may be sent in one go.
-    fn frames_at_once(&self, train: &Frame, rate: Rate) -> u64 {
-        let frames = train.frames();
-        if frames == 1 {
+    /// How many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
+    fn frames_at_once(&self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
+        if frames == 1 || !self.impairments.is_transparent() {
             return 1;
         }
-        if !self.impairments.is_transparent() {
-            return 1;
-        }
-        let each = train.wire_bytes(self.config.framing).div_ceil(frames);
+        let each = wire_bytes.div_ceil(frames);
         (rate.bytes_in(LONGEST_TRAIN) / each.max(1)).clamp(1, frames)
     }
+}
+
+/// What is left of a train, as a queue discipline counts it.
+fn of_train(train: &Train) -> Backlog {
+    Backlog { frames: train.frames(), bytes: train.link_bytes() }
 }
 
 /// Room for a stack of two VLAN tags, which switches permit beyond the MTU.

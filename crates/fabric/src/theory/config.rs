@@ -64,8 +64,8 @@ pub enum Draw {
         /// The number.
         value: u64,
     },
-    /// An exponential variable of this mean, rounded up, and then limited: for whole numbers a geometric law with the probability
-    /// mass of its ends at them.
+    /// An exponential variable of this mean, rounded up, and then limited: for whole numbers a geometric law with
+    /// the probability mass of its ends at them.
     Exponential {
         /// Of the variable before it is rounded.
         mean: f64,

@@ -1,7 +1,8 @@
-//! Experiments that queueing theory has an answer for: one port of the fabric, fed with arrivals and sizes of known laws.
+//! Experiments that queueing theory has an answer for: one port of the fabric, fed with arrivals and sizes of known
+//! laws.
 //!
-//! The port is the engine's own - queue discipline, serialiser, impairments, arrival; only the hosts are replaced by processes
-//! that theory knows. Whoever compares is outside: here is no formula.
+//! The port is the engine's own - queue discipline, serialiser, impairments, arrival; only the hosts are replaced
+//! by processes that theory knows. Whoever compares is outside: here is no formula.
 
 mod config;
 mod draws;

@@ -1,5 +1,6 @@
 //! What a tunnelled link is described by, and what a frame costs on it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use twinnet_packet::{ethernet, gre, ipv4, udp, vxlan, Frame, Framing, Piece};
@@ -14,7 +15,7 @@ const ETHERNET: u32 = ethernet::HEADER_LENGTH as u32;
 const IPV4: u32 = ipv4::HEADER_LENGTH as u32;
 
 /// How the frames of a link are carried over an IPv4 underlay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TunnelConfig {
     /// Ethernet in GRE (RFC 2784).
@@ -27,6 +28,7 @@ pub enum TunnelConfig {
         checksum: bool,
         /// The underlay's MTU: the longest IPv4 packet.
         #[serde(default = "ethernet_mtu")]
+        #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
         /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]
@@ -35,9 +37,11 @@ pub enum TunnelConfig {
     /// Ethernet in VXLAN (RFC 7348).
     Vxlan {
         /// The network identifier.
+        #[schemars(range(max = vxlan::HIGHEST_VNI))]
         vni: u32,
         /// The underlay's MTU: the longest IPv4 packet.
         #[serde(default = "ethernet_mtu")]
+        #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
         /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]
@@ -153,8 +157,8 @@ impl TunnelConfig {
         self.cuts() || length + u64::from(self.header_bytes() + IPV4) <= u64::from(self.underlay_mtu())
     }
 
-    /// The IP payloads of the fragments that carry a frame of `length` bytes, in order: "the data is divided on an 8 octet
-    /// boundary" (RFC 791 3.2).
+    /// The IP payloads of the fragments that carry a frame of `length` bytes, in order: "the data is divided on an
+    /// 8 octet boundary" (RFC 791 3.2).
     pub(crate) fn payloads(&self, length: u64) -> impl Iterator<Item = u64> {
         let room = u64::from(self.underlay_mtu().saturating_sub(IPV4));
         let mut left = length + u64::from(self.header_bytes());
@@ -212,8 +216,8 @@ impl TunnelConfig {
     }
 }
 
-/// "It is RECOMMENDED that the UDP source port number be calculated using a hash of fields from the inner packet", in the range of
-/// dynamic ports 49152 to 65535 (RFC 7348 5).
+/// "It is RECOMMENDED that the UDP source port number be calculated using a hash of fields from the inner packet",
+/// in the range of dynamic ports 49152 to 65535 (RFC 7348 5).
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) const fn source_port(flow: u64) -> u16 {
     0xc000 | (flow as u16 & 0x3fff)
@@ -229,7 +233,8 @@ pub(crate) struct OuterFragment {
     /// Bytes of the packet's payload.
     pub(crate) whole_payload: u64,
     pub(crate) identification: u16,
-    /// Type of service, copied from what is carried: code point and congestion bits (RFC 2983 and RFC 6040, normal mode).
+    /// Type of service, copied from what is carried: code point and congestion bits (RFC 2983 and RFC 6040, normal
+    /// mode).
     pub(crate) traffic_class: u8,
 }
 

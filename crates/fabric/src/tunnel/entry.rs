@@ -22,8 +22,8 @@ impl Entry {
         Self { config, identification: 0, waiting: VecDeque::new() }
     }
 
-    /// The outer frames that carry `frame`, frame by frame where it is a train. The second value counts the frames that are too long to go
-    /// whole and may not be cut.
+    /// The outer frames that carry `frame`, frame by frame where it is a train. The second value counts the frames
+    /// that are too long to go whole and may not be cut.
     pub(crate) fn encapsulate(&mut self, frame: Box<Frame>) -> (VecDeque<Box<Frame>>, u64) {
         let mut outer = VecDeque::with_capacity(2);
         let mut refused = 0;

@@ -42,7 +42,8 @@ pub(super) struct Ack {
     /// Segments that it acknowledges cumulatively, and those that it says to be delivered.
     acknowledged: u32,
     pub delivered: u32,
-    /// When the first and the last of the segments were sent that were sent once: acknowledged cumulatively, and selectively.
+    /// When the first and the last of the segments were sent that were sent once: acknowledged cumulatively, and
+    /// selectively.
     sent_at: Option<(Time, Time)>,
     selected_sent_at: Option<(Time, Time)>,
     /// The lowest number that was delivered after higher ones.
@@ -174,7 +175,8 @@ impl Connection {
         }
     }
 
-    /// Whether the first block reports something that came twice: it is acknowledged, or lies in the second (RFC 2883, 4).
+    /// Whether the first block reports something that came twice: it is acknowledged, or lies in the second (RFC
+    /// 2883, 4).
     fn reports_duplicate(&self, told: &[Option<(u64, u64)>; SACK_BLOCKS], acknowledged: u64) -> bool {
         let Some((from, to)) = told[0] else { return false };
         from < acknowledged || told[1].is_some_and(|(first, last)| first <= from && to <= last)

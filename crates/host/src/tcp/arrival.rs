@@ -1,4 +1,5 @@
-//! A segment that arrives: whether it is acceptable, and what becomes of its parts (RFC 9293, 3.10.7; RFC 5961; RFC 7323).
+//! A segment that arrives: whether it is acceptable, and what becomes of its parts (RFC 9293, 3.10.7; RFC 5961; RFC
+//! 7323).
 
 use twinnet_packet::tcp::Flags;
 use twinnet_units::{Duration, Time};
@@ -9,7 +10,8 @@ use super::delayed_ack::{Gap, TakenIn};
 use super::segment::Segment;
 use super::sequence;
 
-/// At most one challenge in so long a time (`tcp_invalid_ratelimit`): two ends that both think the other wrong must not talk forever.
+/// At most one challenge in so long a time (`tcp_invalid_ratelimit`): two ends that both think the other wrong must
+/// not talk forever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_ms(500);
 /// After so long a timestamp is no longer compared (RFC 7323, 5.5).
 const TIMESTAMP_OLD: Duration = Duration::from_secs(24 * 24 * 3600);
@@ -89,7 +91,8 @@ impl Connection {
     fn is_older_by_timestamp(&self, segment: &Segment<'_>, now: Time) -> bool {
         let Some((value, _)) = segment.options.timestamps.filter(|_| self.agreed.timestamps) else { return false };
         let older = (value.wrapping_sub(self.recent_timestamp) as i32) < 0;
-        // An acknowledgement without data that was overtaken does no harm (Linux's `tcp_disordered_ack`): it is only old.
+        // An acknowledgement without data that was overtaken does no harm (Linux's `tcp_disordered_ack`): it is
+        // only old.
         let overtaken = segment.payload_length() == 0
             && !segment.flags.has(Flags::FIN)
             && self.recent_timestamp.wrapping_sub(value) < overtaken_by(self.round_trip.timeout());
@@ -257,7 +260,8 @@ impl Connection {
         self.acks.decide(&TakenIn { unacknowledged, window_keeps_up: keeps_up, gap, smoothed }, now);
     }
 
-    /// The owner has read: the buffer follows its pace, and the peer hears of a window that has opened (RFC 9293, 3.8.6.2.2).
+    /// The owner has read: the buffer follows its pace, and the peer hears of a window that has opened (RFC 9293,
+    /// 3.8.6.2.2).
     pub(super) fn after_read(&mut self, count: u64, now: Time) {
         if self.state == State::Closed {
             self.conclude();

@@ -1,4 +1,5 @@
-//! How a connection ends: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and 3.10.7.4).
+//! How a connection ends: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and
+//! 3.10.7.4).
 
 use twinnet_packet::tcp::Flags;
 use twinnet_units::Time;
@@ -92,7 +93,8 @@ impl Connection {
         self.conclude();
     }
 
-    /// Says that nothing is left to do, when that is so: what the owner has not read keeps a connection that ended well.
+    /// Says that nothing is left to do, when that is so: what the owner has not read keeps a connection that ended
+    /// well.
     pub(super) fn conclude(&mut self) {
         let read = self.finished_by_peer && self.incoming.unread() == 0;
         let opened = self.handshake.peer_known;
@@ -104,7 +106,8 @@ impl Connection {
         }
     }
 
-    /// ICMP said that the peer cannot be reached: ends an attempt to connect; an established connection goes on (RFC 1122, 4.2.3.9).
+    /// ICMP said that the peer cannot be reached: ends an attempt to connect; an established connection goes on
+    /// (RFC 1122, 4.2.3.9).
     pub fn unreachable(&mut self, _now: Time) {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.fail(Failure::Unreachable);
@@ -125,8 +128,8 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN may take the place of this connection, which is in TIME-WAIT: its number, or its timestamp, lies beyond all that
-    /// was used (RFC 9293, 3.10.7.4; RFC 6191).
+    /// Whether a SYN may take the place of this connection, which is in TIME-WAIT: its number, or its timestamp,
+    /// lies beyond all that was used (RFC 9293, 3.10.7.4; RFC 6191).
     #[must_use]
     pub fn may_be_replaced(&self, syn: &Segment<'_>) -> bool {
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);

@@ -1,4 +1,5 @@
-//! When to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a timeout that adapts.
+//! When to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a
+//! timeout that adapts.
 
 use twinnet_units::{Duration, Time};
 
@@ -8,12 +9,13 @@ const LEAST_DELAY: Duration = Duration::from_ms(40);
 const LONGEST_DELAY: Duration = Duration::from_ms(200);
 /// Acknowledgements sent at once at the beginning (`TCP_MAX_QUICKACKS`).
 const MOST_QUICK: u32 = 16;
-/// Selective acknowledgements of one gap that are sent at once (`TCP_FASTRETRANS_THRESH`), and segments that one may be kept back for
-/// (`tcp_comp_sack_nr`).
+/// Selective acknowledgements of one gap that are sent at once (`TCP_FASTRETRANS_THRESH`), and segments that one
+/// may be kept back for (`tcp_comp_sack_nr`).
 const GAP_AT_ONCE: u8 = 3;
 const MOST_COMPRESSED: u8 = 44;
-/// The longest time that a selective acknowledgement is kept back (`tcp_comp_sack_delay_ns`), its part of the round trip, and how much
-/// later Linux's timer may go off (`tcp_comp_sack_slack_ns`), which it does when nothing else wakes the processor.
+/// The longest time that a selective acknowledgement is kept back (`tcp_comp_sack_delay_ns`), its part of the round
+/// trip, and how much later Linux's timer may go off (`tcp_comp_sack_slack_ns`), which it does when nothing else
+/// wakes the processor.
 const LONGEST_COMPRESSION: Duration = Duration::from_ms(1);
 const ROUND_TRIP_OVER_COMPRESSION: u64 = 20;
 const COMPRESSION_SLACK: Duration = Duration::from_us(100);
@@ -72,8 +74,8 @@ pub(super) struct DelayedAck {
     now: bool,
     deadline: Option<Time>,
     compression: Compression,
-    /// Segments since the last acknowledgement that ended what the sender had at hand, at most 2: small ones, and full ones with the
-    /// push flag, of which there is counted one (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    /// Segments since the last acknowledgement that ended what the sender had at hand, at most 2: small ones, and
+    /// full ones with the push flag, of which there is counted one (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
     /// The size of the peer's full segments, as seen.
     segment: u32,
@@ -133,8 +135,8 @@ impl DelayedAck {
         self.delay = LEAST_DELAY;
     }
 
-    /// Data of `length` bytes came, with the push flag or without (`tcp_event_data_recv`). `window` is what is offered, `timeout` our
-    /// retransmission timeout.
+    /// Data of `length` bytes came, with the push flag or without (`tcp_event_data_recv`). `window` is what is
+    /// offered, `timeout` our retransmission timeout.
     pub fn data_arrived(&mut self, length: u32, push: bool, window: u64, timeout: Duration, now: Time) {
         self.scheduled = true;
         if length >= self.segment {
@@ -260,8 +262,8 @@ impl DelayedAck {
         self.now = true;
     }
 
-    /// The owner has read. Whether an acknowledgement should go out because it has read all that the sender had at hand, or a full
-    /// segment waits for one (`__tcp_cleanup_rbuf`).
+    /// The owner has read. Whether an acknowledgement should go out because it has read all that the sender had at
+    /// hand, or a full segment waits for one (`__tcp_cleanup_rbuf`).
     pub fn owner_read(&mut self, unacknowledged: u64, all: bool) -> bool {
         let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
         if self.scheduled && (unacknowledged > u64::from(self.segment) || pushed && all) {

@@ -85,8 +85,8 @@ impl DeliveryRate {
         self.app_limited_until > 0
     }
 
-    /// Completes the sample of an acknowledgement that delivered `delivered` segments. `None` where the interval is too short to
-    /// be true.
+    /// Completes the sample of an acknowledgement that delivered `delivered` segments. `None` where the interval is
+    /// too short to be true.
     pub fn sample(
         &mut self,
         candidate: Option<Candidate>,

@@ -87,8 +87,8 @@ impl Connection {
         if answer {
             flags = flags.with(Flags::ACK);
         }
-        // RFC 3168, 6.1.1: ECN is asked for by both marks and granted by one; not again once a SYN was lost, for what is in the way
-        // may throw such segments away.
+        // RFC 3168, 6.1.1: ECN is asked for by both marks and granted by one; not again once a SYN was lost, for
+        // what is in the way may throw such segments away.
         if answer && self.agreed.ecn {
             flags = flags.with(Flags::ECE);
         } else if !answer && self.config.ecn == Ecn::Ask && self.handshake.syns == 0 {

@@ -70,7 +70,8 @@ impl Rack {
         self.advanced = true;
     }
 
-    /// A segment between `low` and the highest sequence selectively acknowledged came late without having been retransmitted.
+    /// A segment between `low` and the highest sequence selectively acknowledged came late without having been
+    /// retransmitted.
     pub fn reordered(&mut self, low: u64, highest: u64, segment_bytes: u32) {
         if low >= highest {
             return;
@@ -131,8 +132,8 @@ impl Rack {
         Duration::from_ps((least / 4).saturating_mul(u64::from(self.window_steps)).min(smoothed / 8))
     }
 
-    /// Marks what must be lost by now (RFC 8985, 6.2, step 5), if something was delivered since it was last done; gives how long
-    /// the rest must be waited for.
+    /// Marks what must be lost by now (RFC 8985, 6.2, step 5), if something was delivered since it was last done;
+    /// gives how long the rest must be waited for.
     pub fn find_losses_after_delivery(
         &mut self,
         sent: &mut Scoreboard,

@@ -285,7 +285,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pieces_in_any_order_give_the_stream(pieces in prop::collection::vec((0_u64..300, 1_usize..60, 0_u64..30), 1..80)) {
+        fn any_pieces_in_any_order_give_the_stream(pieces in prop::collection::vec((0_u64..300, 1_usize..60,
+            0_u64..30), 1..80)) {
             let byte = |at: u64| (at % 251) as u8 + 1;
             let mut buffer = ReceiveBuffer::new(1000);
             let mut got = Vec::new();

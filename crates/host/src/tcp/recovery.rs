@@ -149,8 +149,9 @@ impl Connection {
         }
     }
 
-    /// "The data receiver is permitted to discard data in its queue that has not been acknowledged" (RFC 2018, 8): the oldest segment
-    /// is marked although it would be acknowledged, had the peer kept it. The timeout comes soon, and forgets the marks.
+    /// "The data receiver is permitted to discard data in its queue that has not been acknowledged" (RFC 2018, 8):
+    /// the oldest segment is marked although it would be acknowledged, had the peer kept it. The timeout comes
+    /// soon, and forgets the marks.
     fn peer_has_reneged(&mut self, ack: &mut Ack) -> bool {
         if !ack.advanced || !self.sent.first().is_some_and(super::sent::Sent::is_sacked) {
             return false;
@@ -344,7 +345,8 @@ impl Connection {
         }
     }
 
-    /// The probe for a lost tail was answered by more than it repaired: there was a loss, to be paid for (RFC 8985, 7.4.2).
+    /// The probe for a lost tail was answered by more than it repaired: there was a loss, to be paid for (RFC 8985,
+    /// 7.4.2).
     pub(super) fn reduce_for_repaired_tail(&mut self, now: Time) {
         if !self.recovery.is_reducing() {
             self.begin_reduction(Congestion::Loss, now);
@@ -405,7 +407,8 @@ impl Connection {
 }
 
 impl Connection {
-    /// The path has got narrower: what is too large is sent again in parts, without a reduction (`tcp_simple_retransmit`).
+    /// The path has got narrower: what is too large is sent again in parts, without a reduction
+    /// (`tcp_simple_retransmit`).
     pub(super) fn resend_oversized(&mut self, now: Time) {
         let most = self.segment_bytes;
         let lost = self.sent.lost();

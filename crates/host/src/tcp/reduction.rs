@@ -24,8 +24,8 @@ impl Connection {
         }
     }
 
-    /// One step of proportional rate reduction (`tcp_cwnd_reduction`): conservative below the threshold, unless the acknowledgement
-    /// advanced and brought no new loss, when it slow-starts towards it.
+    /// One step of proportional rate reduction (`tcp_cwnd_reduction`): conservative below the threshold, unless the
+    /// acknowledgement advanced and brought no new loss, when it slow-starts towards it.
     pub(super) fn reduce(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
         if delivered == 0 {
             return;

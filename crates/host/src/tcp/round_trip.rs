@@ -59,8 +59,8 @@ impl RoundTrip {
         self.timeout = Duration::from_ps(timeout.min(LONGEST_TIMEOUT.as_ps()));
     }
 
-    /// `tcp_rtt_estimator`: RFC 6298's gains, but a fall of the round trip does not raise the deviation at full weight, and the
-    /// deviation in use is the largest of the last window.
+    /// `tcp_rtt_estimator`: RFC 6298's gains, but a fall of the round trip does not raise the deviation at full
+    /// weight, and the deviation in use is the largest of the last window.
     fn update(&mut self, measured: u64, acknowledged: u64, next: u64) {
         let error = measured as i64 - (self.smoothed_times_8 / 8) as i64;
         self.smoothed_times_8 = self.smoothed_times_8.saturating_add_signed(error).max(1);
@@ -120,7 +120,8 @@ impl RoundTrip {
     }
 }
 
-/// The least of what was measured in the last [`LEAST_WINDOW`], from three candidates as Linux keeps them (`lib/win_minmax.c`).
+/// The least of what was measured in the last [`LEAST_WINDOW`], from three candidates as Linux keeps them
+/// (`lib/win_minmax.c`).
 #[derive(Clone, Debug, Default)]
 struct WindowedLeast {
     best: Option<[(Time, Duration); 3]>,

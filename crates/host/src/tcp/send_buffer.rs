@@ -1,4 +1,5 @@
-//! The bytes that the owner gave and the peer has not acknowledged: a rope of real bytes and of runs that are only counted.
+//! The bytes that the owner gave and the peer has not acknowledged: a rope of real bytes and of runs that are only
+//! counted.
 
 use std::collections::VecDeque;
 
@@ -84,8 +85,8 @@ impl SendBuffer {
         }
     }
 
-    /// Appends the real bytes of the `length` bytes from `from` on to `bytes`; gives how many follow that are only counted. Filler in
-    /// front of real bytes is written as zeros, for a segment is real bytes first.
+    /// Appends the real bytes of the `length` bytes from `from` on to `bytes`; gives how many follow that are only
+    /// counted. Filler in front of real bytes is written as zeros, for a segment is real bytes first.
     pub fn copy(&self, from: u64, length: u32, bytes: &mut Vec<u8>) -> u32 {
         let end = (from + u64::from(length)).min(self.end);
         let mut at = from;

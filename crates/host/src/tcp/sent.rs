@@ -79,10 +79,11 @@ impl Sent {
 pub(super) struct Scoreboard {
     /// In the order of their sequence numbers, without gaps.
     segments: VecDeque<Sent>,
-    /// Transmissions in the order of time, by number and sequence. Those that were answered, marked lost or repeated stay until
-    /// they come to the front.
+    /// Transmissions in the order of time, by number and sequence. Those that were answered, marked lost or
+    /// repeated stay until they come to the front.
     by_time: VecDeque<(u64, u64)>,
-    /// Where segments were marked lost, lowest first. Those that are no longer to be sent again stay until they come to the top.
+    /// Where segments were marked lost, lowest first. Those that are no longer to be sent again stay until they
+    /// come to the top.
     lost_from: BinaryHeap<Reverse<u64>>,
     sacked: u32,
     lost: u32,
@@ -224,8 +225,8 @@ impl Scoreboard {
         Some(segment)
     }
 
-    /// Takes in a SACK block: `told` hears of each segment that it newly says the peer to have, as it was before, and of
-    /// the highest number that it had before.
+    /// Takes in a SACK block: `told` hears of each segment that it newly says the peer to have, as it was before,
+    /// and of the highest number that it had before.
     pub fn select(&mut self, block: (u64, u64), mut told: impl FnMut(&Sent, u64)) {
         let mut at = block.0;
         let known = self.known;

@@ -1,7 +1,7 @@
 //! Sequence numbers: 32 bits on the wire that wrap, 64 bits inside that never do.
 
-/// The number inside of the first sequence number of a stream. It lies one turn above zero, so that what is slightly older than the
-/// beginning has a number too.
+/// The number inside of the first sequence number of a stream. It lies one turn above zero, so that what is
+/// slightly older than the beginning has a number too.
 pub(super) fn begin(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }

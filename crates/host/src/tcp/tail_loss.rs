@@ -1,5 +1,5 @@
-//! The probe for the loss of a tail (RFC 8985, 7): what is lost at the end of a flight is found by an acknowledgement of the probe,
-//! not by a timeout.
+//! The probe for the loss of a tail (RFC 8985, 7): what is lost at the end of a flight is found by an
+//! acknowledgement of the probe, not by a timeout.
 
 use twinnet_units::{Duration, Time};
 
@@ -13,8 +13,8 @@ use super::timers::TimerKind;
 const SLACK: Duration = Duration::from_ms(2);
 
 impl Connection {
-    /// Sets the timer for a probe, if one may be sent in this state; `advancing` when an acknowledgement has just restarted the
-    /// retransmission timer.
+    /// Sets the timer for a probe, if one may be sent in this state; `advancing` when an acknowledgement has just
+    /// restarted the retransmission timer.
     pub(super) fn schedule_tail_probe(&mut self, advancing: bool, now: Time) -> bool {
         let calm = matches!(self.recovery.phase, Phase::Open | Phase::Reduction);
         let Some(first) = self.sent.first().filter(|_| calm && self.agreed.sack) else { return false };

@@ -134,8 +134,8 @@ impl Connection {
         self.timers.set(TimerKind::Timeout, now + self.round_trip.timeout());
     }
 
-    /// Sets the retransmission timer for what is outstanding, or stops it (RFC 6298, 5.1 to 5.3). When it takes the place of a timer
-    /// that came before it, the time since the oldest segment was sent counts.
+    /// Sets the retransmission timer for what is outstanding, or stops it (RFC 6298, 5.1 to 5.3). When it takes the
+    /// place of a timer that came before it, the time since the oldest segment was sent counts.
     pub(super) fn rearm_timeout(&mut self, now: Time) {
         let Some(first) = self.sent.first() else {
             self.timers.stop();
@@ -155,7 +155,8 @@ impl Connection {
         }
     }
 
-    /// Starts to probe a window that is shut for what waits, when nothing in flight would tell of its opening; stops once it is open.
+    /// Starts to probe a window that is shut for what waits, when nothing in flight would tell of its opening;
+    /// stops once it is open.
     pub(super) fn keep_probing_window(&mut self, now: Time) {
         if !self.state.is_synchronised() {
             return;

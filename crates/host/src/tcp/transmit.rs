@@ -30,7 +30,8 @@ pub(super) struct Departures {
     clock: Time,
     /// Payload that the interface has not begun to send.
     in_host: u64,
-    /// How much of it there may be, and what the pacing rate (or the pace that the window makes) holds in about a millisecond.
+    /// How much of it there may be, and what the pacing rate (or the pace that the window makes) holds in about a
+    /// millisecond.
     most_in_host: u64,
     per_millisecond: u64,
     segments: u64,
@@ -63,8 +64,8 @@ impl Connection {
         self.plan(now) != Plan::Nothing
     }
 
-    /// Appends the next segment that may be sent now to `bytes`: header, options and the real bytes of its payload. `None` when there
-    /// is none: the window, TCP small queues, pacing or a lack of data forbids.
+    /// Appends the next segment that may be sent now to `bytes`: header, options and the real bytes of its payload.
+    /// `None` when there is none: the window, TCP small queues, pacing or a lack of data forbids.
     pub fn poll_send(&mut self, now: Time, bytes: &mut Vec<u8>) -> Option<Outgoing> {
         self.tell_time(now);
         match self.plan(now) {
@@ -102,7 +103,8 @@ impl Connection {
         }
     }
 
-    /// The interface has begun to send (or has thrown away) a segment of `payload` bytes: TCP small queues let the next one come.
+    /// The interface has begun to send (or has thrown away) a segment of `payload` bytes: TCP small queues let the
+    /// next one come.
     pub fn left_host(&mut self, payload: u32) {
         self.departures.in_host = self.departures.in_host.saturating_sub(u64::from(payload));
     }
@@ -208,8 +210,8 @@ impl Connection {
         Plan::New { length, fin: last && ends && fin_fits }
     }
 
-    /// Whether a segment that is not full must wait: for the acknowledgement of one like it (RFC 9293, 3.7.4, with Minshall's
-    /// change), or for what is still in the host (Linux's `tcp_autocorking`).
+    /// Whether a segment that is not full must wait: for the acknowledgement of one like it (RFC 9293, 3.7.4, with
+    /// Minshall's change), or for what is still in the host (Linux's `tcp_autocorking`).
     fn waits_for_more(&self) -> bool {
         let small_outstanding = self.departures.small_end > self.send.unacknowledged;
         small_outstanding || self.departures.in_host > 0
@@ -287,9 +289,10 @@ impl Connection {
         Outgoing { elided, ecn_capable: self.agreed.ecn && length > 0, payload: length }
     }
 
-    /// Whether the segment that is about to be sent is the last of a super-segment of two or more: Linux hands as many segments at once
-    /// to the interface as the windows let go and a millisecond of its rate holds, and sets the push flag in the last of them so that
-    /// the receiver does not wait for more (`tcp_tso_autosize`, `__tcp_transmit_skb`).
+    /// Whether the segment that is about to be sent is the last of a super-segment of two or more: Linux hands as
+    /// many segments at once to the interface as the windows let go and a millisecond of its rate holds, and sets
+    /// the push flag in the last of them so that the receiver does not wait for more (`tcp_tso_autosize`,
+    /// `__tcp_transmit_skb`).
     fn ends_super_segment(&mut self) -> bool {
         if self.departures.left_of_super == 0 {
             let segment = u64::from(self.segment_bytes.max(1));
@@ -381,7 +384,8 @@ impl Connection {
                 && window < self.departures.most_outstanding.saturating_mul(2)
     }
 
-    /// Nothing is left to send although the window is open: rate samples will tell the app's pace (`tcp_rate_check_app_limited`).
+    /// Nothing is left to send although the window is open: rate samples will tell the app's pace
+    /// (`tcp_rate_check_app_limited`).
     fn note_app_limit(&mut self) {
         let waiting = self.outgoing.end().saturating_sub(self.send.next);
         if self.state.is_synchronised()
@@ -402,7 +406,8 @@ impl Connection {
         }
     }
 
-    /// Takes over the pacing rate and sets the limit of TCP small queues, after the window or the round trip has changed.
+    /// Takes over the pacing rate and sets the limit of TCP small queues, after the window or the round trip has
+    /// changed.
     pub(super) fn update_pace(&mut self) {
         self.departures.rate = self.congestion.pacing_rate(self.segment_bytes + self.options_and_headers());
         let segment = u64::from(self.segment_bytes);

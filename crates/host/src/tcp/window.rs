@@ -1,8 +1,8 @@
-//! The window that we offer: how large the receive buffer may become (Linux's dynamic right-sizing), how fast the window opens, and
-//! when it is better shut (RFC 9293, 3.8.6.2.2).
+//! The window that we offer: how large the receive buffer may become (Linux's dynamic right-sizing), how fast the
+//! window opens, and when it is better shut (RFC 9293, 3.8.6.2.2).
 //!
-//! A part of the buffer is the overhead of storing segments. Linux begins with half of it, and measures it from the first full segment
-//! on (`tcp_measure_rcv_mss`, `scaling_ratio`).
+//! A part of the buffer is the overhead of storing segments. Linux begins with half of it, and measures it from the
+//! first full segment on (`tcp_measure_rcv_mss`, `scaling_ratio`).
 
 use twinnet_units::{Duration, Time};
 
@@ -11,8 +11,8 @@ use super::config::TcpConfig;
 /// Segments of the window with which a connection is thought to begin (RFC 6928).
 const FIRST_SEGMENTS: u64 = 10;
 
-/// What storing a segment costs beside its payload, in bytes: what Linux 6.18 showed for frames that came through a TAP or a virtual
-/// Ethernet pair, where a buffer of 131,072 bytes gave a window of 86,016 for segments of 1448.
+/// What storing a segment costs beside its payload, in bytes: what Linux 6.18 showed for frames that came through a
+/// TAP or a virtual Ethernet pair, where a buffer of 131,072 bytes gave a window of 86,016 for segments of 1448.
 const SEGMENT_OVERHEAD: u64 = 758;
 
 /// The window of one connection.

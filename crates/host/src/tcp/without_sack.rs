@@ -34,7 +34,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement advanced by `acknowledged` segments: one filled the hole, the rest had been counted as duplicates.
+    /// An acknowledgement advanced by `acknowledged` segments: one filled the hole, the rest had been counted as
+    /// duplicates.
     pub(super) fn uncount_duplicates(&mut self, acknowledged: u32) -> u32 {
         let mut delivered = 0;
         if acknowledged > 0 {

@@ -44,8 +44,8 @@ impl CaptureStore for NoFiles {
     }
 }
 
-/// Writes what a recorder has gathered. A disk that is full costs the frames that do not fit: they are counted, the file ends with a whole
-/// block, and what comes later is tried again.
+/// Writes what a recorder has gathered. A disk that is full costs the frames that do not fit: they are counted, the
+/// file ends with a whole block, and what comes later is tried again.
 pub struct CaptureWriter {
     store: Box<dyn CaptureStore>,
     /// The file's name; that of a ring's files has their numbers in it.
@@ -137,8 +137,8 @@ impl CaptureWriter {
         Ok(())
     }
 
-    /// Ends the capture. `left_out` are frames that no batch had. Tells how many frames are in files (also in those that a ring has removed
-    /// since), how many are in none, and the files that are there, the oldest first.
+    /// Ends the capture. `left_out` are frames that no batch had. Tells how many frames are in files (also in those
+    /// that a ring has removed since), how many are in none, and the files that are there, the oldest first.
     #[must_use]
     pub fn finish(self, left_out: u64) -> Captured {
         Captured {

@@ -51,8 +51,8 @@ fn a_router_says_what_its_link_takes_and_the_sender_then_cuts() {
 
 #[test]
 fn a_router_cuts_what_may_be_cut() {
-    // A long reply may be fragmented on its way, as Linux's: the request is cut by its sender, the reply by the router behind the
-    // narrow link.
+    // A long reply may be fragmented on its way, as Linux's: the request is cut by its sender, the reply by the
+    // router behind the narrow link.
     let mut lab = Lab::new(&over_two_routers(1300));
     lab.start("h1", 1, ping("10.2.0.2", 3, 2000));
     lab.run_until_ms(4000);

@@ -11,8 +11,8 @@ use twinnet_lab::{assemble, Bodies, RunningNetwork};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-/// The world outside: nothing of it may be called for model hosts but to show it captured frames. A real host of it sends what a
-/// test gives it, and what arrives there is kept.
+/// The world outside: nothing of it may be called for model hosts but to show it captured frames. A real host of it
+/// sends what a test gives it, and what arrives there is kept.
 #[derive(Default)]
 pub struct Outside {
     pub captured: Vec<(PortId, Way, Frame, Time)>,
@@ -142,7 +142,8 @@ impl Lab {
 /// A host with one interface.
 pub fn host(name: &str, number: u8, addresses: &[&str]) -> Value {
     json!({"kind": "host", "name": name, "model": true,
-        "ports": [{"name": format!("{name}-eth0"), "mac": format!("00:00:00:00:00:{number:02x}"), "addresses": addresses}]})
+        "ports": [{"name": format!("{name}-eth0"), "mac": format!("00:00:00:00:00:{number:02x}"),
+        "addresses": addresses}]})
 }
 
 /// A host or router with several interfaces, each with its link's number and addresses.
@@ -151,7 +152,8 @@ pub fn router(name: &str, interfaces: &[(u8, &[&str])], routes: &[(&str, &str)])
         .iter()
         .enumerate()
         .map(|(place, (number, addresses))| {
-            json!({"name": format!("{name}-eth{place}"), "mac": format!("00:00:00:00:01:{number:02x}"), "addresses": addresses})
+            json!({"name": format!("{name}-eth{place}"), "mac": format!("00:00:00:00:01:{number:02x}"),
+                "addresses": addresses})
         })
         .collect();
     let routes: Vec<Value> = routes.iter().map(|(to, via)| json!({"to": to, "via": via})).collect();
@@ -185,12 +187,12 @@ pub fn over_two_routers(mtu: u32) -> Value {
 pub fn over_a_switch(seed: u64) -> Value {
     let way = json!({"rate_bps": 10_000_000, "framing": "ethernet", "delay_ps": ms(1)});
     json!({"seed": seed,
-        "nodes": [host("h1", 1, &["10.0.0.1/8", "fd00::1/64"]), host("h2", 2, &["10.0.0.2/8", "fd00::2/64"]), switch("s1", 1, 3)],
-        "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
+        "nodes": [host("h1", 1, &["10.0.0.1/8", "fd00::1/64"]), host("h2", 2, &["10.0.0.2/8", "fd00::2/64"]),
+        switch("s1", 1, 3)], "links": [link(("h1", 0), ("s1", 0), way.clone()), link(("h2", 0), ("s1", 1), way)]})
 }
 
-/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has arrived before the gap
-/// that must follow it is over.
+/// Time of a frame of `length` bytes without FCS over two links of [`over_a_switch`], in picoseconds: it has
+/// arrived before the gap that must follow it is over.
 pub const fn two_links(length: u64) -> u64 {
     let wire = if length < 60 { 60 } else { length } + 24 - 12;
     2 * (wire * 8 * 100_000 + ms(1))

@@ -85,7 +85,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
     fn no_frame_brings_a_host_to_a_halt(
-        frames in prop::collection::vec((half_sensible(), 0_u32..2000, any::<u16>(), any::<u8>(), any::<bool>()), 1..60),
+        frames in prop::collection::vec((half_sensible(), 0_u32..2000, any::<u16>(), any::<u8>(), any::<bool>()),
+            1..60),
     ) {
         let mut lab = lab();
         for (step, (mut frame, elided, place, value, mutate)) in frames.into_iter().enumerate() {

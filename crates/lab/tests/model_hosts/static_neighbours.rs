@@ -8,7 +8,8 @@ use crate::lab::{host, link, switch, udp_sink, udp_source, Lab};
 fn two_hosts(is_static: bool) -> Value {
     json!({"seed": 1, "static_neighbours": is_static,
         "nodes": [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"]), switch("s1", 1, 2)],
-        "links": [link(("h1", 0), ("s1", 0), json!({"rate_bps": 1000000})), link(("h2", 0), ("s1", 1), json!({"rate_bps": 1000000}))]})
+        "links": [link(("h1", 0), ("s1", 0), json!({"rate_bps": 1000000})),
+        link(("h2", 0), ("s1", 1), json!({"rate_bps": 1000000}))]})
 }
 
 /// What the second host's interface has received once a datagram was sent to it.

@@ -27,8 +27,8 @@ fn a_stream_arrives_whole_at_the_rate_of_its_link_in_both_families() {
         assert!(lab.finished("h1", 2), "{}", lab.flow("h1", 2));
         let (source, sink) = (lab.flow("h1", 2), lab.flow("h2", 1));
         assert_eq!((&source["errors"], &sink["bytes"]), (&json!([]), &json!(5_000_000)), "{to}: {sink}");
-        // 1448 (IPv6: 1428) of 1538 bytes on the wire are payload: 5 MB take 4.25 (4.31) s, and the handshake and the beginning of
-        // slow start at a round trip of 4 ms some hundredth of that.
+        // 1448 (IPv6: 1428) of 1538 bytes on the wire are payload: 5 MB take 4.25 (4.31) s, and the handshake and
+        // the beginning of slow start at a round trip of 4 ms some hundredth of that.
         let seconds = (sink["end_ps"].as_u64().unwrap() - sink["start_ps"].as_u64().unwrap()) as f64 / 1e12;
         assert!((4.24..4.45).contains(&seconds), "{to}: {seconds}");
     }
@@ -92,7 +92,8 @@ fn where_nobody_is_a_connection_fails_when_the_neighbour_has_not_answered() {
 #[test]
 fn two_streams_share_a_port_that_both_need() {
     let way = json!({"rate_bps": 10_000_000, "delay_ps": ms(5)});
-    let mut spec = json!({"nodes": [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"]), host("h3", 3, &["10.0.0.3/8"]),
+    let mut spec = json!({"nodes": [host("h1", 1, &["10.0.0.1/8"]), host("h2", 2, &["10.0.0.2/8"]),
+        host("h3", 3, &["10.0.0.3/8"]),
         switch("s1", 1, 3)]});
     spec["links"] = json!([
         link(("h1", 0), ("s1", 0), way.clone()),
@@ -126,8 +127,9 @@ fn a_paced_stream_goes_on_when_the_host_has_sent_what_was_queued_before_it() {
     let mut source = tcp_source("10.0.0.2", 5_000_000);
     source["congestion_control"] = json!("bbr");
     lab.start("h1", 2, source);
-    // At 800 ms the acknowledgements of the first window come in. Just before, 82 datagrams of 1538 bytes on the wire, 101 ms, enter
-    // the queue, and what TCP sends stands behind them until no more of it may wait in the host.
+    // At 800 ms the acknowledgements of the first window come in. Just before, 82 datagrams of 1538 bytes on the
+    // wire, 101 ms, enter the queue, and what TCP sends stands behind them until no more of it may wait in the
+    // host.
     lab.run_until_ms(795);
     lab.start("h1", 3, udp_source("10.0.0.2", 82, 1472, 100_000.0));
     lab.run_until_ms(1100);
@@ -139,6 +141,7 @@ fn a_paced_stream_goes_on_when_the_host_has_sent_what_was_queued_before_it() {
         .map(|(.., at)| at.as_ps())
         .collect();
     assert!(left.len() > 10 && left[0] > ms(895), "{left:?}");
-    // The peer is silent till 1300 ms. What goes on is BBR's pace: 2.89 windows of ten segments in a round trip of 400 ms, one each 13.9 ms.
+    // The peer is silent till 1300 ms. What goes on is BBR's pace: 2.89 windows of ten segments in a round trip of
+    // 400 ms, one each 13.9 ms.
     assert!(left.windows(2).all(|pair| pair[1] - pair[0] < ms(14)), "{left:?}");
 }

@@ -30,8 +30,8 @@ fn a_source_faster_than_its_link_is_told_that_the_send_buffer_is_full() {
     // What was taken has arrived: nothing is lost in between.
     let sink = lab.flow("h2", 1);
     assert_eq!((&sink["packets"], &sink["lost"]), (&flow["packets"], &json!(0)));
-    // The buffer holds 212,992 bytes, each frame of 1000 charged with 256 more: the last of 170 waits for the one being sent and for
-    // 169 others, each 0.8192 ms on the line, and is then on its own way.
+    // The buffer holds 212,992 bytes, each frame of 1000 charged with 256 more: the last of 170 waits for the one
+    // being sent and for 169 others, each 0.8192 ms on the line, and is then on its own way.
     let longest = sink["delay_ps"]["max"].as_u64().unwrap();
     assert_eq!(longest, 170 * 819_200_000 + two_links(1000));
 }
@@ -72,12 +72,13 @@ fn a_corrupted_datagram_is_never_handed_to_an_app() {
     let port = lab.network.names.ports["s1-eth2"];
     let corrupted = lab.network.fabric.counters(port).sent.corrupted;
     let counters = lab.counters("h2");
-    // A frame whose type or hardware address is hit is none for this host, and one whose version is hit contradicts itself.
+    // A frame whose type or hardware address is hit is none for this host, and one whose version is hit contradicts
+    // itself.
     let refused = counters.corrupted + counters.ignored + counters.malformed;
     assert!(corrupted > 400, "{corrupted}");
     assert!(counters.corrupted > corrupted * 9 / 10, "{counters:?}");
-    // The source's hardware address, six bytes of a thousand, is all that no checksum covers: whoever is hit there arrives all the
-    // same. So does what hits an IPv6 flow label or hop limit.
+    // The source's hardware address, six bytes of a thousand, is all that no checksum covers: whoever is hit there
+    // arrives all the same. So does what hits an IPv6 flow label or hop limit.
     let unseen = corrupted - refused;
     assert!(unseen < corrupted / 25, "{unseen} of {corrupted}");
     assert!(received >= 2000 - corrupted && received <= 2000 - refused + 2, "{received}");

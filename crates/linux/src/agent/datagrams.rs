@@ -51,8 +51,8 @@ impl Queued {
 pub struct SendQueue {
     bytes: Vec<u8>,
     queued: Vec<Queued>,
-    /// Whether the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way through
-    /// the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
+    /// Whether the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
+    /// through the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
     segments: bool,
 }
 
@@ -88,7 +88,8 @@ impl SendQueue {
     /// Takes a datagram; `false` when the queue is full.
     ///
     /// # Errors
-    /// The length of one that no datagram can have: padding is read from [`ZEROS`] by the kernel, which must have so many.
+    /// The length of one that no datagram can have: padding is read from [`ZEROS`] by the kernel, which must have
+    /// so many.
     pub fn push(&mut self, to: SocketAddr, chunk: Chunk<'_>) -> Result<bool, usize> {
         fits(chunk)?;
         if self.queued.len() >= MOST_QUEUED {
@@ -179,7 +180,8 @@ pub struct Buffers {
     runs: [usize; BATCH],
     addresses: Box<[RawAddress; BATCH]>,
     contents: Box<[[u8; LOOKED_AT]; BATCH]>,
-    /// Contents of messages that may hold several datagrams, one after the other; made when there is the first such socket.
+    /// Contents of messages that may hold several datagrams, one after the other; made when there is the first such
+    /// socket.
     merged: Vec<u8>,
     /// Whether the last messages are in `merged`.
     are_merged: bool,
@@ -214,8 +216,8 @@ impl Buffers {
         let mut told_of_earlier = false;
         while !queue.is_empty() {
             let number = self.lay_out(queue);
-            // SAFETY: the first `number` headers point to addresses and vectors of this call, and these to bytes of `queue` and
-            // `ZEROS`, none of which change before the call returns; the kernel only reads them.
+            // SAFETY: the first `number` headers point to addresses and vectors of this call, and these to bytes of
+            // `queue` and `ZEROS`, none of which change before the call returns; the kernel only reads them.
             let result = unsafe {
                 libc::sendmmsg(
                     fd.as_raw_fd(),
@@ -277,8 +279,8 @@ impl Buffers {
         messages as u32
     }
 
-    /// Receives as many messages as one call brings; how many, and whether there may be more. [`Buffers::received`] gives
-    /// them. `merged`: whether one may hold several datagrams.
+    /// Receives as many messages as one call brings; how many, and whether there may be more. [`Buffers::received`]
+    /// gives them. `merged`: whether one may hold several datagrams.
     #[allow(clippy::cast_possible_truncation)]
     pub fn receive(&mut self, fd: BorrowedFd<'_>, merged: bool) -> io::Result<(usize, bool)> {
         let most = if merged { MERGED } else { BATCH };
@@ -335,8 +337,8 @@ impl Buffers {
 
 /// Notes beside a message that the kernel is to cut it into datagrams of `each` bytes.
 fn ask_for_segments(header: &mut msghdr, each: u16) {
-    // SAFETY: the control space of the header holds `CONTROL` bytes, aligned for control messages, which is more than one
-    // message with a number of two bytes needs; the kernel only reads it.
+    // SAFETY: the control space of the header holds `CONTROL` bytes, aligned for control messages, which is more
+    // than one message with a number of two bytes needs; the kernel only reads it.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(2) as _;
         let message = libc::CMSG_FIRSTHDR(header);
@@ -369,8 +371,8 @@ struct Notes {
 impl Notes {
     fn of(header: &msghdr) -> Self {
         let mut notes = Self::default();
-        // SAFETY: the header was filled by the kernel, so its control messages lie within their space; each is read, unaligned,
-        // only when its length is that of what is read.
+        // SAFETY: the header was filled by the kernel, so its control messages lie within their space; each is
+        // read, unaligned, only when its length is that of what is read.
         unsafe {
             let mut message = libc::CMSG_FIRSTHDR(header);
             while let Some(control) = message.as_ref() {
@@ -398,7 +400,8 @@ impl Notes {
 /// A change of the offset between two readings that no slewing brings about: 500 us.
 const STEP_NS: i128 = 500_000;
 
-/// Turns kernel stamps into the lab's time, by the offset between the clocks as it was when this was made: once per batch.
+/// Turns kernel stamps into the lab's time, by the offset between the clocks as it was when this was made: once per
+/// batch.
 pub struct ArrivalClock {
     clock: LabClock,
     /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC`.
@@ -411,9 +414,9 @@ pub struct ArrivalClock {
 }
 
 impl ArrivalClock {
-    /// Reads both clocks. `before` is the offset at the last reading; where the new one is another by more than [`STEP_NS`]
-    /// the clock was set in between, and datagrams that arrived meanwhile have no stamp that could be trusted. `from` is when
-    /// the clock was last found set: other sockets may still hold datagrams from before.
+    /// Reads both clocks. `before` is the offset at the last reading; where the new one is another by more than
+    /// [`STEP_NS`] the clock was set in between, and datagrams that arrived meanwhile have no stamp that could be
+    /// trusted. `from` is when the clock was last found set: other sockets may still hold datagrams from before.
     pub fn read(clock: LabClock, before: Option<i128>, from: Time) -> Self {
         // Between the two readings of one clock that lie nearest to each other, of a few.
         let (_, offset_ns) = (0..3)

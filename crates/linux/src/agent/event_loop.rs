@@ -1,8 +1,9 @@
 //! The agent's thread: sockets that are ready and timers that are due, each in its turn.
 //!
-//! Every turn serves each ready socket once, with bounded work, and looks at the timers in between, so no flow can starve another.
-//! A timer is waited for until shortly before it is due; the rest is spun, see `waiting.rs`. An app that allows slack
-//! ([`twinnet_apps::App::slack`]) is never spun for, and is served early, though not before it is due, when the thread is awake anyway.
+//! Every turn serves each ready socket once, with bounded work, and looks at the timers in between, so no flow can
+//! starve another. A timer is waited for until shortly before it is due; the rest is spun, see `waiting.rs`. An app
+//! that allows slack ([`twinnet_apps::App::slack`]) is never spun for, and is served early, though not before it is
+//! due, when the thread is awake anyway.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -237,7 +238,8 @@ impl EventLoop {
         }
     }
 
-    /// After apps were told something: sends what they sent, notes their deadlines, keeps the reports of those that ended.
+    /// After apps were told something: sends what they sent, notes their deadlines, keeps the reports of those that
+    /// ended.
     fn settle(&mut self) {
         self.sockets.flush();
         while let Some(app) = self.unsettled.pop() {

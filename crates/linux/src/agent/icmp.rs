@@ -31,7 +31,8 @@ pub fn only_echo_replies(fd: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     system::set_option(fd, libc::SOL_RAW, ICMP_FILTER, !(1_u32 << ECHO_REPLY))
 }
 
-/// The bytes of a message with the identifier and, for ICMP, the checksum (RFC 1071). For ICMPv6 the kernel sums (RFC 3542, 3.1).
+/// The bytes of a message with the identifier and, for ICMP, the checksum (RFC 1071). For ICMPv6 the kernel sums
+/// (RFC 3542, 3.1).
 pub fn complete(message: Chunk<'_>, identifier: u16, v6: bool) -> Vec<u8> {
     let mut bytes = match message {
         Chunk::Bytes(bytes) => bytes.to_vec(),
@@ -66,7 +67,8 @@ fn checksum(bytes: &[u8]) -> u16 {
     !folded
 }
 
-/// The bytes that come before the ICMP message in what a raw socket gives: the IPv4 header. `None` when it is no echo reply to us.
+/// The bytes that come before the ICMP message in what a raw socket gives: the IPv4 header. `None` when it is no
+/// echo reply to us.
 pub fn offset_of_reply(bytes: &[u8], identifier: u16, v6: bool) -> Option<usize> {
     let offset = if v6 { 0 } else { usize::from(bytes.first()? & 0x0f) * 4 };
     let message = bytes.get(offset..)?;

@@ -1,7 +1,7 @@
 //! The agent: runs the apps of all hosts on real sockets, in one thread.
 //!
-//! It holds sockets in every host's network namespace and drives the state machines of `twinnet-apps` with them. There is no
-//! process and no thread per host, and what it costs is known ([`Agent::cpu`]).
+//! It holds sockets in every host's network namespace and drives the state machines of `twinnet-apps` with them.
+//! There is no process and no thread per host, and what it costs is known ([`Agent::cpu`]).
 
 mod datagrams;
 mod event_loop;
@@ -49,7 +49,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts the thread, which will run apps in these hosts' network namespaces. Raises the process's limit of open files as far as it may.
+    /// Starts the thread, which will run apps in these hosts' network namespaces. Raises the process's limit of
+    /// open files as far as it may.
     ///
     /// # Errors
     /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.
@@ -58,8 +59,8 @@ impl Agent {
         Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab())
     }
 
-    /// Starts the thread for apps on the machine itself, in the network namespace of the caller. Its only host is [`MACHINE`].
-    /// The thread spins for what is due, at ordinary priority as long as it has a processor to itself.
+    /// Starts the thread for apps on the machine itself, in the network namespace of the caller. Its only host is
+    /// [`MACHINE`]. The thread spins for what is due, at ordinary priority as long as it has a processor to itself.
     ///
     /// # Errors
     /// As [`Agent::start`].
@@ -81,7 +82,8 @@ impl Agent {
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
             if let Err(error) = event_loop.run() {
-                // Its replies and its end of the channel are dropped: every request, past and to come, is answered with an error.
+                // Its replies and its end of the channel are dropped: every request, past and to come, is answered
+                // with an error.
                 eprintln!("twinnet: the agent ended: {error}");
             }
         })?;

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::system::check;
 
-/// Every host's namespace; none for the machine itself, whose namespace the thread never leaves. A socket belongs to the namespace in which its thread stood when it was made, and stays there.
+/// Every host's namespace; none for the machine itself, whose namespace the thread never leaves. A socket belongs
+/// to the namespace in which its thread stood when it was made, and stays there.
 pub struct Namespaces {
     hosts: Vec<OwnedFd>,
     entered: Option<usize>,

@@ -1,9 +1,9 @@
 //! Waiting for sockets: at once for most, by the batch for those that carry bulk traffic.
 //!
-//! Bulk sockets stand in an epoll instance of their own, which is watched through the first one. While they are busy
-//! (ready again within [`GATHER`]) the first one does not watch them: the thread then looks at them every [`GATHER`], so that datagrams gather
-//! in the sockets and one wake-up serves many. Arrival times are the kernel's, so nothing that is measured changes. All other sockets
-//! wake the thread at once at any time.
+//! Bulk sockets stand in an epoll instance of their own, which is watched through the first one. While they are
+//! busy (ready again within [`GATHER`]) the first one does not watch them: the thread then looks at them every
+//! [`GATHER`], so that datagrams gather in the sockets and one wake-up serves many. Arrival times are the kernel's,
+//! so nothing that is measured changes. All other sockets wake the thread at once at any time.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -49,7 +49,8 @@ impl Waker {
     /// Makes the poller's next or present wait return.
     pub fn wake(&self) {
         let one = 1_u64;
-        // SAFETY: writes the eight bytes of `one` to an eventfd. It can only fail by being full, when a wake-up is pending anyway.
+        // SAFETY: writes the eight bytes of `one` to an eventfd. It can only fail by being full, when a wake-up is
+        // pending anyway.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }

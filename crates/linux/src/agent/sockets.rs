@@ -27,8 +27,8 @@ pub mod ready {
     pub const ERROR: u8 = 4;
 }
 
-/// Bytes of a stream that an app may receive, and as many that it may send, before others have their turn: in the order of
-/// what a turn of a datagram socket brings at most.
+/// Bytes of a stream that an app may receive, and as many that it may send, before others have their turn: in the
+/// order of what a turn of a datagram socket brings at most.
 const BUDGET: u64 = 256 << 10;
 /// Bytes thrown away at once from which a stream counts as bulk traffic.
 const BULK_DISCARD: u64 = 1 << 20;
@@ -382,8 +382,8 @@ impl Host for HostView<'_> {
         })();
         bound.map_err(|error| system::host_error(&error, Some(system::any_address(v6, port))))?;
         let local = system::local_address(socket);
-        // In a lab what comes as one message left the fabric as one train. On the machine itself the kernel would gather what
-        // a real interface received one by one, and there would be one stamp for all.
+        // In a lab what comes as one message left the fabric as one train. On the machine itself the kernel would
+        // gather what a real interface received one by one, and there would be one stamp for all.
         let merged = !self.sockets.tell_returned
             && system::set_option::<c_int>(fd.as_fd(), libc::IPPROTO_UDP, datagrams::UDP_GRO, 1).is_ok();
         let id = self.keep(fd, Kind::Udp(SendQueue::default()))?;

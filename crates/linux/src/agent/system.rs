@@ -106,7 +106,8 @@ pub fn set_text_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &st
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), length) }).map(drop)
 }
 
-/// Datagrams that a socket had no room for so far, modulo 2^32; `None` where the kernel does not tell (before Linux 4.12).
+/// Datagrams that a socket had no room for so far, modulo 2^32; `None` where the kernel does not tell (before Linux
+/// 4.12).
 pub fn overflowed(fd: BorrowedFd<'_>) -> Option<u32> {
     /// `SO_MEMINFO` (asm-generic/socket.h), and the place of `SK_MEMINFO_DROPS` in what it gives (linux/sock_diag.h).
     const SO_MEMINFO: c_int = 55;
@@ -273,8 +274,9 @@ const MOST_RETURNED: usize = 256;
 /// The next entry of the error queue; `None` when it is empty, `Some(None)` for one that this machine made itself.
 fn next_returned(fd: BorrowedFd<'_>) -> Option<Option<HostError>> {
     let mut control = [0_u64; 32];
-    // SAFETY: zero is a valid message header. The control space is described with its true length and outlives the call; the
-    // kernel puts whole control messages in it, each of which is read, unaligned, only when it is long enough.
+    // SAFETY: zero is a valid message header. The control space is described with its true length and outlives the
+    // call; the kernel puts whole control messages in it, each of which is read, unaligned, only when it is long
+    // enough.
     unsafe {
         let mut header: libc::msghdr = zeroed();
         header.msg_control = control.as_mut_ptr().cast();
@@ -304,7 +306,8 @@ fn next_returned(fd: BorrowedFd<'_>) -> Option<Option<HostError>> {
 
 /// Lets this process open as many files as it may.
 pub fn raise_open_files() {
-    // SAFETY: zero is a valid limit, which the first call fills and the second reads. A refusal leaves the limit as it was.
+    // SAFETY: zero is a valid limit, which the first call fills and the second reads. A refusal leaves the limit as
+    // it was.
     unsafe {
         let mut limit: libc::rlimit = zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
@@ -327,7 +330,8 @@ pub fn host_error(error: &io::Error, address: Option<SocketAddr>) -> HostError {
         }
         (Some(libc::EAGAIN | libc::ENOBUFS), _) => HostError::Full,
         (Some(libc::EMFILE | libc::ENFILE), _) => HostError::Other(
-            "the lab has too many open files for another socket: raise the limit of open files (ulimit -Hn, sysctl fs.file-max) or run fewer connections at once"
+            "the lab has too many open files for another socket: raise the limit of open files (ulimit -Hn, sysctl \
+             fs.file-max) or run fewer connections at once"
                 .to_owned(),
         ),
         _ => HostError::Other(error.to_string()),

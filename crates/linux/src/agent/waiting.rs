@@ -1,10 +1,12 @@
-//! How the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor it is.
+//! How the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor
+//! it is.
 //!
 //! In a lab the processors belong to the fabric and to the hosts' programs: the thread spins for 50 us at most.
 //!
-//! On the machine itself the thread is what the user came for. It spins for up to 1 ms before a moment, at ordinary priority:
-//! where nobody else wants its processor that is all it takes. When it finds that another takes the processor away from it, it
-//! asks to go before ordinary programs, and when that does not do, for real-time scheduling by turns, see [`Turns`].
+//! On the machine itself the thread is what the user came for. It spins for up to 1 ms before a moment, at ordinary
+//! priority: where nobody else wants its processor that is all it takes. When it finds that another takes the
+//! processor away from it, it asks to go before ordinary programs, and when that does not do, for real-time
+//! scheduling by turns, see [`Turns`].
 
 use twinnet_units::{Duration, Time};
 
@@ -15,15 +17,15 @@ use crate::wall::wakefulness::Wakefulness;
 
 /// The longest spin in a lab.
 const SPIN_IN_LAB: Duration = Duration::from_us(50);
-/// The longest spin on the machine itself: longer than nearly all sleeps end late (one in a thousand by 0.75 to 0.93 ms on a virtual
-/// machine).
+/// The longest spin on the machine itself: longer than nearly all sleeps end late (one in a thousand by 0.75 to
+/// 0.93 ms on a virtual machine).
 const SPIN_ON_MACHINE: Duration = Duration::from_ms(1);
 /// The longest spin without a look at the sockets.
 const LOOK: Duration = Duration::from_us(50);
 /// A moment that is nearer than this is not disturbed by a look at the sockets.
 const NEAR: Duration = Duration::from_us(10);
-/// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back late, and a hypervisor
-/// lends it to others meanwhile.
+/// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back
+/// late, and a hypervisor lends it to others meanwhile.
 const KEPT_AWAKE: Duration = Duration::from_ms(20);
 /// How often the thread asks for how long it had to wait for its processor.
 const PERIOD: Duration = Duration::from_ms(50);
@@ -112,8 +114,9 @@ impl Waiting {
         }
     }
 
-    /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling is real-time.
-    /// In a lab the processors belong to others too: whether they were shared is told by the waiting alone.
+    /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling
+    /// is real-time. In a lab the processors belong to others too: whether they were shared is told by the waiting
+    /// alone.
     pub fn found(&mut self) -> (u64, bool, bool) {
         let (shared, realtime) =
             self.machine.as_ref().map_or((false, false), |machine| (machine.shared, machine.is_realtime()));

@@ -1,5 +1,5 @@
-//! What this machine can and cannot do for labs, found by doing it: each probe uses the ability that it reports on. Those
-//! that change namespaces or scheduling run in a forked child, so that the caller is left as it was.
+//! What this machine can and cannot do for labs, found by doing it: each probe uses the ability that it reports on.
+//! Those that change namespaces or scheduling run in a forked child, so that the caller is left as it was.
 
 mod limits;
 mod namespaces;

@@ -30,8 +30,9 @@ fn user() -> Finding {
             ABILITY,
             error,
             "no lab can run: each is made of namespaces of its own",
-            "sysctl kernel.unprivileged_userns_clone=1 (Debian), kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), \
-             user.max_user_namespaces above 0; in a container, a seccomp profile that permits unshare and clone3",
+            "sysctl kernel.unprivileged_userns_clone=1 (Debian), kernel.apparmor_restrict_unprivileged_userns=0 \
+             (Ubuntu), user.max_user_namespaces above 0; in a container, a seccomp profile that permits unshare and \
+             clone3",
         ),
     }
 }
@@ -86,8 +87,8 @@ fn own_proc() -> Finding {
             ABILITY,
             error,
             "no lab can run",
-            "container engines mask parts of /proc and /sys: start the container with --security-opt systempaths=unconfined \
-             (Podman: unmask=ALL), or run outside of it",
+            "container engines mask parts of /proc and /sys: start the container with --security-opt \
+             systempaths=unconfined (Podman: unmask=ALL), or run outside of it",
         ),
     }
 }

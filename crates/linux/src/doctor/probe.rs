@@ -23,9 +23,10 @@ const REFUSED: char = '!';
 /// What the machine did not permit, as text.
 pub fn in_child(namespaces: i32, probe: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| error.to_string())?;
-    // SAFETY: the child runs the probe and exits. The probe allocates, which glibc's and musl's `fork` permit in the child of a process with
-    // threads: they take the allocator's locks before and free them after. No other lock of the parent is used: probes print nothing and
-    // read no environment. Should a library hold one all the same, the child waits in vain, and is killed for it.
+    // SAFETY: the child runs the probe and exits. The probe allocates, which glibc's and musl's `fork` permit in
+    // the child of a process with threads: they take the allocator's locks before and free them after. No other
+    // lock of the parent is used: probes print nothing and read no environment. Should a library hold one all the
+    // same, the child waits in vain, and is killed for it.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error().to_string()),
         0 => {

@@ -1,19 +1,20 @@
 //! What makes a real sender feel the queue of its own slow link as on hardware.
 //!
-//! A TAP (and a packet socket) takes a frame away from the socket that sent it at once, so TCP small queues (the limit on what a
-//! flow keeps below the transport) and a datagram socket's send buffer are never felt, and a greedy TCP flow fills the
-//! interface's ring at the cost of every other sender of the host. A token bucket above the interface holds the frames
-//! back while they still belong to their sockets. It runs a hair below the line rate, so that the ring stays nearly empty and
-//! the fabric's own serialiser decides when each frame leaves.
+//! A TAP (and a packet socket) takes a frame away from the socket that sent it at once, so TCP small queues (the
+//! limit on what a flow keeps below the transport) and a datagram socket's send buffer are never felt, and a greedy
+//! TCP flow fills the interface's ring at the cost of every other sender of the host. A token bucket above the
+//! interface holds the frames back while they still belong to their sockets. It runs a hair below the line rate, so
+//! that the ring stays nearly empty and the fabric's own serialiser decides when each frame leaves.
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use twinnet_units::{Duration, Rate};
 
-/// Share of the line rate at which the bucket runs: half a thousandth below, within what the long-run rate is promised to.
+/// Share of the line rate at which the bucket runs: half a thousandth below, within what the long-run rate is
+/// promised to.
 const SHARE_PER_100_000: u128 = 99_950;
-/// Data that the bucket lets through at once, and what it makes good for when the kernel's timer is late: with less, a late timer
-/// loses rate. The interface's ring holds twice as much.
+/// Data that the bucket lets through at once, and what it makes good for when the kernel's timer is late: with
+/// less, a late timer loses rate. The interface's ring holds twice as much.
 const BURST: Duration = Duration::from_ms(3);
 /// What a super-segment may hold: TCP keeps two of them below itself, however slow the link.
 const LONGEST_SUPER_SEGMENT: Duration = Duration::from_ms(1);
@@ -44,8 +45,9 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// The bucket above an interface on a link of `rate`; `None` where none is of use.
     ///
-    /// `full_frame_on_wire` is what a frame that fills the MTU occupies there. The kernel counts a frame's bytes without framing, so
-    /// the rate is that of full-size frames; shorter ones, whose framing weighs more, are held back by the fabric and the interface's ring alone.
+    /// `full_frame_on_wire` is what a frame that fills the MTU occupies there. The kernel counts a frame's bytes
+    /// without framing, so the rate is that of full-size frames; shorter ones, whose framing weighs more, are held
+    /// back by the fabric and the interface's ring alone.
     #[must_use]
     pub fn of(rate: Option<Rate>, full_frame_on_wire: u64, mtu: u32) -> Option<Self> {
         let rate = rate.filter(|rate| rate.as_bps() <= HIGHEST_RATE_BPS)?;
@@ -64,7 +66,8 @@ impl TokenBucket {
     #[must_use]
     pub fn request(&self, index: i32) -> TcMessage {
         let mut message = root_of(index);
-        // struct tc_tbf_qopt: rate and peak rate (struct tc_ratespec, 12 bytes each, the rate in its last four), limit, buffer, mtu.
+        // struct tc_tbf_qopt: rate and peak rate (struct tc_ratespec, 12 bytes each, the rate in its last four),
+        // limit, buffer, mtu.
         let mut parameters = [0_u8; 36];
         parameters[8..12].copy_from_slice(&self.bytes_per_second.to_ne_bytes());
         parameters[24..28].copy_from_slice(&self.limit_bytes.to_ne_bytes());
@@ -77,8 +80,9 @@ impl TokenBucket {
     }
 }
 
-/// Frames that a sender may put into one super-segment on a link of `rate`: as long as the link takes 1 ms for them. Linux makes
-/// super-segments large when round trips are short, and would keep 128 KB, 100 ms, below a flow over 10 Mbit/s.
+/// Frames that a sender may put into one super-segment on a link of `rate`: as long as the link takes 1 ms for
+/// them. Linux makes super-segments large when round trips are short, and would keep 128 KB, 100 ms, below a flow
+/// over 10 Mbit/s.
 #[must_use]
 pub fn most_segments(rate: Option<Rate>, mtu: u32) -> u32 {
     let Some(rate) = rate else { return MOST_SEGMENTS };

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use twinnet_packet::{Checksum, Frame, Offload, Segmentation};
+use twinnet_packet::{Checksum, Coalesced, Frame, Offload, Segmentation};
 
 use crate::kernel::interface::{InterfaceKind, VNET_HEADER_BYTES};
 use crate::kernel::vlan_tag;
@@ -14,7 +14,7 @@ const LARGEST: usize = 65_536 + 256;
 /// Frames up to this length are moved into a buffer of their own size, so that the large one can be used again at once.
 const SMALL: usize = 2048;
 /// Buffers kept for use again; more are given back to the allocator.
-const KEPT: usize = 256;
+const KEPT: usize = 1024;
 
 const NEEDS_CSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
@@ -50,12 +50,17 @@ impl Pool {
     /// Takes back a frame that is no longer needed.
     pub fn recycle(&mut self, mut frame: Box<Frame>) {
         if frame.bytes.capacity() >= LARGEST {
-            if self.large.len() < KEPT {
+            if self.large.len() < KEPT / 4 {
                 self.large.push(std::mem::take(&mut frame.bytes));
             }
         } else if self.frames.len() < KEPT && frame.bytes.capacity() >= SMALL {
             self.frames.push(frame);
         }
+    }
+
+    /// A frame with room for one of ordinary size.
+    pub fn blank(&mut self) -> Box<Frame> {
+        self.frames.pop().unwrap_or_else(|| Box::new(Frame::new(Vec::with_capacity(SMALL))))
     }
 
     fn small(&mut self, bytes: &[u8]) -> Box<Frame> {
@@ -88,8 +93,9 @@ pub struct Writer {
 }
 
 impl Device {
-    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame. With `whole_frames` what
-    /// is written is cut into frames with complete checksums, for a reader that knows nothing of offloads.
+    /// Takes over `descriptor`: non-blocking, with a `virtio_net_hdr` of [`VNET_HEADER_BYTES`] before each frame.
+    /// With `whole_frames` what is written is cut into frames with complete checksums, for a reader that knows
+    /// nothing of offloads.
     #[must_use]
     pub fn new(descriptor: OwnedFd, kind: InterfaceKind, whole_frames: bool) -> Self {
         Self { writer: Writer::new(Arc::new(descriptor), whole_frames), kind, buffer: Vec::new() }
@@ -180,17 +186,47 @@ impl Writer {
         self.write_as_it_is(frame)
     }
 
+    /// Hands `frames` to the host as the super-segment that `joined` has made of them. Only where [`Writer::joins`]
+    /// permits it.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn write_joined<'a>(&self, joined: Coalesced, frames: impl Iterator<Item = &'a Frame>) -> io::Result<()> {
+        let headers = joined.finish();
+        let told = describe(&headers);
+        let mut parts = Vec::with_capacity(20);
+        parts.push(part((&raw const told).cast(), VNET_HEADER_BYTES));
+        parts.push(part(headers.bytes.as_ptr(), headers.bytes.len()));
+        for frame in frames {
+            let payload = frame.bytes.get(headers.bytes.len()..).unwrap_or_default();
+            parts.push(part(payload.as_ptr(), payload.len()));
+        }
+        self.write_parts(&parts)
+    }
+
+    /// Whether frames may be joined for this host.
+    #[must_use]
+    pub fn joins(&self) -> bool {
+        !self.whole_frames
+    }
+
     fn write_as_it_is(&self, frame: &Frame) -> io::Result<()> {
         static ZEROS: [u8; LARGEST] = [0; LARGEST];
         let header = describe(frame);
         let filler = &ZEROS[..(frame.elided as usize).min(LARGEST)];
         let parts = [
-            libc::iovec { iov_base: (&raw const header).cast_mut().cast(), iov_len: VNET_HEADER_BYTES },
-            libc::iovec { iov_base: frame.bytes.as_ptr().cast_mut().cast(), iov_len: frame.bytes.len() },
-            libc::iovec { iov_base: filler.as_ptr().cast_mut().cast(), iov_len: filler.len() },
+            part((&raw const header).cast(), VNET_HEADER_BYTES),
+            part(frame.bytes.as_ptr(), frame.bytes.len()),
+            part(filler.as_ptr(), filler.len()),
         ];
-        let count = if filler.is_empty() { 2 } else { 3 };
-        // SAFETY: the parts point to readable memory of the length given; the kernel does not write to them.
+        self.write_parts(if filler.is_empty() { &parts[..2] } else { &parts })
+    }
+
+    /// Writes `parts` as one frame. They must point to memory that outlives the call.
+    fn write_parts(&self, parts: &[libc::iovec]) -> io::Result<()> {
+        let count = libc::c_int::try_from(parts.len()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the parts point to readable memory of the length given, as the callers in this file see to; the
+        // kernel does not write to it.
         let written = unsafe { libc::writev(self.descriptor.as_raw_fd(), parts.as_ptr(), count) };
         if written < 0 {
             return Err(io::Error::last_os_error());
@@ -199,7 +235,13 @@ impl Writer {
     }
 }
 
-/// Puts what the kernel told about a frame into it. A header that does not fit the frame is ignored: a host may write anything.
+/// One piece of what is written.
+fn part(at: *const u8, length: usize) -> libc::iovec {
+    libc::iovec { iov_base: at.cast_mut().cast(), iov_len: length }
+}
+
+/// Puts what the kernel told about a frame into it. A header that does not fit the frame is ignored: a host may
+/// write anything.
 fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
     let length = frame.bytes.len();
     if header.flags & NEEDS_CSUM != 0 {

@@ -1,6 +1,6 @@
-//! The two kinds of interface that a host can have: a TAP, or one end of a virtual Ethernet pair with a packet socket at
-//! the other. Either way the fabric holds one descriptor from which it reads the frames that the host sends, each behind a
-//! `virtio_net_hdr`, and to which it writes those that the host receives.
+//! The two kinds of interface that a host can have: a TAP, or one end of a virtual Ethernet pair with a packet
+//! socket at the other. Either way the fabric holds one descriptor from which it reads the frames that the host
+//! sends, each behind a `virtio_net_hdr`, and to which it writes those that the host receives.
 
 use std::ffi::c_void;
 use std::io;
@@ -50,14 +50,16 @@ pub struct HostInterface {
     pub watch: Option<Watch>,
 }
 
-/// Frames that an interface's own transmit queue holds: about 6 ms at the line rate, so that a sender on a slow link
-/// feels its queue as on hardware; 1000 (the kernel's default for Ethernet) where the link has no rate.
+/// Frames that an interface's own transmit queue holds: about 40 ms at the line rate. What a line is behind its
+/// schedule waits there, and a frame that finds it full is lost: it has room for what the machine may hold a line
+/// up by before the run is invalid, and the bucket above keeps it empty otherwise. 1000 (the kernel's default for
+/// Ethernet) where the link has no rate.
 #[must_use]
 pub fn transmit_queue_frames(rate: Option<Rate>, mtu: u32) -> u32 {
     let Some(rate) = rate else { return 1000 };
-    let bits_in_6_ms = rate.as_bps() / 500 * 3;
+    let bits_in_40_ms = rate.as_bps() / 25;
     let bits_of_frame = (u64::from(mtu) + 38) * 8;
-    u32::try_from((bits_in_6_ms / bits_of_frame).clamp(4, 1000)).unwrap_or(1000)
+    u32::try_from((bits_in_40_ms / bits_of_frame).clamp(4, 2000)).unwrap_or(1000)
 }
 
 /// Opens a TAP named `name` in the network namespace of the calling thread; gives its descriptor and its index.
@@ -70,9 +72,9 @@ pub fn open_tap(name: &str) -> io::Result<(OwnedFd, u32)> {
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
     // SAFETY: the request is a valid `ifreq` that the kernel reads and fills.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
-    // A TAP that ends with its descriptor makes the kernel wait for a grace period, some 25 ms, for each one. A persistent
-    // one ends with its namespace, and the kernel ends all namespaces of a lab together.
-    // SAFETY: the argument is a plain number.
+    // A TAP that ends with its descriptor makes the kernel wait for a grace period, some 25 ms, for each one. A
+    // persistent one ends with its namespace, and the kernel ends all namespaces of a lab together. SAFETY: the
+    // argument is a plain number.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETPERSIST, 1 as libc::c_ulong) })?;
     set_tap_offload(&fd)?;
     let index = interface_index(name)?;
@@ -180,10 +182,10 @@ mod tests {
 
     #[test]
     fn a_slow_link_has_a_short_interface_queue() {
-        assert_eq!(transmit_queue_frames(Rate::from_bps(10_000_000), 1500), 4);
-        assert_eq!(transmit_queue_frames(Rate::from_bps(100_000_000), 1500), 48);
-        assert_eq!(transmit_queue_frames(Rate::from_bps(1_000_000_000), 1500), 487);
-        assert_eq!(transmit_queue_frames(Rate::from_bps(100_000_000_000), 1500), 1000);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(1_000_000), 1500), 4);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(10_000_000), 1500), 32);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(100_000_000), 1500), 325);
+        assert_eq!(transmit_queue_frames(Rate::from_bps(1_000_000_000), 1500), 2000);
         assert_eq!(transmit_queue_frames(None, 1500), 1000);
     }
 }

@@ -20,14 +20,15 @@ use crate::kernel::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
 use crate::kernel::open_vswitch;
 use crate::service::LabError;
 
-/// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the work
-/// under few locks, so more gain little.
+/// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the
+/// work under few locks, so more gain little.
 const BUILDERS: usize = 2;
-/// Index of the first interface of a host when we choose it; above the tunnels that some kernels put in every namespace.
+/// Index of the first interface of a host when we choose it; above the tunnels that some kernels put in every
+/// namespace.
 const FIRST_INDEX: u32 = 100;
-/// How often the kernel repeats what an ended program's TCP connection has left to say (net.ipv4.tcp_orphan_retries). Such a
-/// connection keeps its namespace, also when the lab is gone and nobody can answer any more: by Linux's own value, 8, for
-/// 100 s; by this one for less than 10 s.
+/// How often the kernel repeats what an ended program's TCP connection has left to say
+/// (net.ipv4.tcp_orphan_retries). Such a connection keeps its namespace, also when the lab is gone and nobody can
+/// answer any more: by Linux's own value, 8, for 100 s; by this one for less than 10 s.
 const ORPHAN_RETRIES: &str = "4";
 /// Bits of the link-local network (RFC 4291 section 2.5.6).
 const LINK_LOCAL_BITS: u8 = 64;
@@ -365,8 +366,8 @@ pub fn tap_can_be_opened() -> bool {
     .unwrap_or(false)
 }
 
-/// Keeps the interfaces of the namespace that the calling thread stands in from speaking IPv6: the lab's own ends of virtual
-/// Ethernet pairs, and Open vSwitch's. A kernel without IPv6 has nothing to silence.
+/// Keeps the interfaces of the namespace that the calling thread stands in from speaking IPv6: the lab's own ends
+/// of virtual Ethernet pairs, and Open vSwitch's. A kernel without IPv6 has nothing to silence.
 fn silence_own_ipv6() {
     for scope in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");

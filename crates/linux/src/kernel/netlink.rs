@@ -234,7 +234,8 @@ impl Netlink {
         }
     }
 
-    /// Sends what has been added and waits for the kernel's answers. The kernel works through all requests even when one fails.
+    /// Sends what has been added and waits for the kernel's answers. The kernel works through all requests even
+    /// when one fails.
     ///
     /// # Errors
     /// The first refusal, with what was refused.

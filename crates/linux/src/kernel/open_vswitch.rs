@@ -1,6 +1,6 @@
-//! The place of the lab's own Open vSwitch: one network namespace for all switches that are Open vSwitch, with an interface
-//! for each of their ports, whose other end the fabric holds. Its processes are started there as programs of a host are
-//! (docs/reference/lab-protocol.md, "Open vSwitch").
+//! The place of the lab's own Open vSwitch: one network namespace for all switches that are Open vSwitch, with an
+//! interface for each of their ports, whose other end the fabric holds. Its processes are started there as programs
+//! of a host are (docs/reference/lab-protocol.md, "Open vSwitch").
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -70,6 +70,7 @@ impl Instance {
             name: HOST.to_owned(),
             model: false,
             processing: None,
+            coalescing: None,
             forwarding: false,
             ports,
             routes: Vec::new(),
@@ -78,7 +79,8 @@ impl Instance {
         any.then_some(Self { host, places })
     }
 
-    /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before the links.
+    /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before
+    /// the links.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
         let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet, tunnel: None };
@@ -170,8 +172,10 @@ mod tests {
     fn every_port_has_an_interface_of_the_link_s_mtu() {
         let network = NetworkSpec::from_json(&json!({
             "nodes": [
-                {"kind": "switch", "name": "s1", "dpid": 1, "datapath": "netdev", "ports": [{"name": "s1-eth1", "number": 1}]},
-                {"kind": "switch", "name": "s2", "dpid": 2, "datapath": "system", "ports": [{"name": "s2-eth7", "number": 7}]},
+                {"kind": "switch", "name": "s1", "dpid": 1, "datapath": "netdev",
+                 "ports": [{"name": "s1-eth1", "number": 1}]},
+                {"kind": "switch", "name": "s2", "dpid": 2, "datapath": "system",
+                 "ports": [{"name": "s2-eth7", "number": 7}]},
             ],
             "links": [{"a": {"node": "s1", "port": 0}, "b": {"node": "s2", "port": 0}, "mtu": 9000}],
         }))

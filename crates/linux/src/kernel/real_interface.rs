@@ -1,7 +1,8 @@
 //! Existing interfaces of the machine as ends of links: hardware in the loop, or another container's virtual Ethernet.
 //!
-//! The owner of the lab opens two descriptors where the interface is, in its own network namespace: a packet socket, and a socket that
-//! hears of changes of the interface. The lab binds the one, reads the other, and both stay where they were made.
+//! The owner of the lab opens two descriptors where the interface is, in its own network namespace: a packet
+//! socket, and a socket that hears of changes of the interface. The lab binds the one, reads the other, and both
+//! stay where they were made.
 
 use std::fs;
 use std::io;
@@ -63,8 +64,8 @@ pub fn open(name: &str) -> Result<OpenInterface, LabError> {
 
 fn refused(name: &str, error: &io::Error) -> LabError {
     let remedy = if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) {
-        "it needs CAP_NET_RAW in the network namespace of the interface: run as root (sudo), or in a container with --cap-add NET_RAW, \
-         or give the interpreter the right (sudo setcap cap_net_raw+ep on a copy of it)"
+        "it needs CAP_NET_RAW in the network namespace of the interface: run as root (sudo), or in a container with \
+         --cap-add NET_RAW, or give the interpreter the right (sudo setcap cap_net_raw+ep on a copy of it)"
     } else {
         "see `twinnet doctor`"
     };

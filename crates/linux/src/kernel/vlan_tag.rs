@@ -1,5 +1,5 @@
-//! The VLAN tag of a received frame. The kernel takes it out before a packet socket sees the frame (as network cards do) and tells
-//! it beside, in a `tpacket_auxdata`; a switch needs it where it was.
+//! The VLAN tag of a received frame. The kernel takes it out before a packet socket sees the frame (as network
+//! cards do) and tells it beside, in a `tpacket_auxdata`; a switch needs it where it was.
 
 use std::mem::{size_of, zeroed};
 use std::os::fd::RawFd;

@@ -34,8 +34,8 @@ pub struct Prepared<'a> {
 
 /// Becomes the new program, or tells why not and exits.
 pub fn run(prepared: &Prepared<'_>) -> ! {
-    // SAFETY: only system calls with descriptors and pointers that were prepared before the clone and live in the copied
-    // memory; every path ends in execve or _exit.
+    // SAFETY: only system calls with descriptors and pointers that were prepared before the clone and live in the
+    // copied memory; every path ends in execve or _exit.
     unsafe {
         libc::close(prepared.go_writer);
         let mut byte = 0_u8;

@@ -1,5 +1,5 @@
-//! The lab process: the first process of its own user, PID, mount, network, IPC and UTS namespaces. When it dies the kernel
-//! ends all that it started; when its owner dies it ends itself.
+//! The lab process: the first process of its own user, PID, mount, network, IPC and UTS namespaces. When it dies
+//! the kernel ends all that it started; when its owner dies it ends itself.
 
 mod child;
 pub mod control;
@@ -31,11 +31,12 @@ pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
-pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> Result<Box<dyn Service>, LabError>
-    + Send
-    + Sync;
+pub type FabricFactory =
+    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> MadeService + Send + Sync;
+/// A part of the lab, or the reason why it cannot be made.
+pub type MadeService = Result<Box<dyn Service>, LabError>;
 /// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
-pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> Result<Box<dyn Service>, LabError> + Send + Sync;
+pub type AgentFactory = dyn Fn(LabClock, Vec<(String, OwnedFd)>) -> MadeService + Send + Sync;
 
 /// The parts of a lab that are made when its network is known.
 pub struct Factories {
@@ -81,8 +82,8 @@ struct Lab {
     factories: Factories,
 }
 
-/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks, which one with threads must not.
-/// `descriptors` are sockets that it is to own.
+/// Refuses a process that `spawn_lab` has not just made: a lab is the first process of its PID namespace and forks,
+/// which one with threads must not. `descriptors` are sockets that it is to own.
 ///
 /// # Errors
 /// Which of this is not so.

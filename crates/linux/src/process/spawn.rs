@@ -14,10 +14,9 @@ use super::child::{self, Prepared};
 use super::names;
 use crate::service::LabError;
 
-/// What Python runs in the lab process: it loads the extension by its path and hands over to it. Neither site-packages nor
-/// the environment is looked at (`-I -S`), so that nothing but the extension can go wrong.
-const BOOTSTRAP: &str = "\
-import sys
+/// What Python runs in the lab process: it loads the extension by its path and hands over to it. Neither
+/// site-packages nor the environment is looked at (`-I -S`), so that nothing but the extension can go wrong.
+const BOOTSTRAP: &str = "import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 loader = ExtensionFileLoader('_core', sys.argv[3])
 core = loader.create_module(ModuleSpec('_core', loader, origin=sys.argv[3]))
@@ -114,11 +113,13 @@ fn clone_into_namespaces(prepared: &Prepared<'_>) -> io::Result<(i32, OwnedFd)> 
     arguments.flags = (namespaces | libc::CLONE_PIDFD) as u64;
     arguments.pidfd = (&raw mut pidfd) as u64;
     arguments.exit_signal = libc::SIGCHLD as u64;
-    // Until the new program has taken them over, no signal reaches the child: its copy of the owner's handlers would act on what both share,
-    // Python's on the pipe that wakes its main thread. The program begins with all blocked; `start_up::signal_descriptor` sets its own mask.
+    // Until the new program has taken them over, no signal reaches the child: its copy of the owner's handlers
+    // would act on what both share, Python's on the pipe that wakes its main thread. The program begins with all
+    // blocked; `start_up::signal_descriptor` sets its own mask.
     let before = block_signals();
-    // SAFETY: without CLONE_VM this is a fork; the child runs only what is safe after one (see `child`): it neither allocates nor locks, so that
-    // the fork handlers which the bare system call passes over have nothing to prepare.
+    // SAFETY: without CLONE_VM this is a fork; the child runs only what is safe after one (see `child`): it neither
+    // allocates nor locks, so that the fork handlers which the bare system call passes over have nothing to
+    // prepare.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
     if pid == 0 {
         child::run(prepared);
@@ -220,10 +221,13 @@ fn refused(what: &str, error: &io::Error) -> LabError {
 
 fn namespaces_refused(error: &io::Error) -> LabError {
     let remedy = match error.raw_os_error() {
-        Some(libc::ENOSPC | libc::EUSERS) => "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)",
+        Some(libc::ENOSPC | libc::EUSERS) => {
+            "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)"
+        }
         Some(libc::EPERM | libc::EACCES) => {
             "let users create user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), \
-             kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container, a seccomp profile that permits clone3 and unshare"
+             kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container, a seccomp profile that permits \
+             clone3 and unshare"
         }
         _ => "run `twinnet doctor` to see what this machine permits",
     };

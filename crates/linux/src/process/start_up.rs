@@ -15,7 +15,8 @@ use crate::service::LabError;
 pub fn mount_own_proc() -> Result<(), LabError> {
     let refuse = |what: &str, error: rustix::io::Errno| {
         let remedy = "container engines mask parts of /proc, and the kernel then permits no fresh one: \
-            start the container with --security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run outside of it";
+            start the container with --security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run \
+            outside of it";
         LabError::new("ProcNotMounted", format!("{what}: {error}"), remedy)
     };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -103,8 +104,8 @@ pub fn set_title(title: &str) {
     unsafe { libc::prctl(libc::PR_SET_NAME, short.as_ptr()) };
     let Some((start, length)) = command_line_place() else { return };
     let shown = title.len().min(length - 1);
-    // SAFETY: the kernel says that our command line lies there; it is writable memory of the first stack frame that nobody
-    // else reads in this process, since the interpreter has copied it.
+    // SAFETY: the kernel says that our command line lies there; it is writable memory of the first stack frame that
+    // nobody else reads in this process, since the interpreter has copied it.
     unsafe {
         let place = start as *mut u8;
         std::ptr::write_bytes(place, 0, length);

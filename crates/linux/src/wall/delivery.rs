@@ -5,20 +5,19 @@
 //! processor, this thread writes in its place; the loop goes on with the schedule. Otherwise the loop writes itself, which is sooner by
 //! a wake-up. Each host's frames keep their order: the loop writes again only when this thread has nothing left.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use twinnet_fabric::PortId;
-use twinnet_packet::Frame;
+use twinnet_packet::{Coalesced, Frame};
 use twinnet_units::{Duration, Time};
 
 use crate::kernel::device::Writer;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::HandOvers;
-use crate::wall::scheduling::become_realtime;
+use crate::wall::scheduling::{become_realtime, Breaks};
 
 /// Name of the thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "delivery";
@@ -32,17 +31,18 @@ const PERIOD: Duration = Duration::from_ms(20);
 const BATCH: usize = 8;
 /// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others itself, so that both share
 /// the work by what each can do.
-const ENOUGH: usize = 32;
+const ENOUGH: usize = 128;
 /// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
 const PATIENCE: Duration = Duration::from_us(30);
 /// Frames kept to be used again.
-const KEPT: usize = 256;
+const KEPT: usize = 1024;
 
 /// A frame to be handed over.
 struct Job {
     port: PortId,
     due: Time,
-    frame: Box<Frame>,
+    /// `None` once it was handed over with another.
+    frame: Option<Box<Frame>>,
 }
 
 /// What loop and thread share.
@@ -52,23 +52,19 @@ struct Shared {
     /// Frames that were given away and are not written yet: all, and by the port of the host.
     outstanding: AtomicUsize,
     of_port: Vec<AtomicUsize>,
-    done: Mutex<Done>,
+    /// What the thread handed over since the record began.
+    done: Mutex<HandOvers>,
+    /// Frames that were handed over and can be used again.
+    // Boxes are what is kept: handing one out costs no allocation.
+    #[allow(clippy::vec_box)]
+    used: Mutex<Vec<Box<Frame>>>,
 }
 
 #[derive(Default)]
 struct Queue {
-    jobs: VecDeque<Job>,
+    jobs: Vec<Job>,
     asleep: bool,
     ended: bool,
-}
-
-/// What the thread has to tell.
-#[derive(Default)]
-struct Done {
-    hand_overs: HandOvers,
-    // Boxes are what is kept: handing one out costs no allocation.
-    #[allow(clippy::vec_box)]
-    used: Vec<Box<Frame>>,
 }
 
 /// The loop's side: decides who hands over, and gives frames away. The thread ends when this is dropped.
@@ -95,6 +91,7 @@ impl Delivery {
             outstanding: AtomicUsize::new(0),
             of_port: writers.iter().map(|_| AtomicUsize::new(0)).collect(),
             done: Mutex::default(),
+            used: Mutex::default(),
         });
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let thread = if processors > 1 && writers.iter().any(Option::is_some) {
@@ -121,11 +118,16 @@ impl Delivery {
             return Some(frame);
         }
         of_port.fetch_add(1, Ordering::Release);
-        self.batch.push(Job { port, due, frame });
+        self.batch.push(Job { port, due, frame: Some(frame) });
         if self.batch.len() >= BATCH {
             self.flush();
         }
         None
+    }
+
+    /// Whether the next frame for the host behind `port` is given away, as far as can be known.
+    pub(crate) fn gives_away(&self, port: PortId) -> bool {
+        self.active || self.shared.of_port.get(port.0 as usize).is_some_and(|of| of.load(Ordering::Acquire) > 0)
     }
 
     /// Lets the thread begin with what was given away.
@@ -135,7 +137,7 @@ impl Delivery {
         }
         self.shared.outstanding.fetch_add(self.batch.len(), Ordering::Release);
         let mut queue = lock(&self.shared.queue);
-        queue.jobs.extend(self.batch.drain(..));
+        queue.jobs.append(&mut self.batch);
         if std::mem::take(&mut queue.asleep) {
             drop(queue);
             self.shared.filled.notify_one();
@@ -152,20 +154,20 @@ impl Delivery {
     /// Frames that were handed over and can be used again.
     #[allow(clippy::vec_box)]
     pub(crate) fn used(&self) -> Vec<Box<Frame>> {
-        match self.shared.done.try_lock() {
-            Ok(mut done) if !done.used.is_empty() => std::mem::take(&mut done.used),
+        match self.shared.used.try_lock() {
+            Ok(mut used) if !used.is_empty() => std::mem::take(&mut used),
             _ => Vec::new(),
         }
     }
 
     /// What the thread handed over since the record began.
     pub(crate) fn hand_overs(&self) -> HandOvers {
-        lock(&self.shared.done).hand_overs.clone()
+        lock(&self.shared.done).clone()
     }
 
     /// Begins that record anew.
     pub(crate) fn forget(&self) {
-        lock(&self.shared.done).hand_overs = HandOvers::default();
+        *lock(&self.shared.done) = HandOvers::default();
     }
 }
 
@@ -208,32 +210,80 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread: hands over what comes, in its order.
+/// The thread: hands over what comes, to each host in its order.
 fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
-    let mut batch = VecDeque::new();
-    while await_jobs(shared, &mut batch, clock) {
-        let count = batch.len();
-        let mut done = lock(&shared.done);
-        for job in batch.drain(..) {
-            if let Some(Some(writer)) = writers.get(job.port.0 as usize) {
-                done.hand_overs.hand_over(job.port, clock.now() - job.due);
-                done.hand_overs.written(&job.frame, &writer.write(&job.frame));
+    let mut breaks = Breaks::begin(clock.now());
+    let mut waiting = Vec::new();
+    let mut used = Vec::new();
+    while await_jobs(shared, &mut waiting, clock) {
+        breaks.look(clock.now());
+        {
+            let mut done = lock(&shared.done);
+            for at in 0..waiting.len() {
+                hand_over_from(&mut waiting[at..], writers, clock, &mut done, &mut used);
             }
-            if done.used.len() < KEPT {
-                done.used.push(job.frame);
-            }
+        }
+        for job in waiting.drain(..) {
             if let Some(of_port) = shared.of_port.get(job.port.0 as usize) {
                 of_port.fetch_sub(1, Ordering::Release);
             }
             shared.outstanding.fetch_sub(1, Ordering::Release);
         }
-        drop(done);
-        debug_assert!(count > 0, "woken without a frame");
+        let mut kept = lock(&shared.used);
+        used.truncate(KEPT.saturating_sub(kept.len()));
+        kept.append(&mut used);
+    }
+}
+
+/// Hands over the first of `waiting`, if it has its frame still. Frames of one connection that wait behind it for the same host go with it, as
+/// Linux joins what it finds waiting at a network card (GRO): what comes late costs the less the later it is.
+#[allow(clippy::vec_box)]
+fn hand_over_from(
+    waiting: &mut [Job],
+    writers: &[Option<Writer>],
+    clock: LabClock,
+    done: &mut HandOvers,
+    used: &mut Vec<Box<Frame>>,
+) {
+    let Some((first, behind)) = waiting.split_first_mut() else { return };
+    let Some(frame) = first.frame.take() else { return };
+    let Some(Some(writer)) = writers.get(first.port.0 as usize) else { return used.push(frame) };
+    let (mut joined, mut dues) = (vec![frame], vec![first.due]);
+    let now = clock.now();
+    let mut behind = behind.iter_mut().filter(|job| job.port == first.port);
+    let answer = write_joined(writer, &mut joined, |whole| {
+        let job = behind.next()?;
+        dues.push(job.due);
+        job.frame.take_if(|next| whole.join(next))
+    });
+    for (due, frame) in dues.into_iter().zip(joined) {
+        done.hand_over(first.port, now - due);
+        done.written(&frame, &answer);
+        used.push(frame);
+    }
+}
+
+/// Hands the one frame of `joined` over, with those that `next` finds to join it, in one step where the host takes that. What cannot be joined is
+/// not overtaken, either: the first for which `next` gives nothing ends it.
+#[allow(clippy::vec_box)]
+pub(crate) fn write_joined(
+    writer: &Writer,
+    joined: &mut Vec<Box<Frame>>,
+    mut next: impl FnMut(&mut Coalesced) -> Option<Box<Frame>>,
+) -> io::Result<()> {
+    let Some(first) = joined.first() else { return Ok(()) };
+    let Some(mut whole) = Coalesced::begin(first).filter(|_| writer.joins()) else { return writer.write(first) };
+    while let Some(frame) = next(&mut whole) {
+        joined.push(frame);
+    }
+    match &joined[..] {
+        [single] => writer.write(single),
+        several => writer.write_joined(whole, several.iter().map(|frame| &**frame)),
     }
 }
 
 /// Waits until there are frames and takes them all; false when there will be none any more.
-fn await_jobs(shared: &Shared, batch: &mut VecDeque<Job>, clock: LabClock) -> bool {
+fn await_jobs(shared: &Shared, batch: &mut Vec<Job>, clock: LabClock) -> bool {
     let patience = clock.now() + PATIENCE;
     while shared.outstanding.load(Ordering::Acquire) == 0 && clock.now() < patience {
         std::hint::spin_loop();

@@ -3,7 +3,6 @@
 use twinnet_units::{Duration, Time};
 
 use crate::wall::clock::thread_cpu_ns;
-use crate::wall::scheduling::is_realtime;
 
 /// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this machine.
 const LONGEST_SPIN: Duration = Duration::from_us(250);
@@ -16,8 +15,8 @@ const MOST_EAGER: f64 = 8.0;
 /// Below this share of the margin there is next to no spinning left. From [`MOST_EAGER`] it takes five periods to get there: with
 /// [`PATIENCE`] that is half of the kernel's second.
 const LEAST_EAGER: f64 = 0.1;
-/// Share of the processor above which real-time scheduling is given up: the kernel stops a real-time thread that uses more than
-/// 95 % of a second for the rest of it, 50 ms at once.
+/// Share of the processor above which real-time scheduling is taken by [turns](crate::wall::scheduling::Turns): the kernel stops a real-time
+/// thread that uses more than 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
 /// What most sleeps keep on any machine: rare ones that end later are not worth spinning all the time for.
 const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
@@ -25,8 +24,7 @@ const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
 const AT_WORK: std::ops::Range<f64> = 0.02..HIGHEST_DUTY;
 /// How often the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
-/// Periods in a row with too high a share, and without spinning, after which real-time scheduling is given up: before the kernel's
-/// second is over.
+/// Periods in a row with too high a share, and without spinning, after which that begins: before the kernel's second is over.
 const PATIENCE: u32 = 4;
 
 /// What the loop has learnt about sleeping and spinning.
@@ -56,9 +54,9 @@ impl Pacing {
         wanted.min(LONGEST_SPIN).max(margin.min(USUAL_OVERSLEEP).saturating_sub(self.slip_after))
     }
 
-    /// Called in every turn of the loop: whether it is to give up real-time scheduling now.
-    pub(crate) fn must_give_up_realtime(&mut self, now: Time) -> bool {
-        self.duty.observe(now)
+    /// Called in every turn of the loop.
+    pub(crate) fn observe(&mut self, now: Time) {
+        self.duty.observe(now);
     }
 
     /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole processor.
@@ -75,32 +73,28 @@ struct Duty {
     /// How many times the margin before an event is spent spinning, from 0 to [`MOST_EAGER`].
     eagerness: f64,
     too_high: u32,
-    given_up: bool,
+    takes_turns: bool,
     /// The share in the last period.
     share: f64,
 }
 
 impl Default for Duty {
     fn default() -> Self {
-        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, given_up: false, share: 0.0 }
+        Self { since: Time::ZERO, used_ns: 0, eagerness: 1.0, too_high: 0, takes_turns: false, share: 0.0 }
     }
 }
 
 impl Duty {
-    /// Looks at the share when it is time to; returns whether real-time scheduling is to be given up now, because work alone
-    /// takes so much that the kernel is about to stop the thread. Says so once.
-    fn observe(&mut self, now: Time) -> bool {
+    /// Looks at the share when it is time to.
+    fn observe(&mut self, now: Time) {
         let elapsed = now - self.since;
         if elapsed < DUTY_PERIOD {
-            return false;
+            return;
         }
         let used_ns = thread_cpu_ns();
         let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
         (self.since, self.used_ns) = (now, used_ns);
         self.follow(share);
-        let give_up = self.too_high >= PATIENCE && !self.given_up && is_realtime();
-        self.given_up |= give_up;
-        give_up
     }
 
     fn follow(&mut self, share: f64) {
@@ -113,6 +107,7 @@ impl Duty {
             self.eagerness = (self.eagerness * 1.2 + 0.01).min(MOST_EAGER);
         }
         self.too_high = if share > HIGHEST_DUTY && !spins { self.too_high + 1 } else { 0 };
+        self.takes_turns = self.too_high >= PATIENCE || (self.takes_turns && share > DUTY_RANGE.0);
     }
 }
 
@@ -183,11 +178,15 @@ mod tests {
         // As long as it spins less for it, its work may need no more than there is.
         while duty.eagerness > LEAST_EAGER {
             duty.follow(0.97);
-            assert_eq!(duty.too_high, 0);
+            assert!(!duty.takes_turns);
         }
         for _ in 0..PATIENCE {
             duty.follow(0.97);
         }
-        assert_eq!(duty.too_high, PATIENCE);
+        assert!(duty.takes_turns);
+        duty.follow(0.8);
+        assert!(duty.takes_turns, "it has to do still");
+        duty.follow(0.7);
+        assert!(!duty.takes_turns);
     }
 }

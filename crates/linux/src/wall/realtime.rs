@@ -25,7 +25,7 @@ use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
-use crate::wall::delivery::Delivery;
+use crate::wall::delivery::{write_joined, Delivery};
 use crate::wall::evidence::Evidence;
 use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
@@ -33,7 +33,7 @@ use crate::wall::model_apps::LoopApps;
 use crate::wall::pacing::Pacing;
 use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
-use crate::wall::scheduling::{become_realtime, give_up_realtime, THREAD_NAME};
+use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
@@ -112,10 +112,39 @@ impl World for Hosts {
         }
     }
 
+    fn deliver_together(&mut self, port: PortId, frames: &mut Vec<Box<Frame>>, due: Time) {
+        // One by one they go to the second thread, which joins them.
+        if self.tunnels.has(port) || self.delivery.gives_away(port) {
+            return;
+        }
+        let Some(Some(device)) = self.devices.get(port.0 as usize) else { return };
+        let writer = device.writer();
+        let now = self.clock.now();
+        let mut left = frames.drain(..).peekable();
+        while let Some(first) = left.next() {
+            let mut joined = vec![first];
+            let answer = write_joined(writer, &mut joined, |whole| left.next_if(|next| whole.join(next)));
+            self.passed += joined.len() as u64;
+            for frame in joined {
+                self.record.hand_overs.hand_over(port, now - due);
+                self.record.hand_overs.written(&frame, &answer);
+                self.pool.recycle(frame);
+            }
+        }
+    }
+
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
         let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
         // An interface that a host deleted gives errors for ever: it is silent from then on.
         device.read(&mut self.pool).unwrap_or(None)
+    }
+
+    fn blank(&mut self) -> Box<Frame> {
+        self.pool.blank()
+    }
+
+    fn recycle(&mut self, frame: Box<Frame>) {
+        self.pool.recycle(frame);
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
@@ -281,6 +310,7 @@ pub(crate) struct FabricLoop {
     watchfulness: Watchfulness,
     options: RealtimeOptions,
     pacing: Pacing,
+    breaks: Breaks,
     wakefulness: Wakefulness,
     receiver: Receiver<Call>,
     pub(crate) epoll: OwnedFd,
@@ -374,6 +404,7 @@ impl FabricLoop {
             watchfulness,
             options,
             pacing: Pacing::new(least_catch_up),
+            breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
             receiver,
             epoll,
@@ -404,10 +435,9 @@ impl FabricLoop {
             self.hear_controllers();
             self.controllers.send(&mut self.network);
             self.apps.answer_waiters(&self.network, self.clock.now());
-            if self.pacing.must_give_up_realtime(self.clock.now()) {
-                give_up_realtime();
-            }
+            self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
+            self.pacing.observe(self.clock.now());
             self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {

@@ -90,6 +90,49 @@ impl Turns {
     }
 }
 
+/// Breaks of a real-time thread that has work all the time: the kernel stops one that leaves next to nothing of a second to ordinary threads
+/// for the rest of it, 50 ms at once. Many short breaks leave as much, and none is long enough to be late by.
+#[derive(Debug)]
+pub(crate) struct Breaks {
+    since: Time,
+    used_ns: u64,
+    /// Periods in a row of which the thread used nearly all.
+    busy: u32,
+    last: Time,
+}
+
+/// How often it is looked whether breaks are needed.
+const BREAKS_PERIOD: Duration = Duration::from_ms(50);
+/// Share of the processor above which they are.
+const BREAKS_ABOVE: f64 = 0.9;
+/// Periods after which they are taken: a thread that only spins too much has stopped that by then.
+const BREAKS_AFTER: u32 = 4;
+/// How often a break is taken, and how long it is at least: 7 % of the time.
+const WORK: Duration = Duration::from_us(1000);
+const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
+
+impl Breaks {
+    /// For the calling thread, from now on.
+    pub(crate) fn begin(now: Time) -> Self {
+        Self { since: now, used_ns: thread_cpu_ns(), busy: 0, last: now }
+    }
+
+    /// Called often by the thread: takes a break when one is due.
+    pub(crate) fn look(&mut self, now: Time) {
+        let elapsed = now - self.since;
+        if elapsed >= BREAKS_PERIOD {
+            let used_ns = thread_cpu_ns();
+            let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
+            self.busy = if share > BREAKS_ABOVE { self.busy.saturating_add(1) } else { 0 };
+            (self.since, self.used_ns) = (now, used_ns);
+        }
+        if self.busy >= BREAKS_AFTER && now - self.last >= WORK {
+            self.last = now;
+            std::thread::sleep(BREAK);
+        }
+    }
+}
+
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
 /// lab's user namespace can; returns whether that was granted. The thread that hands frames over beside it gets the same. The agent, whose apps send and receive by the clock too, goes before
 /// ordinary programs from then on, but behind the fabric.

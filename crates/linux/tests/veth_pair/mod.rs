@@ -49,7 +49,8 @@ fn bring_up(descriptors: [i32; 2]) -> io::Result<()> {
             add_ipv6(number)
         })?;
     }
-    // Once a connection was made the neighbours know each other: until then datagrams beyond the first hundred are dropped.
+    // Once a connection was made the neighbours know each other: until then datagrams beyond the first hundred are
+    // dropped.
     for listen in ["0.0.0.0:9", "[::]:9"] {
         let listener = in_new_thread(move || {
             enter(descriptors[1])?;

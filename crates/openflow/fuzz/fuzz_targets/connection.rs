@@ -1,4 +1,5 @@
-//! Any bytes from a connection: messages of both versions, and the stream. Run with `cargo fuzz run connection` in `crates/openflow`.
+//! Any bytes from a connection: messages of both versions, and the stream. Run with `cargo fuzz run connection` in
+//! `crates/openflow`.
 //!
 //! `tests/any_bytes` does the same with bytes from proptest on every `cargo test`.
 

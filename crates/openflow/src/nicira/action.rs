@@ -11,7 +11,8 @@ use crate::wire::{pad, Reader, Wire};
 
 open_enum! {
     /// The reason that a packet-in of `NXAST_CONTROLLER` states.
-    pub enum ControllerReason: u8 { NoMatch = 0 "OFPR_NO_MATCH", Action = 1 "OFPR_ACTION", InvalidTtl = 2 "OFPR_INVALID_TTL" }
+    pub enum ControllerReason: u8 { NoMatch = 0 "OFPR_NO_MATCH", Action = 1 "OFPR_ACTION",
+        InvalidTtl = 2 "OFPR_INVALID_TTL" }
 }
 
 /// An action of Nicira. Ports have 16 bits in both versions: the upper ones of OpenFlow 1.3 are those of 1.0.

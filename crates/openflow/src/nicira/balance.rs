@@ -10,7 +10,8 @@ open_enum! {
     pub enum HashFields: u16 {
         EthSrc = 0 "NX_HASH_FIELDS_ETH_SRC", SymmetricL4 = 1 "NX_HASH_FIELDS_SYMMETRIC_L4",
         SymmetricL3L4 = 2 "NX_HASH_FIELDS_SYMMETRIC_L3L4", SymmetricL3L4Udp = 3 "NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP",
-        NwSrc = 4 "NX_HASH_FIELDS_NW_SRC", NwDst = 5 "NX_HASH_FIELDS_NW_DST", SymmetricL3 = 6 "NX_HASH_FIELDS_SYMMETRIC_L3",
+        NwSrc = 4 "NX_HASH_FIELDS_NW_SRC", NwDst = 5 "NX_HASH_FIELDS_NW_DST",
+            SymmetricL3 = 6 "NX_HASH_FIELDS_SYMMETRIC_L3",
     }
 }
 
@@ -32,7 +33,8 @@ record! {
     }
 }
 
-/// `NXAST_BUNDLE` and `NXAST_BUNDLE_LOAD`: chooses one of several ports that are up, and outputs to it or writes its number.
+/// `NXAST_BUNDLE` and `NXAST_BUNDLE_LOAD`: chooses one of several ports that are up, and outputs to it or writes
+/// its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Bundle {

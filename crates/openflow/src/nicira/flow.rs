@@ -91,7 +91,8 @@ impl FlowMod {
     }
 }
 
-/// Writes the 16 bits of the match's length, `padding` zeros, `between`, and what `write_match` writes, which says the length.
+/// Writes the 16 bits of the match's length, `padding` zeros, `between`, and what `write_match` writes, which says
+/// the length.
 #[allow(clippy::cast_possible_truncation)]
 pub(super) fn write_match_with_length(
     write_match: impl FnOnce(&mut Vec<u8>) -> usize,

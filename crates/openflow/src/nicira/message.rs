@@ -55,8 +55,8 @@ pub enum Message {
     FlowMod(FlowMod),
     /// `NXT_FLOW_REMOVED`, in OpenFlow 1.0.
     FlowRemoved(FlowRemoved),
-    /// `NXT_FLOW_MOD_TABLE_ID`: whether the upper eight bits of a flow-mod's command are its table from now on (of the version's own flow-mod
-    /// too).
+    /// `NXT_FLOW_MOD_TABLE_ID`: whether the upper eight bits of a flow-mod's command are its table from now on (of
+    /// the version's own flow-mod too).
     FlowModTableId(bool),
     /// `NXT_SET_PACKET_IN_FORMAT`.
     SetPacketInFormat(PacketInFormat),

@@ -1,4 +1,5 @@
-//! Nicira's extensions, as Open vSwitch speaks them and controllers use them: actions in both versions, and messages around OpenFlow 1.0.
+//! Nicira's extensions, as Open vSwitch speaks them and controllers use them: actions in both versions, and
+//! messages around OpenFlow 1.0.
 //!
 //! Faults here have numbers that both versions share, so that the answer is right in either.
 
@@ -23,8 +24,8 @@ pub const NICIRA: u32 = 0x0000_2320;
 
 use crate::error::{Fault, Refusal};
 
-/// A refusal of a match inside a message, which OpenFlow 1.0 has no error type for: a bad length, or else a vendor subtype that is not
-/// supported (with what it holds).
+/// A refusal of a match inside a message, which OpenFlow 1.0 has no error type for: a bad length, or else a vendor
+/// subtype that is not supported (with what it holds).
 const fn in_message(refusal: Refusal) -> Refusal {
     let bad_length = crate::v13::ErrorKind::BadMatch(crate::v13::BadMatch::BadLen).fault();
     let fault = if refusal.fault.error_type != bad_length.error_type {

@@ -1,7 +1,8 @@
 //! Every match field: its width, its numbers on the wire, where a mask is allowed, and what must be matched before it.
 //!
-//! The fields of OpenFlow 1.3 are those of table 12 of the specification. The Nicira fields that mean the same as one of them are that field
-//! with a second number; those that mean something else (a port of 16 bits, the whole VLAN tag, the whole type of service) are fields of their own.
+//! The fields of OpenFlow 1.3 are those of table 12 of the specification. The Nicira fields that mean the same as
+//! one of them are that field with a second number; those that mean something else (a port of 16 bits, the whole
+//! VLAN tag, the whole type of service) are fields of their own.
 
 use crate::error::{Fault, Refusal};
 
@@ -76,7 +77,8 @@ pub struct FieldInfo {
 }
 
 macro_rules! fields {
-    ($($variant:ident $name:literal $spec:literal $bits:literal/$bytes:literal $oxm:expr, $nxm:expr, $prerequisites:expr;)*) => {
+    ($($variant:ident $name:literal $spec:literal $bits:literal/$bytes:literal $oxm:expr, $nxm:expr,
+     $prerequisites:expr;)*) => {
         /// A match field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -132,8 +134,10 @@ fields! {
     VlanVid "vlan_vid" "OXM_OF_VLAN_VID" 13/2 wire(0x8000, 6, true), None, [];
     VlanPcp "vlan_pcp" "OXM_OF_VLAN_PCP" 3/1 wire(0x8000, 7, false), None, [is_not(VlanVid, 0)];
     IpDscp "ip_dscp" "OXM_OF_IP_DSCP" 6/1 wire(0x8000, 8, false), None, [is(EthType, &[0x0800, 0x86dd])];
-    IpEcn "ip_ecn" "OXM_OF_IP_ECN" 2/1 wire(0x8000, 9, false), wire(0x0001, 28, false), [is(EthType, &[0x0800, 0x86dd])];
-    IpProto "ip_proto" "OXM_OF_IP_PROTO" 8/1 wire(0x8000, 10, false), wire(0x0000, 6, false), [is(EthType, &[0x0800, 0x86dd])];
+    IpEcn "ip_ecn" "OXM_OF_IP_ECN" 2/1 wire(0x8000, 9, false), wire(0x0001, 28, false),
+        [is(EthType, &[0x0800, 0x86dd])];
+    IpProto "ip_proto" "OXM_OF_IP_PROTO" 8/1 wire(0x8000, 10, false), wire(0x0000, 6, false),
+        [is(EthType, &[0x0800, 0x86dd])];
     Ipv4Src "ipv4_src" "OXM_OF_IPV4_SRC" 32/4 wire(0x8000, 11, true), wire(0x0000, 7, true), [is(EthType, &[0x0800])];
     Ipv4Dst "ipv4_dst" "OXM_OF_IPV4_DST" 32/4 wire(0x8000, 12, true), wire(0x0000, 8, true), [is(EthType, &[0x0800])];
     TcpSrc "tcp_src" "OXM_OF_TCP_SRC" 16/2 wire(0x8000, 13, false), wire(0x0000, 9, true), [is(IpProto, &[6])];
@@ -142,21 +146,36 @@ fields! {
     UdpDst "udp_dst" "OXM_OF_UDP_DST" 16/2 wire(0x8000, 16, false), wire(0x0000, 12, true), [is(IpProto, &[17])];
     SctpSrc "sctp_src" "OXM_OF_SCTP_SRC" 16/2 wire(0x8000, 17, false), None, [is(IpProto, &[132])];
     SctpDst "sctp_dst" "OXM_OF_SCTP_DST" 16/2 wire(0x8000, 18, false), None, [is(IpProto, &[132])];
-    Icmpv4Type "icmpv4_type" "OXM_OF_ICMPV4_TYPE" 8/1 wire(0x8000, 19, false), wire(0x0000, 13, false), [is(IpProto, &[1])];
-    Icmpv4Code "icmpv4_code" "OXM_OF_ICMPV4_CODE" 8/1 wire(0x8000, 20, false), wire(0x0000, 14, false), [is(IpProto, &[1])];
-    ArpOp "arp_op" "OXM_OF_ARP_OP" 16/2 wire(0x8000, 21, false), wire(0x0000, 15, false), [is(EthType, &[0x0806, 0x8035])];
-    ArpSpa "arp_spa" "OXM_OF_ARP_SPA" 32/4 wire(0x8000, 22, true), wire(0x0000, 16, true), [is(EthType, &[0x0806, 0x8035])];
-    ArpTpa "arp_tpa" "OXM_OF_ARP_TPA" 32/4 wire(0x8000, 23, true), wire(0x0000, 17, true), [is(EthType, &[0x0806, 0x8035])];
-    ArpSha "arp_sha" "OXM_OF_ARP_SHA" 48/6 wire(0x8000, 24, true), wire(0x0001, 17, true), [is(EthType, &[0x0806, 0x8035])];
-    ArpTha "arp_tha" "OXM_OF_ARP_THA" 48/6 wire(0x8000, 25, true), wire(0x0001, 18, true), [is(EthType, &[0x0806, 0x8035])];
-    Ipv6Src "ipv6_src" "OXM_OF_IPV6_SRC" 128/16 wire(0x8000, 26, true), wire(0x0001, 19, true), [is(EthType, &[0x86dd])];
-    Ipv6Dst "ipv6_dst" "OXM_OF_IPV6_DST" 128/16 wire(0x8000, 27, true), wire(0x0001, 20, true), [is(EthType, &[0x86dd])];
-    Ipv6Flabel "ipv6_flabel" "OXM_OF_IPV6_FLABEL" 20/4 wire(0x8000, 28, true), wire(0x0001, 27, true), [is(EthType, &[0x86dd])];
-    Icmpv6Type "icmpv6_type" "OXM_OF_ICMPV6_TYPE" 8/1 wire(0x8000, 29, false), wire(0x0001, 21, false), [is(IpProto, &[58])];
-    Icmpv6Code "icmpv6_code" "OXM_OF_ICMPV6_CODE" 8/1 wire(0x8000, 30, false), wire(0x0001, 22, false), [is(IpProto, &[58])];
-    Ipv6NdTarget "ipv6_nd_target" "OXM_OF_IPV6_ND_TARGET" 128/16 wire(0x8000, 31, false), wire(0x0001, 23, true), [is(Icmpv6Type, &[135, 136])];
-    Ipv6NdSll "ipv6_nd_sll" "OXM_OF_IPV6_ND_SLL" 48/6 wire(0x8000, 32, false), wire(0x0001, 24, true), [is(Icmpv6Type, &[135])];
-    Ipv6NdTll "ipv6_nd_tll" "OXM_OF_IPV6_ND_TLL" 48/6 wire(0x8000, 33, false), wire(0x0001, 25, true), [is(Icmpv6Type, &[136])];
+    Icmpv4Type "icmpv4_type" "OXM_OF_ICMPV4_TYPE" 8/1 wire(0x8000, 19, false), wire(0x0000, 13, false),
+        [is(IpProto, &[1])];
+    Icmpv4Code "icmpv4_code" "OXM_OF_ICMPV4_CODE" 8/1 wire(0x8000, 20, false), wire(0x0000, 14, false),
+        [is(IpProto, &[1])];
+    ArpOp "arp_op" "OXM_OF_ARP_OP" 16/2 wire(0x8000, 21, false), wire(0x0000, 15, false),
+        [is(EthType, &[0x0806, 0x8035])];
+    ArpSpa "arp_spa" "OXM_OF_ARP_SPA" 32/4 wire(0x8000, 22, true), wire(0x0000, 16, true),
+        [is(EthType, &[0x0806, 0x8035])];
+    ArpTpa "arp_tpa" "OXM_OF_ARP_TPA" 32/4 wire(0x8000, 23, true), wire(0x0000, 17, true),
+        [is(EthType, &[0x0806, 0x8035])];
+    ArpSha "arp_sha" "OXM_OF_ARP_SHA" 48/6 wire(0x8000, 24, true), wire(0x0001, 17, true),
+        [is(EthType, &[0x0806, 0x8035])];
+    ArpTha "arp_tha" "OXM_OF_ARP_THA" 48/6 wire(0x8000, 25, true), wire(0x0001, 18, true),
+        [is(EthType, &[0x0806, 0x8035])];
+    Ipv6Src "ipv6_src" "OXM_OF_IPV6_SRC" 128/16 wire(0x8000, 26, true), wire(0x0001, 19, true),
+        [is(EthType, &[0x86dd])];
+    Ipv6Dst "ipv6_dst" "OXM_OF_IPV6_DST" 128/16 wire(0x8000, 27, true), wire(0x0001, 20, true),
+        [is(EthType, &[0x86dd])];
+    Ipv6Flabel "ipv6_flabel" "OXM_OF_IPV6_FLABEL" 20/4 wire(0x8000, 28, true), wire(0x0001, 27, true),
+        [is(EthType, &[0x86dd])];
+    Icmpv6Type "icmpv6_type" "OXM_OF_ICMPV6_TYPE" 8/1 wire(0x8000, 29, false), wire(0x0001, 21, false),
+        [is(IpProto, &[58])];
+    Icmpv6Code "icmpv6_code" "OXM_OF_ICMPV6_CODE" 8/1 wire(0x8000, 30, false), wire(0x0001, 22, false),
+        [is(IpProto, &[58])];
+    Ipv6NdTarget "ipv6_nd_target" "OXM_OF_IPV6_ND_TARGET" 128/16 wire(0x8000, 31, false), wire(0x0001, 23, true),
+        [is(Icmpv6Type, &[135, 136])];
+    Ipv6NdSll "ipv6_nd_sll" "OXM_OF_IPV6_ND_SLL" 48/6 wire(0x8000, 32, false), wire(0x0001, 24, true),
+        [is(Icmpv6Type, &[135])];
+    Ipv6NdTll "ipv6_nd_tll" "OXM_OF_IPV6_ND_TLL" 48/6 wire(0x8000, 33, false), wire(0x0001, 25, true),
+        [is(Icmpv6Type, &[136])];
     MplsLabel "mpls_label" "OXM_OF_MPLS_LABEL" 20/4 wire(0x8000, 34, false), None, [is(EthType, &[0x8847, 0x8848])];
     MplsTc "mpls_tc" "OXM_OF_MPLS_TC" 3/1 wire(0x8000, 35, false), None, [is(EthType, &[0x8847, 0x8848])];
     MplsBos "mpls_bos" "OXM_OF_MPLS_BOS" 1/1 wire(0x8000, 36, false), None, [is(EthType, &[0x8847, 0x8848])];
@@ -258,8 +277,8 @@ impl Field {
         u128::MAX >> (128 - self.info().bits as u32)
     }
 
-    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the metadata (and what only a
-    /// match can ask for).
+    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the
+    /// metadata (and what only a match can ask for).
     #[must_use]
     pub const fn is_settable(self) -> bool {
         !matches!(

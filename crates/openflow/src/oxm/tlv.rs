@@ -66,7 +66,8 @@ pub struct UnknownField {
     pub payload: Vec<u8>,
 }
 
-/// `ONFOXM_ET_TCP_FLAGS`: class and number of the TCP flags as an experimenter's field, which controllers use in OpenFlow 1.3.
+/// `ONFOXM_ET_TCP_FLAGS`: class and number of the TCP flags as an experimenter's field, which controllers use in
+/// OpenFlow 1.3.
 const TCP_FLAGS: u32 = (CLASS_EXPERIMENTER as u32) << 7 | 42;
 /// The ONF's number among experimenters.
 const ONF: [u8; 4] = [0x4f, 0x4e, 0x46, 0];
@@ -78,7 +79,8 @@ pub(crate) enum Tlv {
 }
 
 impl Tlv {
-    /// Reads a field of a match. What is wrong with it in itself is refused; whether it may stand where it does is not looked at.
+    /// Reads a field of a match. What is wrong with it in itself is refused; whether it may stand where it does is
+    /// not looked at.
     #[inline]
     pub(crate) fn read(reader: &mut Reader) -> Result<Self, Refusal> {
         let id = FieldId(reader.get()?);

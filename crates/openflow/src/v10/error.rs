@@ -53,7 +53,8 @@ record! {
     pub struct Error {
         /// Type and code.
         pub kind: ErrorKind;
-        /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a text with [`ErrorKind::HelloFailed`].
+        /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a text
+        /// with [`ErrorKind::HelloFailed`].
         pub data: Vec<u8>;
     }
 }

@@ -37,7 +37,8 @@ record! {
 
 open_enum! {
     /// What is done with IP fragments. The version has no error for other values.
-    pub enum FragmentHandling: u16 { Normal = 0 "OFPC_FRAG_NORMAL", Drop = 1 "OFPC_FRAG_DROP", Reassemble = 2 "OFPC_FRAG_REASM" }
+    pub enum FragmentHandling: u16 { Normal = 0 "OFPC_FRAG_NORMAL", Drop = 1 "OFPC_FRAG_DROP",
+        Reassemble = 2 "OFPC_FRAG_REASM" }
 }
 
 record! {

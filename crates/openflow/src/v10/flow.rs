@@ -11,8 +11,10 @@ use crate::Verbatim;
 
 closed_enum! {
     /// What to do with flows.
-    pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command", "0 to 4" {
-        Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT", Delete = 3 "OFPFC_DELETE",
+    pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command",
+        "0 to 4" {
+        Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT",
+            Delete = 3 "OFPFC_DELETE",
         DeleteStrict = 4 "OFPFC_DELETE_STRICT",
     }
 }
@@ -33,8 +35,8 @@ record! {
         pub matching: Match;
         /// Cookie to set.
         pub cookie: u64;
-        /// Table: Nicira's extension ([`crate::nicira::Message::FlowModTableId`]) has it in the upper half of the command's 16 bits. While that is
-        /// off, a switch answers anything but 0 with `OFPFMFC_BAD_COMMAND`.
+        /// Table: Nicira's extension ([`crate::nicira::Message::FlowModTableId`]) has it in the upper half of the
+        /// command's 16 bits. While that is off, a switch answers anything but 0 with `OFPFMFC_BAD_COMMAND`.
         pub table_id: u8;
         /// What to do.
         pub command: FlowModCommand;

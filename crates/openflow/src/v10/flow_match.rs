@@ -4,8 +4,8 @@ use crate::layout::{flags, record};
 use crate::MacAddress;
 
 flags! {
-    /// `ofp_flow_wildcards`: the fields that do not matter. The IPv4 addresses have six bits each that count the low bits which do not matter;
-    /// 32 and more is the whole address.
+    /// `ofp_flow_wildcards`: the fields that do not matter. The IPv4 addresses have six bits each that count the
+    /// low bits which do not matter; 32 and more is the whole address.
     pub struct Wildcards: u32 {
         IN_PORT = 1 << 0, "OFPFW_IN_PORT";
         DL_VLAN = 1 << 1, "OFPFW_DL_VLAN";

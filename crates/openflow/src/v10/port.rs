@@ -40,7 +40,8 @@ flags! {
 }
 
 flags! {
-    /// The state that a port is in. Bits 8 and 9 are the spanning tree's: 0 listening, 1 learning, 2 forwarding, 3 blocked.
+    /// The state that a port is in. Bits 8 and 9 are the spanning tree's: 0 listening, 1 learning, 2 forwarding, 3
+    /// blocked.
     pub struct PortState: u32 {
         LINK_DOWN = 1 << 0, "OFPPS_LINK_DOWN";
         STP_LEARN = 1 << 8, "OFPPS_STP_LEARN";

@@ -137,7 +137,8 @@ record! {
 }
 
 record! {
-    /// `OFPST_VENDOR`; Nicira's are read by [`crate::nicira::StatsRequest::decode`] and [`crate::nicira::StatsReply::decode`].
+    /// `OFPST_VENDOR`; Nicira's are read by [`crate::nicira::StatsRequest::decode`] and
+    /// [`crate::nicira::StatsReply::decode`].
     pub struct VendorStats {
         /// Who.
         pub vendor: u32;

@@ -6,7 +6,8 @@ use crate::layout::{closed_enum, record};
 closed_enum! {
     /// Role of a controller.
     pub enum Role: u32, ErrorKind::RoleRequestFailed(RoleRequestFailed::BadRole).fault(), "the role", "0 to 3" {
-        NoChange = 0 "OFPCR_ROLE_NOCHANGE", Equal = 1 "OFPCR_ROLE_EQUAL", Master = 2 "OFPCR_ROLE_MASTER", Slave = 3 "OFPCR_ROLE_SLAVE",
+        NoChange = 0 "OFPCR_ROLE_NOCHANGE", Equal = 1 "OFPCR_ROLE_EQUAL", Master = 2 "OFPCR_ROLE_MASTER",
+            Slave = 3 "OFPCR_ROLE_SLAVE",
     }
 }
 

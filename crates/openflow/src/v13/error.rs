@@ -152,8 +152,8 @@ record! {
     pub struct Error {
         /// Type and code.
         pub kind: ErrorKind;
-        /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a text with
-        /// [`ErrorKind::HelloFailed`]. With type 0xffff the experimenter in four bytes comes first.
+        /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a text
+        /// with [`ErrorKind::HelloFailed`]. With type 0xffff the experimenter in four bytes comes first.
         pub data: Vec<u8>;
     }
 }

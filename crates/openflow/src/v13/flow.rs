@@ -19,15 +19,18 @@ pub mod table_number {
 
 closed_enum! {
     /// What to do with flows.
-    pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command", "0 to 4" {
-        Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT", Delete = 3 "OFPFC_DELETE",
+    pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command",
+        "0 to 4" {
+        Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT",
+            Delete = 3 "OFPFC_DELETE",
         DeleteStrict = 4 "OFPFC_DELETE_STRICT",
     }
 }
 
 flags! {
     /// How a flow behaves.
-    pub struct FlowFlags: u16, ErrorKind::FlowModFailed(FlowModFailed::BadFlags).fault(), "the flow's flags", "0 to 0x1f" {
+    pub struct FlowFlags: u16, ErrorKind::FlowModFailed(FlowModFailed::BadFlags).fault(), "the flow's flags",
+        "0 to 0x1f" {
         SEND_FLOW_REM = 1 << 0, "OFPFF_SEND_FLOW_REM";
         CHECK_OVERLAP = 1 << 1, "OFPFF_CHECK_OVERLAP";
         RESET_COUNTS = 1 << 2, "OFPFF_RESET_COUNTS";

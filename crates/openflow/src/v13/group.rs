@@ -19,7 +19,8 @@ pub mod group_number {
 
 closed_enum! {
     /// What to do with a group.
-    pub enum GroupModCommand: u16, ErrorKind::GroupModFailed(GroupModFailed::BadCommand).fault(), "the group-mod command", "0 to 2" {
+    pub enum GroupModCommand: u16, ErrorKind::GroupModFailed(GroupModFailed::BadCommand).fault(),
+        "the group-mod command", "0 to 2" {
         Add = 0 "OFPGC_ADD", Modify = 1 "OFPGC_MODIFY", Delete = 2 "OFPGC_DELETE",
     }
 }

@@ -20,7 +20,8 @@ pub enum HelloElement {
     /// An element of another type.
     Other {
         /// The type.
-        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
+        #[cfg_attr(any(test, feature = "arbitrary"),
+            arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
         kind: u16,
         /// What it holds.
         data: Vec<u8>,
@@ -49,8 +50,8 @@ impl Hello {
         })
     }
 
-    /// Reads elements up to the first that does not fit. Neither version makes a hello's contents an error: a side that does not understand
-    /// them goes by the header.
+    /// Reads elements up to the first that does not fit. Neither version makes a hello's contents an error: a side
+    /// that does not understand them goes by the header.
     pub(crate) fn read_tolerantly(reader: &mut Reader) -> Self {
         let mut elements = Vec::new();
         while let Ok(element) = reader.get() {

@@ -22,14 +22,16 @@ pub mod meter_number {
 
 closed_enum! {
     /// What to do with a meter.
-    pub enum MeterModCommand: u16, ErrorKind::MeterModFailed(MeterModFailed::BadCommand).fault(), "the meter-mod command", "0 to 2" {
+    pub enum MeterModCommand: u16, ErrorKind::MeterModFailed(MeterModFailed::BadCommand).fault(),
+        "the meter-mod command", "0 to 2" {
         Add = 0 "OFPMC_ADD", Modify = 1 "OFPMC_MODIFY", Delete = 2 "OFPMC_DELETE",
     }
 }
 
 flags! {
     /// How a meter measures.
-    pub struct MeterFlags: u16, ErrorKind::MeterModFailed(MeterModFailed::BadFlags).fault(), "the meter's flags", "0 to 0xf" {
+    pub struct MeterFlags: u16, ErrorKind::MeterModFailed(MeterModFailed::BadFlags).fault(), "the meter's flags",
+        "0 to 0xf" {
         KBPS = 1 << 0, "OFPMF_KBPS";
         PKTPS = 1 << 1, "OFPMF_PKTPS";
         BURST = 1 << 2, "OFPMF_BURST";

@@ -8,7 +8,8 @@ use crate::wire::{pad, Reader, Wire};
 
 open_enum! {
     /// Why a frame goes to the controller.
-    pub enum PacketInReason: u8 { NoMatch = 0 "OFPR_NO_MATCH", Action = 1 "OFPR_ACTION", InvalidTtl = 2 "OFPR_INVALID_TTL" }
+    pub enum PacketInReason: u8 { NoMatch = 0 "OFPR_NO_MATCH", Action = 1 "OFPR_ACTION",
+        InvalidTtl = 2 "OFPR_INVALID_TTL" }
 }
 
 record! {

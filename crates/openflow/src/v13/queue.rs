@@ -55,7 +55,8 @@ pub enum QueueProperty {
     /// A property of another type.
     Other {
         /// The type.
-        #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(3..=9)))]
+        #[cfg_attr(any(test, feature = "arbitrary"),
+            arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(3..=9)))]
         kind: u16,
         /// What it holds.
         data: Vec<u8>,

@@ -1,4 +1,5 @@
-//! All that bytes from a connection meet: nothing of it may panic, and what is read is written and read again as the same.
+//! All that bytes from a connection meet: nothing of it may panic, and what is read is written and read again as
+//! the same.
 
 use twinnet_openflow::{nicira, v10, v13, Framer, FramingError, FRAMER_BYTES};
 

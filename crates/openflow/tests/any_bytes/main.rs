@@ -1,4 +1,5 @@
-//! What the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real messages with a few bytes changed.
+//! What the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real messages
+//! with a few bytes changed.
 
 mod exercise;
 
@@ -57,7 +58,8 @@ proptest! {
     }
 
     #[test]
-    fn several_messages_in_one_stream_harm_nothing(seeds in prop::collection::vec(prop::sample::select(seeds()), 0..6)) {
+    fn several_messages_in_one_stream_harm_nothing(seeds in prop::collection::vec(prop::sample::select(seeds()),
+        0..6)) {
         exercise::connection(&seeds.concat());
     }
 }

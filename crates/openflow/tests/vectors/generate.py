@@ -1,7 +1,8 @@
 """Writes os-ken.txt: OpenFlow messages as os-ken 4.2 serialises them, or packs and parses them again.
 
-Run with a Python that has os-ken installed: ``python generate.py > os-ken.txt``. Each line is the version, a name and the bytes. The lines that
-begin with a name in ``packet_data`` are the captures that os-ken carries with its own tests, many of them made by Open vSwitch.
+Run with a Python that has os-ken installed: ``python generate.py > os-ken.txt``. Each line is the version, a
+name and the bytes. The lines that begin with a name in ``packet_data`` are the captures that os-ken carries with its
+own tests, many of them made by Open vSwitch.
 """
 
 import os
@@ -56,10 +57,12 @@ def captures():
 FIELDS = [
     {"in_port": 7, "in_phy_port": 8},
     {"metadata": (0x1200, 0xFF00), "tunnel_id": (0x55, 0xFF)},
-    {"eth_dst": ("01:00:00:00:00:00", "01:00:00:00:00:00"), "eth_src": "02:00:00:00:00:01", "vlan_vid": (0x1000, 0x1000)},
+    {"eth_dst": ("01:00:00:00:00:00", "01:00:00:00:00:00"),
+     "eth_src": "02:00:00:00:00:01", "vlan_vid": (0x1000, 0x1000)},
     {"vlan_vid": 0x1064, "vlan_pcp": 5, "eth_type": 0x0800},
     {"eth_type": 0x0800, "ip_dscp": 46, "ip_ecn": 2, "ip_proto": 6, "tcp_src": 1024, "tcp_dst": 80},
-    {"eth_type": 0x0800, "ip_proto": 17, "ipv4_src": ("10.1.0.0", "255.255.0.0"), "ipv4_dst": "10.2.0.1", "udp_src": 53, "udp_dst": 54},
+    {"eth_type": 0x0800, "ip_proto": 17, "ipv4_src": ("10.1.0.0", "255.255.0.0"),
+     "ipv4_dst": "10.2.0.1", "udp_src": 53, "udp_dst": 54},
     {"eth_type": 0x0800, "ip_proto": 132, "sctp_src": 5, "sctp_dst": 6},
     {"eth_type": 0x0800, "ip_proto": 1, "icmpv4_type": 8, "icmpv4_code": 1},
     {
@@ -81,7 +84,8 @@ FIELDS = [
         "ipv6_nd_target": "fd00::3",
         "ipv6_nd_sll": "02:00:00:00:00:03",
     },
-    {"eth_type": 0x86DD, "ip_proto": 58, "icmpv6_type": 136, "ipv6_nd_tll": "02:00:00:00:00:04", "ipv6_exthdr": (0x40, 0x1C0)},
+    {"eth_type": 0x86DD, "ip_proto": 58, "icmpv6_type": 136,
+     "ipv6_nd_tll": "02:00:00:00:00:04", "ipv6_exthdr": (0x40, 0x1C0)},
     {"eth_type": 0x8847, "mpls_label": 0xABCDE, "mpls_tc": 3, "mpls_bos": 1},
     {"eth_type": 0x88E7, "pbb_isid": (0x123400, 0xFFFF00)},
 ]
@@ -128,7 +132,8 @@ def matches():
 
 
 def nicira_actions():
-    """Nicira's actions, in OpenFlow 1.3; os-ken writes its stack actions two bytes short, so those are in the captures only."""
+    """Nicira's actions, in OpenFlow 1.3; os-ken writes its stack actions two bytes short, so those are in the
+    captures only."""
     learn = p13.NXActionLearn(
         table_id=10,
         specs=[
@@ -171,7 +176,8 @@ def nicira_actions():
         "fin-timeout": p13.NXActionFinTimeout(30, 60),
         "conjunction": p13.NXActionConjunction(0, 2, 100),
         "multipath": p13.NXActionMultipath(
-            nicira_ext.NX_HASH_FIELDS_SYMMETRIC_L4, 1024, nicira_ext.NX_MP_ALG_HRW, 5, 0, nicira_ext.ofs_nbits(4, 31), "reg0"
+            nicira_ext.NX_HASH_FIELDS_SYMMETRIC_L4, 1024, nicira_ext.NX_MP_ALG_HRW, 5, 0,
+            nicira_ext.ofs_nbits(4, 31), "reg0"
         ),
         "bundle": p13.NXActionBundle(
             nicira_ext.NX_BD_ALG_HRW, nicira_ext.NX_HASH_FIELDS_ETH_SRC, 0, nicira_ext.NXM_OF_IN_PORT, 2, 0, 0, [2, 3]
@@ -219,7 +225,8 @@ def nicira_messages():
 
 def requests_of_1_0():
     """What a controller sends in OpenFlow 1.0."""
-    match = p10.OFPMatch(in_port=1, dl_type=0x0800, nw_src="10.0.0.1", nw_dst="10.1.0.0", nw_dst_mask=16, nw_proto=6, tp_dst=80)
+    match = p10.OFPMatch(in_port=1, dl_type=0x0800, nw_src="10.0.0.1", nw_dst="10.1.0.0", nw_dst_mask=16,
+                         nw_proto=6, tp_dst=80)
     actions = [
         p10.OFPActionOutput(1, 64),
         p10.OFPActionVlanVid(5),
@@ -272,11 +279,14 @@ def replies_of_1_0():
         return struct.pack(o10.OFP_STATS_MSG_PACK_STR, kind, 0) + body
 
     flow_tail = struct.pack(o10.OFP_FLOW_STATS_1_PACK_STR, 10, 11, 12, 13, 14, 15, 16, 17)
-    flow = struct.pack(o10.OFP_FLOW_STATS_0_PACK_STR, 4 + len(match + flow_tail + action), 1) + match + flow_tail + action
-    queue = struct.pack("!IHxx", 3, 24) + struct.pack(o10.OFP_QUEUE_PROP_HEADER_PACK_STR, 1, 16) + struct.pack("!H6x", 500)
+    flow = struct.pack(o10.OFP_FLOW_STATS_0_PACK_STR, 4 + len(match + flow_tail + action), 1)
+    flow = flow + match + flow_tail + action
+    queue = struct.pack("!IHxx", 3, 24) + struct.pack(o10.OFP_QUEUE_PROP_HEADER_PACK_STR, 1, 16)
+    queue += struct.pack("!H6x", 500)
     texts = struct.pack(o10.OFP_DESC_STATS_PACK_STR, b"maker", b"hardware", b"software", b"serial", b"datapath")
     removed = match + struct.pack("!QHBxIIH2xQQ", 5, 6, 1, 7, 8, 9, 10, 11)
-    parsed("features-reply", 6, struct.pack(o10.OFP_SWITCH_FEATURES_PACK_STR, 0x1122, 256, 2, 0x87, 0xFFF) + port + port)
+    features = struct.pack(o10.OFP_SWITCH_FEATURES_PACK_STR, 0x1122, 256, 2, 0x87, 0xFFF)
+    parsed("features-reply", 6, features + port + port)
     parsed("get-config-reply", 8, struct.pack("!HH", 1, 128))
     parsed("packet-in", 10, struct.pack(o10.OFP_PACKET_IN_PACK_STR, 9, 60, 3, 1) + b"frame")
     parsed("flow-removed", 11, removed)

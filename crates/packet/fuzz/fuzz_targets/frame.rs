@@ -1,4 +1,5 @@
-//! Any bytes as a frame: the flow key, every view, rewriting and cutting. Run with `cargo fuzz run frame` in `crates/packet`.
+//! Any bytes as a frame: the flow key, every view, rewriting and cutting. Run with `cargo fuzz run frame` in
+//! `crates/packet`.
 //!
 //! `tests/any_bytes.rs` does the same with bytes from proptest on every `cargo test`.
 

@@ -37,7 +37,8 @@ fn all_classes_get_their_allotments_when_all_have_traffic() {
 fn allotments_hold_across_priorities_and_frame_lengths() {
     let mut link = agencies(r#","priority":7"#, "", r#","priority":3"#);
     link.run_greedy(&[(1, 1500), (2, 200), (3, 700)], END);
-    // While all wait for their estimators the first in priority borrows what the line has left, and its average forgets some of it.
+    // While all wait for their estimators the first in priority borrows what the line has left, and its average
+    // forgets some of it.
     for (class, mbps) in [(1, 3.0), (2, 2.0), (3, 5.0)] {
         let rate = link.rate_of(class, Time::ZERO) / 1e6;
         assert!((rate / mbps - 1.0).abs() < 0.04, "class {class}: {rate}");
@@ -181,8 +182,9 @@ fn all_guidelines_give_each_busy_class_its_allotment_and_lend_one_alone_the_link
 
 #[test]
 fn what_a_class_leaves_goes_to_its_own_agency_by_the_formal_and_the_top_level_guideline_alone() {
-    // Class 2 is silent, and its 2 Mbit/s are class 1's, of the same agency. By ancestors alone class 3 borrows from the link as
-    // readily, and round robin by allotments divides it 3 to 5, for nobody asks who is unsatisfied.
+    // Class 2 is silent, and its 2 Mbit/s are class 1's, of the same agency. By ancestors alone class 3 borrows
+    // from the link as readily, and round robin by allotments divides it 3 to 5, for nobody asks who is
+    // unsatisfied.
     let rates = |guideline: &str| {
         let mut link = agencies_by(guideline, "", "");
         run_steadily(&mut link, &[1, 3], END);

@@ -9,7 +9,8 @@ const MILLISECOND: u64 = 1_000_000_000;
 /// 1000 bytes at 100 Mbit/s.
 const FRAME_TIME: u64 = 80_000_000;
 
-/// Offers 1000-byte frames every `gap_ps` on 100 Mbit/s from a backlog of `start` frames on; tells when frames were dropped or marked.
+/// Offers 1000-byte frames every `gap_ps` on 100 Mbit/s from a backlog of `start` frames on; tells when frames were
+/// dropped or marked.
 fn losses(json: &str, start: u32, gap_ps: u64, end_ps: u64, ecn: u8) -> (Vec<u64>, Link) {
     let mut link = Link::new(build(json), Some(100_000_000));
     for mark in 0..start {

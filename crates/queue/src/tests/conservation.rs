@@ -1,5 +1,5 @@
-//! For every discipline, under random traffic: what went in has come out, was dropped or waits; and `next_ready` keeps its word
-//! (the link checks that at every step).
+//! For every discipline, under random traffic: what went in has come out, was dropped or waits; and `next_ready`
+//! keeps its word (the link checks that at every step).
 
 use proptest::prelude::*;
 use twinnet_units::Time;
@@ -15,7 +15,8 @@ const DISCIPLINES: [&str; 17] = [
         {"quantum_bytes":5000,"queue":{"kind":"fifo","limit_frames":9}},{"quantum_bytes":1500}]}"#,
     r#"{"kind":"tbf","rate_bps":50000000,"burst_bytes":4000,"queue":{"kind":"fifo","limit_frames":9}}"#,
     r#"{"kind":"htb","rate_bps":50000000,"queues":{"0":{"min_rate_bps":1000000,"max_rate_bps":20000000,
-        "queue":{"kind":"fifo","limit_frames":9}},"1":{"priority":3},"2":{"min_rate_bps":9000000,"max_rate_bps":9000000}}}"#,
+        "queue":{"kind":"fifo","limit_frames":9}},"1":{"priority":3},
+        "2":{"min_rate_bps":9000000,"max_rate_bps":9000000}}}"#,
     r#"{"kind":"tbf","rate_bps":30000000,"burst_bytes":4000,"queue":{"kind":"priority","bands":[
         {"kind":"fifo","limit_frames":5},{"kind":"fifo","limit_frames":5}]}}"#,
     r#"{"kind":"htb","rate_bps":90000000,"queues":{"0":{"queue":{"kind":"tbf","rate_bps":4000000,"burst_bytes":2000,
@@ -32,7 +33,8 @@ const DISCIPLINES: [&str; 17] = [
         "queue":{"kind":"codel","target_ps":100000000,"interval_ps":300000000}},"1":{"parent":9,"rate_bps":30000000,
         "bounded":true,"priority":3},"2":{"rate_bps":30000000,"isolated":true,"burst_frames":0}}}"#,
     r#"{"kind":"cbq","rate_bps":50000000,"classes":{"0":{"rate_bps":5000000,"bounded":true,"queue":{"kind":"sfq"}},
-        "1":{"rate_bps":9000000,"queue":{"kind":"tbf","rate_bps":4000000,"burst_bytes":2000}},"2":{"rate_bps":1000000}}}"#,
+        "1":{"rate_bps":9000000,"queue":{"kind":"tbf","rate_bps":4000000,"burst_bytes":2000}},
+        "2":{"rate_bps":1000000}}}"#,
     r#"{"kind":"tbf","rate_bps":30000000,"burst_bytes":4000,"queue":{"kind":"priority","bands":[{"kind":"fq_codel"},
         {"kind":"pie","limit_frames":9},{"kind":"red","min_bytes":3000,"limit_bytes":20000}]}}"#,
 ];

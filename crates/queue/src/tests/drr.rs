@@ -15,7 +15,8 @@ fn bytes_by_class(link: &Link, classes: u32) -> Vec<i64> {
     (0..classes).map(of).collect()
 }
 
-/// Shreedhar and Varghese, theorem 1: after any number of rounds a backlogged class has sent its quanta but for one maximal frame.
+/// Shreedhar and Varghese, theorem 1: after any number of rounds a backlogged class has sent its quanta but for one
+/// maximal frame.
 #[track_caller]
 fn assert_shares_by_quantum(link: &Link, quanta: &[u64], longest: i64) {
     let sent = bytes_by_class(link, quanta.len() as u32);

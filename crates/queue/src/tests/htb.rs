@@ -108,7 +108,8 @@ fn a_queue_of_512_mbit_alone_on_a_gigabit_port_gets_512_mbit() {
 #[test]
 fn the_default_queue_takes_what_a_slow_guaranteed_queue_leaves() {
     let link = saturated(GIGABIT, STUDY, LINE_BPS, &[(0, 1514), (1, 1514)]);
-    // Both can send whenever the line is free, and their quanta are equal at the largest: the ceiling of queue 1 lies above half.
+    // Both can send whenever the line is free, and their quanta are equal at the largest: the ceiling of queue 1
+    // lies above half.
     assert_near(link.rate_of(0, Time::ZERO) + link.rate_of(1, Time::ZERO), LINE_BPS as f64);
     assert!(link.rate_of(1, Time::ZERO) <= 512e6 * 1.001);
 }
@@ -146,7 +147,8 @@ fn trains_are_shaped_frame_by_frame() {
     assert!(link.sent.iter().all(|sent| sent.frames == 1));
     let of_first: Vec<_> = link.sent.iter().filter(|sent| sent.queue == 0).collect();
     assert_eq!(of_first.len(), 900);
-    // The ceiling's bucket of 1564 bytes lets one frame more through at once; a frame may then wait for one of the other queue.
+    // The ceiling's bucket of 1564 bytes lets one frame more through at once; a frame may then wait for one of the
+    // other queue.
     let last = of_first[899].at.as_secs_f64();
     let at_ceiling = (898.0 * 1514.0 - 50.0) * 8.0 / 3e8;
     assert!((0.0..2.0 * 1514.0 * 8.0 / 1e9).contains(&(last - at_ceiling)), "{last} instead of {at_ceiling}");

@@ -75,7 +75,8 @@ pub fn train(queue: u32, frames: u32, mark: u32) -> Box<Frame> {
     Box::new(train)
 }
 
-/// A UDP datagram over IPv4 of the flow number `flow`, which is its queue number too; its sender understands marks when `ecn` is 1 or 2.
+/// A UDP datagram over IPv4 of the flow number `flow`, which is its queue number too; its sender understands marks
+/// when `ecn` is 1 or 2.
 pub fn packet(flow: u32, bytes: u32, mark: u32, ecn: u8) -> Box<Frame> {
     let [_, _, high, low] = flow.to_be_bytes();
     let mut headers = [

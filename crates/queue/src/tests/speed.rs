@@ -21,7 +21,8 @@ impl DropSink for Returned {
     fn marked(&mut self, _frame: &Frame) {}
 }
 
-/// The best of many rounds, in nanoseconds: others may use the machine, and a short round fits between two of their turns.
+/// The best of many rounds, in nanoseconds: others may use the machine, and a short round fits between two of their
+/// turns.
 fn cost_of(json: &str) -> f64 {
     const TIMES: u64 = 5_000;
     let mut queue = build(json);

@@ -10,7 +10,8 @@ use super::*;
 /// Messages that os-ken and Open vSwitch wrote, of every type in both versions.
 const RECORDED: &str = include_str!("../../../openflow/tests/vectors/os-ken.txt");
 
-/// Bytes that the agent may keep for what it was sent: a flow takes 16 times its message at most, and there are answers.
+/// Bytes that the agent may keep for what it was sent: a flow takes 16 times its message at most, and there are
+/// answers.
 const MOST_BYTES_OUT: usize = 8 << 20;
 
 struct NoLines;
@@ -127,7 +128,8 @@ proptest! {
         frames in prop::collection::vec((1_u32..6, prop::collection::vec(any::<u8>(), 0..100)), 1..6),
         piece in 1_usize..3000,
     ) {
-        let recorded: Vec<Vec<u8>> = recorded().into_iter().filter(|message| message.first() == Some(&version)).collect();
+        let recorded: Vec<Vec<u8>> = recorded().into_iter().filter(|message| message.first() == Some(&version))
+            .collect();
         let mut stream = Vec::new();
         for (which, damage) in &sent {
             let message: &Vec<u8> = which.get(&recorded);

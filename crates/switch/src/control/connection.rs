@@ -36,7 +36,8 @@ pub(super) struct Connection {
     xid: u32,
 }
 
-/// OpenFlow 1.3 leaves the defaults open: as in Open vSwitch, slaves hear of ports only, and invalid times to live are asked for.
+/// OpenFlow 1.3 leaves the defaults open: as in Open vSwitch, slaves hear of ports only, and invalid times to live
+/// are asked for.
 fn default_told(peer: Peer) -> AsyncConfig {
     let all = if peer == Peer::Controller { u32::MAX } else { 0 };
     AsyncConfig {
@@ -101,7 +102,8 @@ impl Connection {
         message.encode(xid, &mut self.out).is_ok()
     }
 
-    /// Version negotiation (OpenFlow 1.3, 6.3.1): the highest that both bitmaps have, or else the smaller of both versions.
+    /// Version negotiation (OpenFlow 1.3, 6.3.1): the highest that both bitmaps have, or else the smaller of both
+    /// versions.
     pub(super) fn agree(&mut self, message: &[u8], versions: &[u8]) {
         let hello = match v13::Message::decode(message) {
             Ok((header, v13::Message::Hello(hello))) => Some((header, hello)),

@@ -1,7 +1,7 @@
 //! The OpenFlow agent of a switch: bytes from its controllers in, bytes to them out, and the time. No I/O.
 //!
-//! Every message takes full effect before the next one is looked at, and before the switch gets its next frame: a barrier is answered where
-//! it stands in the stream, and what arrives after its reply meets the new state.
+//! Every message takes full effect before the next one is looked at, and before the switch gets its next frame: a
+//! barrier is answered where it stands in the stream, and what arrives after its reply meets the new state.
 
 mod actions;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use serde::Serialize;
 use twinnet_openflow::v13::{table_number, Role};
 use twinnet_openflow::{v10, v13, FramingError};
 use twinnet_queue::ClassRates;
-use twinnet_units::{Duration, Time};
+use twinnet_units::{impossible, Duration, Time};
 
 use super::translate::Miss;
 use super::{FailMode, Output, Switch};
@@ -182,7 +182,9 @@ impl Agent {
                         if !switch.events.is_empty() {
                             self.connections.insert(number, connection);
                             self.tell(switch);
-                            let Some(back) = self.connections.remove(&number) else { return };
+                            let Some(back) = self.connections.remove(&number) else {
+                                return impossible!("a connection went while its messages were handled");
+                            };
                             connection = back;
                         }
                     }

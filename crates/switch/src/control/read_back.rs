@@ -1,4 +1,5 @@
-//! Whatever a controller wrote it reads back bit for bit, in both versions: flows in statistics and at their end, groups, meters, and settings.
+//! Whatever a controller wrote it reads back bit for bit, in both versions: flows in statistics and at their end,
+//! groups, meters, and settings.
 
 use arbitrary::Unstructured;
 use proptest::prelude::*;
@@ -93,7 +94,8 @@ fn actions_v13(source: &mut Unstructured) -> Vec<v13::Action> {
     actions
 }
 
-/// The flow-mod with a mask of all ones after each field of its match that may have one: it means the same, and is other bytes.
+/// The flow-mod with a mask of all ones after each field of its match that may have one: it means the same, and is
+/// other bytes.
 fn with_full_masks(mut message: Vec<u8>) -> Vec<u8> {
     const MATCH: usize = 48;
     let length = usize::from(u16::from_be_bytes([message[MATCH + 2], message[MATCH + 3]]));
@@ -343,7 +345,8 @@ proptest! {
         let request = nicira::StatsRequest::Flow(nicira::FlowStatsRequest {
             out_port: v10::port_number::NONE, table_id: 0xff, matching: Default::default(),
         });
-        let body = v10::RequestBody::Vendor(v10::statistics::VendorStats { vendor: nicira::NICIRA, data: request.encode() });
+        let body = v10::RequestBody::Vendor(v10::statistics::VendorStats { vendor: nicira::NICIRA,
+            data: request.encode() });
         let question = v10::Message::StatsRequest(v10::Statistics { more: false, body });
         let told = answers(&mut bench, &encoded_v10(&question));
         // Statistics of Nicira: 24 bytes before the entry, whose match stands at 48.
@@ -356,7 +359,8 @@ proptest! {
     #[test]
     fn groups(seed in seed(), group_type in 0..4_u8, id in 2..1000_u32) {
         let source = &mut Unstructured::new(&seed);
-        let group_type = [v13::GroupType::All, v13::GroupType::Select, v13::GroupType::Indirect, v13::GroupType::FastFailover]
+        let group_type = [v13::GroupType::All, v13::GroupType::Select, v13::GroupType::Indirect,
+            v13::GroupType::FastFailover]
             [usize::from(group_type)];
         let build = |buckets: Vec<v13::Bucket>| {
             let command = v13::GroupModCommand::Add;
@@ -408,7 +412,8 @@ proptest! {
     }
 
     #[test]
-    fn the_configuration(version in prop::sample::select(vec![v10::VERSION, v13::VERSION]), flags in 0..2_u16, miss_send_len: u16) {
+    fn the_configuration(version in prop::sample::select(vec![v10::VERSION, v13::VERSION]), flags in 0..2_u16,
+        miss_send_len: u16) {
         let mut bench = Bench::new(version);
         let body = [flags.to_be_bytes(), miss_send_len.to_be_bytes()].concat();
         let written = [&[version, 9, 0, 12, 0, 0, 0, 7][..], &body].concat();
@@ -418,7 +423,8 @@ proptest! {
     }
 
     #[test]
-    fn the_configuration_of_a_port(config: u32, mask: u32, version in prop::sample::select(vec![v10::VERSION, v13::VERSION])) {
+    fn the_configuration_of_a_port(config: u32, mask: u32,
+        version in prop::sample::select(vec![v10::VERSION, v13::VERSION])) {
         let mut bench = Bench::new(version);
         let known = if version == v13::VERSION { v13::PortConfig::ALL.0 } else { v10::PortConfig::ALL.0 };
         let (config, mask) = (config & known, mask & known);
@@ -443,7 +449,8 @@ proptest! {
         // That the port has changed is told unasked; nothing is refused.
         prop_assert!(is_obeyed(&mut bench, &message));
         let answer = answers(&mut bench, &question);
-        let told = answer.last().map(|message| u32::from_be_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]));
+        let told = answer.last().map(|message| u32::from_be_bytes([message[at], message[at + 1], message[at + 2],
+            message[at + 3]]));
         prop_assert_eq!(told, Some(config & mask));
     }
 
@@ -456,12 +463,14 @@ proptest! {
         let message = [&[4, 24, 0, 24, 0, 0, 0, 7][..], &body].concat();
         let answer = answers(&mut bench, &message);
         // No change: what was there is told.
-        let due = if role == 0 { [&2_u32.to_be_bytes()[..], &[0; 4], &generation.to_be_bytes()].concat() } else { body };
+        let due = if role == 0 { [&2_u32.to_be_bytes()[..], &[0; 4],
+            &generation.to_be_bytes()].concat() } else { body };
         prop_assert_eq!(&answer[0][8..], &due[..]);
     }
 
     #[test]
-    fn what_an_echo_carries(version in prop::sample::select(vec![v10::VERSION, v13::VERSION]), data in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn what_an_echo_carries(version in prop::sample::select(vec![v10::VERSION, v13::VERSION]),
+        data in prop::collection::vec(any::<u8>(), 0..300)) {
         let length = (8 + data.len()) as u16;
         let [high, low] = length.to_be_bytes();
         let message = [&[version, 2, high, low, 0, 0, 0, 7][..], &data].concat();

@@ -46,7 +46,8 @@ impl QueueFacts {
     }
 }
 
-/// `rate` in tenths of a percent of the line's; more than the line has is all of it. Without a line rate there are none.
+/// `rate` in tenths of a percent of the line's; more than the line has is all of it. Without a line rate there are
+/// none.
 fn share(rate_bps: u64, line_bps: Option<u64>) -> Option<u16> {
     let line = u128::from(line_bps.filter(|line| *line > 0)?);
     u16::try_from((u128::from(rate_bps) * 1000 / line).min(1000)).ok()

@@ -1,4 +1,5 @@
-//! What the tables can do, told and written. All are alike and can do everything, until a controller writes what they are to be able to do.
+//! What the tables can do, told and written. All are alike and can do everything, until a controller writes what
+//! they are to be able to do.
 
 use twinnet_openflow::oxm::FieldId;
 use twinnet_openflow::v13::multipart::{FieldListing, TableFeatures, TableProperty, TypeId};
@@ -101,7 +102,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// "Flow entries from flow tables that have been removed, or that have features that are not supported any more, are deleted" (7.3.5.5).
+    /// "Flow entries from flow tables that have been removed, or that have features that are not supported any
+    /// more, are deleted" (7.3.5.5).
     fn delete_what_no_table_holds(&mut self) {
         let switch = &mut *self.switch;
         let misfits: Vec<Selection> = switch

@@ -6,7 +6,8 @@ use twinnet_openflow::oxm::{Field as Oxm, Match as OxmMatch};
 use twinnet_openflow::v13::multipart::{FieldListing, TableFeatures, TableProperty, TypeId};
 use twinnet_openflow::v13::{self, BadAction, BadInstruction, BadMatch, ErrorKind, FlowModFailed, Instruction};
 
-/// The tables as they were written, by number; the pipeline has no others. Without any, all are there and can do everything.
+/// The tables as they were written, by number; the pipeline has no others. Without any, all are there and can do
+/// everything.
 #[derive(Debug, Default)]
 pub(super) struct TableLimits {
     tables: Option<BTreeMap<u8, TableFeatures>>,
@@ -34,8 +35,8 @@ fn as_for_misses(property: &TableProperty) -> TableProperty {
     }
 }
 
-/// `written` over what the table can do at most: what it does not mention stays, and what it says of flows holds for table-miss flows too
-/// unless it says something of these.
+/// `written` over what the table can do at most: what it does not mention stays, and what it says of flows holds
+/// for table-miss flows too unless it says something of these.
 fn completed(written: &TableFeatures, most: Vec<TableProperty>) -> Vec<TableProperty> {
     most.into_iter()
         .map(|property| {

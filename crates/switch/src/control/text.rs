@@ -1,5 +1,5 @@
-//! Flows and actions in the syntax of `ovs-ofctl` as messages of OpenFlow 1.3, for controllers that write them as text; and matches of such
-//! messages as text again.
+//! Flows and actions in the syntax of `ovs-ofctl` as messages of OpenFlow 1.3, for controllers that write them as
+//! text; and matches of such messages as text again.
 
 use twinnet_openflow::oxm::Match as OxmMatch;
 use twinnet_openflow::v13::{group_number, port_number, table_number, FlowFlags, FlowMod, FlowModCommand, PacketOut};
@@ -64,7 +64,8 @@ pub fn deletion(line: &str) -> Result<FlowMod, FlowSyntaxError> {
     })
 }
 
-/// A frame (or one that the switch keeps as `buffer_id`) that `actions` are done with; `table` sends it through the flow tables.
+/// A frame (or one that the switch keeps as `buffer_id`) that `actions` are done with; `table` sends it through the
+/// flow tables.
 ///
 /// # Errors
 /// [`FlowSyntaxError`] points at the word that is wrong.

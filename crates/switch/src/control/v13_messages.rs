@@ -195,7 +195,8 @@ impl Context<'_> {
         generation: u64,
     ) -> Result<u64, ErrorKind> {
         if matches!(role, Role::Master | Role::Slave) {
-            // "A generation_id that is smaller than a previously seen one ... as the distance between them, a signed 64 bit number."
+            // "A generation_id that is smaller than a previously seen one ... as the distance between them, a
+            // signed 64 bit number."
             let stale = self.agent.generation.is_some_and(|seen| (generation.wrapping_sub(seen) as i64) < 0);
             if stale {
                 return Err(ErrorKind::RoleRequestFailed(RoleRequestFailed::Stale));

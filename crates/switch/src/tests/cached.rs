@@ -1,5 +1,5 @@
-//! A switch with its cache does, frame by frame, what one does that decides every frame anew: with groups, meters, tags that go and
-//! timeouts among the flows.
+//! A switch with its cache does, frame by frame, what one does that decides every frame anew: with groups, meters,
+//! tags that go and timeouts among the flows.
 
 use std::sync::Arc;
 

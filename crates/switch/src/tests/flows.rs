@@ -15,7 +15,8 @@ fn the_line_of_the_first_study_puts_its_traffic_into_queue_1() {
     let dump = switch.dump_flows(at(5));
     assert_eq!(
         dump,
-        [" cookie=0x0, duration=5.000s, table=0, n_packets=1, n_bytes=64, priority=65535,tcp,nw_dst=10.0.0.4,tp_dst=5002 actions=enqueue:4:1"]
+        [" cookie=0x0, duration=5.000s, table=0, n_packets=1, n_bytes=64, \
+            priority=65535,tcp,nw_dst=10.0.0.4,tp_dst=5002 actions=enqueue:4:1"]
     );
 }
 
@@ -104,7 +105,8 @@ fn tables_pass_metadata_on_and_carry_the_action_set_out_at_the_end() {
     assert_eq!(seen, [(3, 0), (4, 4)], "a later output replaces that of the action set");
     assert_eq!(ports(&send(&mut switch, 1, &udp(1, 4, 80))), [0_u32; 0]);
     assert_eq!(drops(&switch, SwitchDrop::Action), 1);
-    // Nothing in table 5 matches: the packet is dropped, its action set with it; what was output before is gone already.
+    // Nothing in table 5 matches: the packet is dropped, its action set with it; what was output before is gone
+    // already.
     assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 81))), [3]);
     let counted: Vec<_> =
         switch.counters().tables.iter().map(|table| (table.table, table.lookups, table.matches)).collect();

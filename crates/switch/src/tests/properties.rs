@@ -126,7 +126,8 @@ prop_compose! {
             actions.push("drop".to_owned());
         }
         let actions = actions.join(",");
-        format!("table={table},priority={priority},cookie={cookie},idle_timeout={idle},hard_timeout={hard},{matching},actions={actions}")
+        format!("table={table},priority={priority},cookie={cookie},idle_timeout={idle},hard_timeout={hard},\
+         {matching},actions={actions}")
     }
 }
 
@@ -162,13 +163,16 @@ proptest! {
                 // The learning switch remembers: only decisions are compared where it takes part.
                 let key = FlowKey::extract(*in_port, &frame.bytes);
                 let decision = translate(&fresh.pipeline, &key);
-                let glanced = Glance::of(*in_port, &frame.bytes).and_then(|glance| switch.cache.find_at_a_glance(&glance));
-                let cached = glanced.cloned().or_else(|| switch.cache.find(&key).cloned()).map(|cached| (*cached).clone());
+                let glanced = Glance::of(*in_port, &frame.bytes)
+                    .and_then(|glance| switch.cache.find_at_a_glance(&glance));
+                let cached = glanced.cloned().or_else(|| switch.cache.find(&key).cloned())
+                    .map(|cached| (*cached).clone());
                 prop_assert_eq!(cached, Some(decision), "round {}", round);
                 if !flows.iter().any(|flow| flow.contains("NORMAL")) {
                     let again = send(&mut fresh, *in_port, frame);
                     let all = |outputs: &[Output]| -> Vec<_> {
-                        outputs.iter().map(|output| (output.port, output.frame.queue, output.frame.bytes.clone())).collect()
+                        outputs.iter().map(|output| (output.port, output.frame.queue, output.frame.bytes.clone()))
+                            .collect()
                     };
                     prop_assert_eq!(all(&out), all(&again));
                 }
@@ -186,7 +190,8 @@ proptest! {
         let parsed: Vec<_> = flows.iter().map(|line| parse::flow(line).unwrap()).collect();
         let mut kept: Vec<Flow> = Vec::new();
         for flow in parsed {
-            kept.retain(|other| (other.table, other.priority, other.matching) != (flow.table, flow.priority, flow.matching));
+            kept.retain(|other| (other.table, other.priority, other.matching) != (flow.table, flow.priority,
+                flow.matching));
             kept.push(flow);
         }
         let selection = parse::selection(&deleted).unwrap();
@@ -214,7 +219,8 @@ proptest! {
     }
 
     #[test]
-    fn what_a_frame_becomes_is_what_its_key_becomes(flows in prop::collection::vec(a_dense_flow(), 1..6), frame in a_frame()) {
+    fn what_a_frame_becomes_is_what_its_key_becomes(flows in prop::collection::vec(a_dense_flow(), 1..6),
+        frame in a_frame()) {
         let switch = with_flows(&flows);
         let (key, mut layout) = FlowKey::extract_with_layout(1, &frame.bytes);
         let (decision, after) = walk(&switch.pipeline, &key, Start::Tables, &[]);
@@ -255,7 +261,8 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in ".{0,60}", line in a_flow(), place in any::<prop::sample::Index>(), other in any::<char>()) {
+    fn no_text_panics(text in ".{0,60}", line in a_flow(), place in any::<prop::sample::Index>(),
+        other in any::<char>()) {
         let _ = (parse::flow(&text), parse::selection(&text));
         let mut characters: Vec<_> = line.chars().collect();
         let at = place.index(characters.len());

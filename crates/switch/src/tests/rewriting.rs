@@ -12,7 +12,8 @@ fn key(frame: &Frame) -> FlowKey {
 #[test]
 fn addresses_and_ports_are_rewritten_with_valid_checksums() {
     let mut switch = secure(&[
-        "tcp,actions=mod_dl_dst:00:00:00:00:00:09,mod_nw_dst:10.9.9.9,mod_nw_src:10.8.8.8,mod_tp_dst:99,mod_tp_src:98,mod_nw_tos:184,dec_ttl,output:2",
+        "tcp,actions=mod_dl_dst:00:00:00:00:00:09,mod_nw_dst:10.9.9.9,mod_nw_src:10.8.8.8,mod_tp_dst:99,\
+         mod_tp_src:98,mod_nw_tos:184,dec_ttl,output:2",
         "udp,actions=set_field:10.9.9.9->ip_dst,set_field:0x0->udp_dst,output:2",
         "tcp6,actions=set_field:fd00::9->ipv6_dst,set_field:99->tcp_dst,set_field:0x12345->ipv6_label,dec_ttl,output:2",
     ]);

@@ -7,8 +7,8 @@ use crate::decision::Step;
 use crate::field::MatchField;
 
 impl Walk<'_> {
-    /// The new entry has the fields of the one that it covers, or label 0 and IP's time to live; fields that there is nothing to copy from are 0
-    /// (5.11.1).
+    /// The new entry has the fields of the one that it covers, or label 0 and IP's time to live; fields that there
+    /// is nothing to copy from are 0 (5.11.1).
     pub(super) fn push_mpls(&mut self, protocol: u16) {
         let covered = self.key.get(Field::MPLS_LSE) as u32;
         let entry = match self.key.eth_type() {
@@ -40,8 +40,8 @@ impl Walk<'_> {
         if outer != 0 {
             self.key.set(Field::INNER_VLAN_TCI, outer);
         }
-        // "Existing fields that may be copied into new fields on a push action": identifier and priority (OpenFlow 1.3, 5.12.1). A frame
-        // without a tag gets zeros.
+        // "Existing fields that may be copied into new fields on a push action": identifier and priority (OpenFlow
+        // 1.3, 5.12.1). A frame without a tag gets zeros.
         self.key.set(Field::VLAN_TCI, outer | 0x1000);
         self.push(Step::Rewrite(Rewrite::PushVlan { protocol, tci: outer as u16 & 0xefff }));
     }

@@ -317,7 +317,8 @@ impl Walk<'_> {
     fn run_action_set(&mut self) -> Result<(), Halt> {
         let mut set = std::mem::take(&mut self.action_set);
         set.sort_by_key(Action::rank);
-        // "If both an output action and a group action are specified in an action set, the output action is ignored" (5.10).
+        // "If both an output action and a group action are specified in an action set, the output action is
+        // ignored" (5.10).
         if set.iter().any(|action| matches!(action, Action::Group(_))) {
             set.retain(|action| !action.is_output());
         }

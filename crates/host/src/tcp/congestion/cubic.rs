@@ -1,4 +1,5 @@
-//! CUBIC (RFC 9438), computed as Linux's `tcp_cubic.c` computes it: time in milliseconds, the cubic function in 1024ths of a second.
+//! CUBIC (RFC 9438), computed as Linux's `tcp_cubic.c` computes it: time in milliseconds, the cubic function in
+//! 1024ths of a second.
 
 use twinnet_units::{Duration, Rate, Time};
 

@@ -1,8 +1,9 @@
-//! The extreme of a quantity over a sliding window, in three samples (Kathleen Nichols' filter, as in Linux's `lib/win_minmax.c`).
+//! The extreme of a quantity over a sliding window, in three samples (Kathleen Nichols' filter, as in Linux's
+//! `lib/win_minmax.c`).
 //!
-//! The best sample is kept with the second and the third best that came after it. When the best grows too old the next takes its place;
-//! a new best ends all others. The answer is exact while the quantity grows better, and at most a quarter of the window late when it grows
-//! worse.
+//! The best sample is kept with the second and the third best that came after it. When the best grows too old the
+//! next takes its place; a new best ends all others. The answer is exact while the quantity grows better, and at
+//! most a quarter of the window late when it grows worse.
 
 /// Extreme of values of type `V` over a window of times of type `u64`, in whatever unit the caller counts.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,8 @@ impl<V: Copy + PartialOrd> Windowed<V> {
         self.get()
     }
 
-    /// Lets the best go when the window has passed it, and spreads second and third over the window so that a successor is there.
+    /// Lets the best go when the window has passed it, and spreads second and third over the window so that a
+    /// successor is there.
     fn age(&mut self, new: (u64, V)) {
         let [best, second, third] = self.kept;
         let span = new.0.saturating_sub(best.0);

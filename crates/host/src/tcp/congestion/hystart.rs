@@ -1,7 +1,8 @@
-//! HyStart: leaves slow start before it overflows the bottleneck's buffer (Ha and Rhee 2011), as Linux's `tcp_cubic.c` has it.
+//! HyStart: leaves slow start before it overflows the bottleneck's buffer (Ha and Rhee 2011), as Linux's
+//! `tcp_cubic.c` has it.
 //!
-//! Two signs are looked for in every round. The train of acknowledgements that a window's burst gives is as long as the path's forward
-//! delay: the burst fills the pipe. Or the round trip has grown by an eighth: a queue builds up.
+//! Two signs are looked for in every round. The train of acknowledgements that a window's burst gives is as long as
+//! the path's forward delay: the burst fills the pipe. Or the round trip has grown by an eighth: a queue builds up.
 
 use twinnet_units::{Duration, Time};
 
@@ -42,8 +43,8 @@ impl HyStart {
         }
     }
 
-    /// Looks at an acknowledgement that told `round_trip`, in slow start with a window of `window` segments; `least_round_trip` is the
-    /// connection's. Whether slow start should end here; says so once.
+    /// Looks at an acknowledgement that told `round_trip`, in slow start with a window of `window` segments;
+    /// `least_round_trip` is the connection's. Whether slow start should end here; says so once.
     pub fn should_leave(
         &mut self,
         told: &Acknowledged,
@@ -72,7 +73,8 @@ impl HyStart {
         }
         self.last_of_train = told.now;
         let longest = least_round_trip + acknowledgement_delay(told, window);
-        // The way there is half a round trip. Linux halves the allowance as well for a sender that is not paced, which all of CUBIC's are.
+        // The way there is half a round trip. Linux halves the allowance as well for a sender that is not paced,
+        // which all of CUBIC's are.
         told.now - self.round_began > Duration::from_ps(longest.as_ps() / 2)
     }
 
@@ -87,8 +89,8 @@ impl HyStart {
     }
 }
 
-/// What segmentation and its reversal in the two hosts may add to a train: the time of four super-segments at the rate of slow start,
-/// at most a millisecond.
+/// What segmentation and its reversal in the two hosts may add to a train: the time of four super-segments at the
+/// rate of slow start, at most a millisecond.
 fn acknowledgement_delay(told: &Acknowledged, window: u32) -> Duration {
     let bytes_a_round = 2 * u128::from(window) * u128::from(told.segment_bytes);
     let round = told.smoothed_round_trip.as_ps();
@@ -130,7 +132,8 @@ mod tests {
         let mut hystart = HyStart::new(Time::ZERO, 0);
         // (40 ms + 1 ms of segmentation) / 2 = 20.5 ms: the 42nd half millisecond is the first beyond it.
         let expected = Some(42);
-        // A window of 2000 would carry four super-segments in less than a millisecond; one of 20 takes longer, so the millisecond counts.
+        // A window of 2000 would carry four super-segments in less than a millisecond; one of 20 takes longer, so
+        // the millisecond counts.
         assert_eq!(train(&mut hystart, Duration::from_us(500), 20, 200), expected);
         assert_eq!(train(&mut hystart, Duration::from_us(500), 20, 200), None, "it says so once");
     }

@@ -1,7 +1,7 @@
 //! Congestion control: how many segments may be in flight, and how fast they may leave.
 //!
-//! One file for each algorithm. The connection finds losses, runs the recovery and measures the delivery rate; the algorithm is told
-//! and answers with a window. Windows are counted in segments.
+//! One file for each algorithm. The connection finds losses, runs the recovery and measures the delivery rate; the
+//! algorithm is told and answers with a window. Windows are counted in segments.
 
 mod bbr;
 mod cubic;
@@ -46,7 +46,8 @@ impl Algorithm {
         }
     }
 
-    /// Its state at the beginning of a connection with `initial_window` segments. `random` seeds what is drawn (BBR's phase).
+    /// Its state at the beginning of a connection with `initial_window` segments. `random` seeds what is drawn
+    /// (BBR's phase).
     #[must_use]
     pub fn start(self, initial_window: u32, random: u64) -> Box<dyn CongestionControl> {
         match self {
@@ -78,8 +79,8 @@ pub struct Acknowledged {
     pub least_round_trip: Duration,
     /// Smoothed round trip; zero before the first sample.
     pub smoothed_round_trip: Duration,
-    /// Whether the window is being reduced in proportion, in fast recovery or for a mark (Linux's `tcp_in_cwnd_reduction`): windows do
-    /// not grow. Not after a timeout, when they grow by slow start.
+    /// Whether the window is being reduced in proportion, in fast recovery or for a mark (Linux's
+    /// `tcp_in_cwnd_reduction`): windows do not grow. Not after a timeout, when they grow by slow start.
     pub in_recovery: bool,
     /// What the connection repairs.
     pub repair: Repair,
@@ -96,7 +97,8 @@ pub struct Acknowledged {
     pub segment_bytes: u32,
 }
 
-/// What a connection repairs (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is deliberate.
+/// What a connection repairs (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is
+/// deliberate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
     /// Nothing: segments may be out of order, or marked, but none is known to be lost.
@@ -148,31 +150,34 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// The slow-start threshold in segments; `u32::MAX` when there is none.
     fn slow_start_threshold(&self) -> u32;
 
-    /// The handshake is complete. `round_trip` is what it measured, `segment_bytes` the payload of a full segment. Linux starts its
-    /// algorithms at this moment.
+    /// The handshake is complete. `round_trip` is what it measured, `segment_bytes` the payload of a full segment.
+    /// Linux starts its algorithms at this moment.
     fn established(&mut self, _round_trip: Option<Duration>, _segment_bytes: u32, _now: Time) {}
 
-    /// A segment leaves and none was in flight before it, however short the pause (Linux's `CA_EVENT_TX_START`). `idle` is the time since
-    /// the last one left, `app_limited` whether the app had nothing to send. [`CongestionControl::restarted`], when it is due, comes first.
+    /// A segment leaves and none was in flight before it, however short the pause (Linux's `CA_EVENT_TX_START`).
+    /// `idle` is the time since the last one left, `app_limited` whether the app had nothing to send.
+    /// [`CongestionControl::restarted`], when it is due, comes first.
     fn transmission_started(&mut self, _idle: Duration, _app_limited: bool, _now: Time) {}
 
-    /// An acknowledgement that delivered something has been handled. Called in recovery too: loss-based algorithms keep still in fast
-    /// recovery and slow-start in recovery after a timeout.
+    /// An acknowledgement that delivered something has been handled. Called in recovery too: loss-based algorithms
+    /// keep still in fast recovery and slow-start in recovery after a timeout.
     fn acknowledged(&mut self, told: &Acknowledged);
 
-    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in flight at that moment,
-    /// for a timeout before they are taken for lost. For [`Congestion::Timeout`] the window becomes 1; for the others the connection
-    /// reduces the window in proportion (RFC 6937) down to the threshold, and says so by [`CongestionControl::recovered`].
+    /// An episode of congestion begins: computes and remembers the new threshold. `in_flight` are segments in
+    /// flight at that moment, for a timeout before they are taken for lost. For [`Congestion::Timeout`] the window
+    /// becomes 1; for the others the connection reduces the window in proportion (RFC 6937) down to the threshold,
+    /// and says so by [`CongestionControl::recovered`].
     fn congested(&mut self, congestion: Congestion, in_flight: u32, now: Time);
 
-    /// The retransmission timer ran out while a loss was being repaired: the window becomes 1 and the threshold, which that loss has
-    /// lowered already, stays (Linux's `tcp_enter_loss`). `in_flight` as for [`CongestionControl::congested`].
+    /// The retransmission timer ran out while a loss was being repaired: the window becomes 1 and the threshold,
+    /// which that loss has lowered already, stays (Linux's `tcp_enter_loss`). `in_flight` as for
+    /// [`CongestionControl::congested`].
     fn timed_out_again(&mut self, _in_flight: u32, now: Time) {
         self.recovered(1, now);
     }
 
-    /// Fast recovery or the reduction for a mark is over: the window is `window` segments from now on. Not called at the end of recovery
-    /// after a timeout.
+    /// Fast recovery or the reduction for a mark is over: the window is `window` segments from now on. Not called
+    /// at the end of recovery after a timeout.
     fn recovered(&mut self, window: u32, now: Time);
 
     /// The last reduction was for nothing (RFC 4015, F-RTO, DSACK): goes back to what was before it.
@@ -182,7 +187,8 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// `tcp_slow_start_after_idle`).
     fn restarted(&mut self, idle: Duration, timeout: Duration, now: Time);
 
-    /// How fast segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment on the network layer.
+    /// How fast segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment on the
+    /// network layer.
     fn pacing_rate(&self, segment_bytes: u32) -> Option<Rate>;
 
     /// Whether the algorithm rules the window in recovery too (BBR).

@@ -1,4 +1,5 @@
-//! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582), with appropriate byte counting as Linux does it in segments.
+//! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582), with appropriate byte counting as
+//! Linux does it in segments.
 
 use twinnet_units::{Duration, Rate, Time};
 

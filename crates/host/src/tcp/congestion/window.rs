@@ -1,4 +1,5 @@
-//! The window and the threshold of an algorithm that reacts to loss, with what Linux does to them whichever the algorithm is.
+//! The window and the threshold of an algorithm that reacts to loss, with what Linux does to them whichever the
+//! algorithm is.
 
 use twinnet_units::Duration;
 
@@ -39,8 +40,9 @@ impl LossWindow {
         self.threshold = self.window;
     }
 
-    /// By how many segments an acknowledgement lets the window grow. None in fast recovery and when the app or the peer is the limit
-    /// (RFC 9438, 5.8), and none when nothing was acknowledged cumulatively (Linux's `tcp_may_raise_cwnd`).
+    /// By how many segments an acknowledgement lets the window grow. None in fast recovery and when the app or the
+    /// peer is the limit (RFC 9438, 5.8), and none when nothing was acknowledged cumulatively (Linux's
+    /// `tcp_may_raise_cwnd`).
     pub fn growth(told: &Acknowledged) -> u32 {
         if told.in_recovery || !told.window_limited || told.acknowledged == 0 {
             return 0;
@@ -48,7 +50,8 @@ impl LossWindow {
         told.delivered
     }
 
-    /// Slow start with appropriate byte counting (RFC 3465), in segments. Returns the segments that were left over at the threshold.
+    /// Slow start with appropriate byte counting (RFC 3465), in segments. Returns the segments that were left over
+    /// at the threshold.
     pub fn slow_start(&mut self, delivered: u32) -> u32 {
         let grown = self.window.saturating_add(delivered).min(self.threshold);
         let left = delivered - (grown - self.window);
@@ -59,7 +62,8 @@ impl LossWindow {
     /// Grows by one segment for each `for_one` that are delivered.
     pub fn add_slowly(&mut self, for_one: u32, delivered: u32) {
         let for_one = for_one.max(1);
-        // The window may have been waiting for more than is asked for now: that earns one segment, not several (tcp_cong_avoid_ai).
+        // The window may have been waiting for more than is asked for now: that earns one segment, not several
+        // (tcp_cong_avoid_ai).
         if self.counted >= for_one {
             self.counted = 0;
             self.window = self.window.saturating_add(1);
@@ -71,8 +75,8 @@ impl LossWindow {
 
     /// An episode of congestion begins, which lowers the threshold to `threshold`.
     pub fn reduce(&mut self, congestion: Congestion, threshold: u32) {
-        // Linux's tcp_current_ssthresh: three quarters of the window were good, whatever the old threshold said. A mark is no
-        // mistake: there is nothing to undo.
+        // Linux's tcp_current_ssthresh: three quarters of the window were good, whatever the old threshold said. A
+        // mark is no mistake: there is nothing to undo.
         let good = self.threshold.max((self.window >> 1) + (self.window >> 2));
         self.before = (congestion != Congestion::Marked).then_some((self.window, good));
         self.threshold = threshold;
@@ -100,7 +104,8 @@ impl LossWindow {
         }
     }
 
-    /// One halving for each timeout of silence, down to the initial window (RFC 2861 as Linux's `tcp_cwnd_restart` does it).
+    /// One halving for each timeout of silence, down to the initial window (RFC 2861 as Linux's `tcp_cwnd_restart`
+    /// does it).
     pub fn restart(&mut self, idle: Duration, timeout: Duration) {
         self.threshold = self.threshold.max((self.window >> 1) + (self.window >> 2));
         let least = self.initial.min(self.window);

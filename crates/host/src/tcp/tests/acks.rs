@@ -26,7 +26,8 @@ fn every_segment_is_acknowledged_at_first_and_every_second_later() {
     let data = record.iter().filter(|(_, from, flight)| *from == 0 && flight.length() > 0).count();
     let acks = record.iter().filter(|(_, from, _)| *from == 1).count();
     assert_eq!(data, 2000);
-    // 16 at once, then one for two. The last segment of what leaves at once asks for one of its own when it is a first one.
+    // 16 at once, then one for two. The last segment of what leaves at once asks for one of its own when it is a
+    // first one.
     assert!((990..=1200).contains(&acks), "{acks} acknowledgements of {data} segments");
 }
 
@@ -61,7 +62,8 @@ fn a_lone_segment_is_acknowledged_after_40_ms() {
     assert_eq!(record.iter().filter(|(_, from, flight)| *from == 0 && flight.length() > 0).count(), 1);
 }
 
-/// The moments of the selective acknowledgements of a single loss, of one segment each 0.115 ms at 100 Mbit/s and a round trip of 10 ms.
+/// The moments of the selective acknowledgements of a single loss, of one segment each 0.115 ms at 100 Mbit/s and a
+/// round trip of 10 ms.
 fn selective_after_a_loss(config: &TcpConfig) -> Vec<Time> {
     let mut pair = Pair::new(config, config, 100, Duration::from_ms(5));
     pair.connect();

@@ -277,8 +277,8 @@ impl Pair {
         assert!(self.signals[0].connected && self.signals[1].connected);
     }
 
-    /// Sends `total` bytes from `from`, reading them at the other end, until they are there or `limit` is over. Gives when the last
-    /// was read. Every byte is checked, when they are real.
+    /// Sends `total` bytes from `from`, reading them at the other end, until they are there or `limit` is over.
+    /// Gives when the last was read. Every byte is checked, when they are real.
     pub fn transfer(&mut self, from: usize, total: u64, real: bool, limit: Duration) -> Option<Time> {
         let until = self.now + limit;
         let (mut offered, mut read) = (0, 0);

@@ -67,8 +67,8 @@ fn a_lost_tail_is_found_by_a_probe() {
         let ended = pair.transfer(0, 144_800, true, Duration::from_secs(60)).unwrap();
         let info = pair.end(0).info();
         assert_eq!((info.timeouts, info.tail_probes), (0, 1), "{lost} lost");
-        // Four round trips of slow start, two until the probe, two of repair; a single segment is given 200 ms more, for its
-        // acknowledgement may be delayed.
+        // Four round trips of slow start, two until the probe, two of repair; a single segment is given 200 ms
+        // more, for its acknowledgement may be delayed.
         let most = if lost == 1 { 380 } else { 250 };
         assert!(ended - begun < Duration::from_ms(most), "{lost} lost: {}", ended - begun);
     }

@@ -115,7 +115,8 @@ proptest! {
     #[test]
     fn no_segments_panic_and_all_ends(segments in prop::collection::vec(wild(), 1..120), bits in 0_u32..16) {
         let on = |bit: u32| bits & 1 << bit != 0;
-        let config = TcpConfig { sack: on(0), timestamps: on(1), window_scaling: on(2), ecn: if on(3) { Ecn::Ask } else { Ecn::Never }, ..TcpConfig::default() };
+        let config = TcpConfig { sack: on(0), timestamps: on(1), window_scaling: on(2),
+            ecn: if on(3) { Ecn::Ask } else { Ecn::Never }, ..TcpConfig::default() };
         let connection = || Connection::connect(&config, address(0), address(1), 1500, 4_294_960_000, Time::ZERO);
         // In the midst of opening, and open.
         attack(&mut connection(), &segments);
@@ -154,7 +155,8 @@ proptest! {
         buffer in prop_oneof![Just(u64::MAX), 5_000_u64..50_000],
     ) {
         let on = |bit: u32| bits & 1 << bit != 0;
-        let config = TcpConfig { sack: on(0), timestamps: on(1), window_scaling: on(2), ecn: if on(3) { Ecn::Ask } else { Ecn::Never }, ..TcpConfig::default() };
+        let config = TcpConfig { sack: on(0), timestamps: on(1), window_scaling: on(2),
+            ecn: if on(3) { Ecn::Ask } else { Ecn::Never }, ..TcpConfig::default() };
         let mut pair = Pair::new(&config, &config, 20, Duration::from_ms(10));
         pair.seed(seed);
         for line in &mut pair.lines {

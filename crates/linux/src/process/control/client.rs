@@ -85,7 +85,8 @@ impl Client {
                         self.waiting_bytes = self.waiting_bytes - text.len() + refusal.len();
                         *text = refusal;
                     }
-                    // Too many descriptors are under way between this user's processes, or memory is short for the moment.
+                    // Too many descriptors are under way between this user's processes, or memory is short for the
+                    // moment.
                     Some(libc::ETOOMANYREFS | libc::ENOBUFS | libc::ENOMEM) => {
                         self.stalled = true;
                         return true;

@@ -1,5 +1,6 @@
-//! Where new clients come in. Who cannot be let in is told why; a process that has no descriptor left for a client must not
-//! spin on a listener that stays ready, so one descriptor is kept in reserve to take the client and turn it away.
+//! Where new clients come in. Who cannot be let in is told why; a process that has no descriptor left for a client
+//! must not spin on a listener that stays ready, so one descriptor is kept in reserve to take the client and turn
+//! it away.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -109,7 +109,8 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     }
     if outcome.flags.contains(ReturnFlags::CTRUNC) {
         return malformed(
-            "not all descriptors beside the packet could be taken: at most 8 may come, and each needs room among the open files",
+            "not all descriptors beside the packet could be taken: at most 8 may come, and each needs room among the \
+             open files",
             text,
         );
     }

@@ -1,5 +1,5 @@
-//! How a lab is spoken to (docs/reference/lab-protocol.md): one thread that reads requests of all clients, hands them to
-//! the part of the lab that they are for, and writes the answers. It never blocks on a client or on a part.
+//! How a lab is spoken to (docs/reference/lab-protocol.md): one thread that reads requests of all clients, hands
+//! them to the part of the lab that they are for, and writes the answers. It never blocks on a client or on a part.
 
 mod client;
 mod door;
@@ -100,8 +100,8 @@ impl Control {
         }
     }
 
-    /// Takes no more requests, has those that came meanwhile handled, and sends what is answered. (A socket that is closed
-    /// with something unread would lose what was sent on it.)
+    /// Takes no more requests, has those that came meanwhile handled, and sends what is answered. (A socket that is
+    /// closed with something unread would lose what was sent on it.)
     fn take_leave(&mut self, handle: &mut impl FnMut(Incident) -> Next) {
         for client in &self.clients {
             client.refuse_more();

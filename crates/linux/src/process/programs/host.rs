@@ -1,5 +1,6 @@
-//! The first process of a host: it stands in the host's namespaces, starts the host's programs, ends them when their time
-//! is over and tells how they ended. When it dies the kernel ends all of them; it ends when the lab closes its socket.
+//! The first process of a host: it stands in the host's namespaces, starts the host's programs, ends them when
+//! their time is over and tells how they ended. When it dies the kernel ends all of them; it ends when the lab
+//! closes its socket.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -70,8 +71,8 @@ fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(kernel("making its mounts private"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // The file must stand on some file system to be bound over /etc/hosts; /sys serves for a moment, before it is covered
-    // by the host's own.
+    // The file must stand on some file system to be bound over /etc/hosts; /sys serves for a moment, before it is
+    // covered by the host's own.
     mount("hosts", "/sys", "tmpfs", flags, Some(c"mode=0755,size=64m"))
         .map_err(kernel("mounting a tmpfs for /etc/hosts"))?;
     fs::write("/sys/hosts", content).map_err(failure("writing /etc/hosts"))?;

@@ -103,8 +103,8 @@ impl Keeper {
         }
     }
 
-    /// The number of `host`, whose first process is ordered when it does not run. Orders may be sent to it at once: they
-    /// wait in its socket until it is set up.
+    /// The number of `host`, whose first process is ordered when it does not run. Orders may be sent to it at once:
+    /// they wait in its socket until it is set up.
     fn running(&self, state: &mut State, host: &str) -> Result<u64, LabError> {
         if let Some(number) = state.numbers.get(host) {
             return Ok(*number);

@@ -29,9 +29,11 @@ mod tests {
     #[test]
     fn every_address_of_a_host_is_named_in_order() {
         let network = NetworkSpec::from_json(&json!({"nodes": [
-            {"kind": "host", "name": "h1", "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "addresses": ["10.0.0.1/8", "fd00::1/64"]}]},
+            {"kind": "host", "name": "h1", "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01",
+             "addresses": ["10.0.0.1/8", "fd00::1/64"]}]},
             {"kind": "switch", "name": "s1", "dpid": 1},
-            {"kind": "host", "name": "h2", "ports": [{"name": "h2-eth0", "mac": "00:00:00:00:00:02", "addresses": ["10.0.0.2/8", "fe80::2/64"]}]},
+            {"kind": "host", "name": "h2", "ports": [{"name": "h2-eth0", "mac": "00:00:00:00:00:02",
+             "addresses": ["10.0.0.2/8", "fe80::2/64"]}]},
         ]}))
         .unwrap();
         assert_eq!(

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::LabError;
 
-/// What the zygote is told: make the first process of a host. Beside it: the host's network namespace, the process's end
-/// of its socket, and a memfd with the content of `/etc/hosts`.
+/// What the zygote is told: make the first process of a host. Beside it: the host's network namespace, the
+/// process's end of its socket, and a memfd with the content of `/etc/hosts`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostOrder {
     /// Name of the host.

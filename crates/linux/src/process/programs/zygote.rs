@@ -83,9 +83,10 @@ fn start_host(set_up: HostSetUp) {
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS) as u64;
     arguments.exit_signal = libc::SIGCHLD as u64;
-    // SAFETY: this process has one thread, so the child may go on as after a fork. What `fork` does beside the system call is not missed: no lock
-    // can be held by another thread, nothing here registers fork handlers, and the thread's number that glibc remembers is used by neither mutexes
-    // of the kinds in use nor by signals that processes send each other.
+    // SAFETY: this process has one thread, so the child may go on as after a fork. What `fork` does beside the
+    // system call is not missed: no lock can be held by another thread, nothing here registers fork handlers, and
+    // the thread's number that glibc remembers is used by neither mutexes of the kinds in use nor by signals that
+    // processes send each other.
     match unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) } {
         -1 => host::tell_failure(&set_up, &io::Error::last_os_error()),
         0 => host::run(set_up),

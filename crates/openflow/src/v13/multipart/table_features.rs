@@ -61,7 +61,8 @@ impl FieldListing {
     }
 }
 
-/// A property of a table. `miss` says that it is about the table-miss flow; without such a property that flow is like the others.
+/// A property of a table. `miss` says that it is about the table-miss flow; without such a property that flow is
+/// like the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 #[allow(missing_docs)]

@@ -1,7 +1,7 @@
 //! How much more than the bandwidth promises acknowledgements bring at once.
 //!
-//! Hosts and radio links acknowledge in bursts. A window of one bandwidth-delay product would run dry between them, so BBR adds the
-//! largest excess that the last five to ten rounds have shown.
+//! Hosts and radio links acknowledge in bursts. A window of one bandwidth-delay product would run dry between them,
+//! so BBR adds the largest excess that the last five to ten rounds have shown.
 
 use twinnet_units::{Duration, Time};
 

@@ -1,8 +1,8 @@
 //! BBR version 1 (Cardwell et al. 2016), as Linux's `tcp_bbr.c` has it.
 //!
-//! BBR measures the path - the most bandwidth that ten rounds have shown, the least round trip of ten seconds - and paces at what it
-//! measured. It probes for more bandwidth in one of eight phases of a round trip each, drains in the next what that has queued, and
-//! empties the pipe every ten seconds to see the round trip without a queue.
+//! BBR measures the path - the most bandwidth that ten rounds have shown, the least round trip of ten seconds - and
+//! paces at what it measured. It probes for more bandwidth in one of eight phases of a round trip each, drains in
+//! the next what that has queued, and empties the pipe every ten seconds to see the round trip without a queue.
 
 mod aggregation;
 mod bandwidth;

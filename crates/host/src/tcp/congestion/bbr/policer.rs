@@ -145,7 +145,8 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// One acknowledgement a round of 100 ms: `delivered` segments arrive and `lost` do not. How the detector finds, round by round.
+    /// One acknowledgement a round of 100 ms: `delivered` segments arrive and `lost` do not. How the detector
+    /// finds, round by round.
     fn rounds(policer: &mut Policer, from: u64, count: u64, delivered: u64, lost: u64) -> Vec<Finding> {
         (from + 1..=from + count)
             .map(|round| {

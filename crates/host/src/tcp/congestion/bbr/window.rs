@@ -1,4 +1,5 @@
-//! BBR's window: twice the bandwidth-delay product, room for what end systems hold at once, and what repair makes of it.
+//! BBR's window: twice the bandwidth-delay product, room for what end systems hold at once, and what repair makes
+//! of it.
 
 use super::super::Repair;
 use super::bandwidth::{Bandwidth, UNIT};
@@ -6,11 +7,13 @@ use super::{Acknowledged, Bbr, Mode};
 
 /// The least window: two pairs of segments, against delayed acknowledgements.
 pub(super) const LEAST_WINDOW: u32 = 4;
-/// Window before any round trip was measured (RFC 6928), and the delivery until which start-up grows whatever the target.
+/// Window before any round trip was measured (RFC 6928), and the delivery until which start-up grows whatever the
+/// target.
 const INITIAL_WINDOW: u32 = 10;
 /// Pacing rates below this leave in single segments, in bytes per second.
 const SINGLE_SEGMENTS_BELOW: u64 = 1_200_000 / 8;
-/// A host's quantum is what it sends in this part of a second, as Linux sizes its super-segments, and at most a super-segment.
+/// A host's quantum is what it sends in this part of a second, as Linux sizes its super-segments, and at most a
+/// super-segment.
 const QUANTA_PER_SECOND: u64 = 1024;
 const QUANTUM_BYTES: u64 = 65_536 - 1 - 320;
 /// The most segments in a quantum.
@@ -63,7 +66,8 @@ impl Bbr {
         };
     }
 
-    /// Conserves packets in the first round of a recovery and restores the window after repair. Whether the window is settled.
+    /// Conserves packets in the first round of a recovery and restores the window after repair. Whether the window
+    /// is settled.
     fn repair_window(&mut self, told: &Acknowledged) -> bool {
         self.window = self.window.saturating_sub(told.lost).max(1);
         if told.repair == Repair::Losses && self.repair != Repair::Losses {

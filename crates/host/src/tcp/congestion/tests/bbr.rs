@@ -15,8 +15,8 @@ fn it_converges_to_the_rate_with_about_two_products_in_flight_at_most() {
     {
         let settings = Settings::new(megabits, round_trip, buffer);
         let mut path = bbr_on(settings, 7);
-        // Start-up is over and the acknowledgements' surplus that it saw forgotten (ten rounds); the first probe of the round trip comes
-        // after ten seconds.
+        // Start-up is over and the acknowledgements' surplus that it saw forgotten (ten rounds); the first probe of
+        // the round trip comes after ten seconds.
         path.run(Duration::from_secs(6));
         let before = path.flows[0].delivered;
         let in_flight = path.watch(Duration::from_ms(3500), Duration::from_ms(5), |path| path.flows[0].in_flight());
@@ -27,8 +27,9 @@ fn it_converges_to_the_rate_with_about_two_products_in_flight_at_most() {
         #[allow(clippy::cast_precision_loss)]
         let wanted = settings.rate.as_bps() as f64;
         assert!(rate > 0.95 * wanted, "{megabits} Mbit/s, {round_trip} ms: {rate}");
-        // Twice the product of a bandwidth that a burst of acknowledgements may overrate by a few segments, three quanta of a
-        // millisecond at 1.25 of the rate, and as much again for acknowledgements that come two at a time.
+        // Twice the product of a bandwidth that a burst of acknowledgements may overrate by a few segments, three
+        // quanta of a millisecond at 1.25 of the rate, and as much again for acknowledgements that come two at a
+        // time.
         let quantum = (wanted / 8.0 * 1.25 / 1024.0 / f64::from(SEGMENT_BYTES)).max(2.0);
         let bound = 2.1 * settings.product() + 3.0 * quantum + 8.0;
         assert!(most <= bound, "{megabits} Mbit/s, {round_trip} ms: {most} in flight, at most {bound}");
@@ -43,7 +44,8 @@ fn it_drains_what_start_up_has_queued() {
     #[allow(clippy::cast_precision_loss)]
     let most = *queues.iter().max().unwrap() as f64;
     assert!(most > 0.5 * settings.product(), "start-up queues {most}");
-    // What may be in flight when it has drained: the product, three quanta of two segments and one that makes the window even.
+    // What may be in flight when it has drained: the product, three quanta of two segments and one that makes the
+    // window even.
     let drained = queues.iter().rposition(|&queue| queue <= 7).unwrap();
     let peak = queues.iter().position(|&queue| f64::from(u32::try_from(queue).unwrap()) >= most).unwrap();
     assert!(drained > peak, "and drains it again");
@@ -63,8 +65,8 @@ fn it_probes_the_round_trip_every_ten_seconds() {
     let begins: Vec<usize> = (1..windows.len()).filter(|&at| windows[at] == 4 && windows[at - 1] > 4).collect();
     assert!((3..=4).contains(&begins.len()), "{begins:?}");
     for pair in begins.windows(2) {
-        // Ten seconds after the last look at the round trip, which was at the end of the probe: 200 ms, and the time it takes for the
-        // window to empty and a round of four segments to pass.
+        // Ten seconds after the last look at the round trip, which was at the end of the probe: 200 ms, and the
+        // time it takes for the window to empty and a round of four segments to pass.
         let apart = pair[1] - pair[0];
         assert!((1020..=1060).contains(&apart), "{apart} hundredths of a second apart");
     }
@@ -110,7 +112,8 @@ fn a_policer_is_found_and_its_rate_is_kept_to() {
     #[allow(clippy::cast_precision_loss)]
     let (delivered, lost) = ((path.flows[0].delivered - delivered) as f64, (path.flows[0].lost - lost) as f64);
     let rate = delivered * 8.0 * f64::from(SEGMENT_BYTES) / 30.0;
-    // It keeps to the rate for 48 rounds (2 s) and then tries for more, for the best part of a second: a tenth may be lost to that.
+    // It keeps to the rate for 48 rounds (2 s) and then tries for more, for the best part of a second: a tenth may
+    // be lost to that.
     assert!(rate > 0.9 * 5e6, "{rate}");
     assert!(lost / delivered < 0.12, "{} lost for each delivered", lost / delivered);
 }

@@ -1,7 +1,8 @@
 //! A path to try algorithms on: senders, one bottleneck with a buffer, receivers that delay acknowledgements.
 //!
-//! Segments are numbers. The path keeps their order, so a segment is lost when one sent three later has arrived. Recovery is as simple as
-//! can be: a loss-based sender goes straight to its threshold. What is tested is the algorithm, not the connection.
+//! Segments are numbers. The path keeps their order, so a segment is lost when one sent three later has arrived.
+//! Recovery is as simple as can be: a loss-based sender goes straight to its threshold. What is tested is the
+//! algorithm, not the connection.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
