@@ -20,8 +20,8 @@ from twinnet.study.plan import plan_study
 from twinnet.study.resolution import load_study
 from twinnet.study.runner import run_plan
 from twinnet.study.shared_lines import Ways, fair_shares
-from twinnet.study.specification import Traffic
 from twinnet.study.store import ResultStore
+from twinnet.study.traffic import Traffic
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

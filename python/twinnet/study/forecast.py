@@ -22,8 +22,8 @@ from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.policy_of import compiled_policy
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.shared_lines import Way, Ways, fair_shares
-from twinnet.study.specification import Traffic
 from twinnet.study.store import ResultStore, StoredRun
+from twinnet.study.traffic import Traffic
 
 __all__ = ["CameTrue", "Forecast", "came_true", "forecast_here", "forecast_runs", "needed_frames"]
 

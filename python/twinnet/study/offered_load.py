@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from twinnet.study.specification import Traffic
-from twinnet.traffic.distributions import Distribution, OnOff
-from twinnet.traffic.presets import PRESETS, VOICE_CODECS, voice_settings
+from twinnet.study.traffic import Traffic
+from twinnet.traffic.app import Flow
 
 __all__ = ["FRAMING_BYTES", "Offer", "offers", "wire_bytes"]
 
@@ -19,12 +18,12 @@ _IP_BYTES, _UDP_BYTES, _ICMP_BYTES, _TCP_BYTES = 20, 8, 8, 32
 FRAMING_BYTES = 38
 """Ethernet header 14, FCS 4, preamble and delimiter 8, gap 12 (IEEE 802.3)."""
 _LEAST_WIRE_BYTES = 84
-_USUAL_PAYLOAD = {"udp": 1472, "ping": 56, "tcp": 1448}
-_RTP_BYTES = 12
-_TRANSPORT_STREAM = 1316
+_SEGMENT_BYTES = 1448.0
+_RTP_PAYLOAD_BYTES = 1328.0
+"""Seven packets of a transport stream, 1316 bytes, and RTP's header."""
 _CODED_BYTES = 7 * 184
-"""Of the seven transport stream packets in a datagram of RTP, without their headers of 4 bytes."""
-_VIDEO_BPS, _FRAMES_PER_SECOND = 1_026_000, 60
+"""What they carry of the coded video, without their own headers of 4 bytes."""
+_INTERVAL_PS = 10**12
 _GATHERED_ABOVE, _GATHERED_S = 5000.0, 200e-6
 """A built-in source that is faster gathers its datagrams for so long, unless it is told to be exact."""
 
@@ -81,104 +80,95 @@ def offers(entry: Traffic) -> Iterator[Offer]:
     probes are few."""
     if entry.app == "bandwidth":
         return
-    rate, payload, train = _sent(entry)
+    # All flows of an entry have the same settings, here as the apps get them: with every default put in.
+    made = entry.between(entry.sources[0], _INTERVAL_PS)
+    fields = made.sender.fields if isinstance(made, Flow) else made.fields
+    rate, payload, train = _sent(entry.app, fields)
     kind = {"tcp": "stream", "http": "stream", "video": "stream", "ping": "echo"}.get(entry.app, "datagrams")
     start_s = entry.start_ps / _PS_PER_SECOND
     end_s = math.inf
-    if entry.duration_ps is not None:
-        end_s = start_s + entry.duration_ps / _PS_PER_SECOND
+    if fields.get("duration_ps") is not None:
+        end_s = start_s + fields["duration_ps"] / _PS_PER_SECOND
     elif entry.app == "ping" and rate:
-        end_s = start_s + (entry.count or 1) / rate
-    asked = entry.app in ("http", "video")
+        end_s = start_s + fields["count"] / rate
     for source in entry.sources:
-        sender, receiver = (entry.to, source) if asked else (source, entry.to)
+        # Of HTTP and video the source is the client that asks, and the server sends.
+        sender, receiver = (entry.to, source) if entry.app in ("http", "video") else (source, entry.to)
         yield Offer(sender, receiver, kind, rate, payload, train, start_s, end_s)
 
 
-def _sent(entry: Traffic) -> tuple[float | None, float, float]:
+def _sent(app: str, fields: Mapping[str, Any]) -> tuple[float | None, float, float]:
     """Packets a second, the payload of each, and how many leave together."""
-    match entry.app:
+    match app:
         case "tcp":
-            return (*_by_schedule(entry), math.inf)
+            return (*_writes(fields), math.inf)
         case "http":
-            return None, _USUAL_PAYLOAD["tcp"], math.inf
+            return None, _SEGMENT_BYTES, math.inf
         case "video":
-            segment = _USUAL_PAYLOAD["tcp"]
-            return max(entry.ladder_bps or [0]) / (8 * segment), segment, math.inf
+            return max(fields["ladder_bps"]) / (8 * _SEGMENT_BYTES), _SEGMENT_BYTES, math.inf
         case "rtp":
-            return (*_rtp(entry), 1.0)
-        case "voice":
-            gap_ms, size = VOICE_CODECS[entry.codec or "G.711"]
-            talks = voice_settings(entry.codec or "G.711", bool(entry.silence_suppression)).get("on_off")
-            return 1000 / gap_ms * _talk_share(talks), size + _RTP_BYTES, 1.0
+            sizes = fields.get("frame_bytes")
+            coded_bps = (
+                8 * fields["frames_per_second"] * sum(sizes) / len(sizes) if sizes else fields["model"]["rate_bps"]
+            )
+            return coded_bps / (8 * _CODED_BYTES), _RTP_PAYLOAD_BYTES, 1.0
         case "ping":
-            gap_ps = _mean_gap_ps(entry.gap) if entry.gap else entry.interval_ps or _PS_PER_SECOND
-            return _PS_PER_SECOND / gap_ps, _payload(entry), 1.0
+            gap_ps = _mean_gap_ps(fields["gap_ps"]) if "gap_ps" in fields else fields["interval_ps"]
+            return _PS_PER_SECOND / gap_ps, _payload(fields), 1.0
         case _:
-            return _datagrams(entry)
+            return _datagrams(fields)
 
 
-def _datagrams(entry: Traffic) -> tuple[float | None, float, float]:
-    if entry.trace is not None:
-        gap_ps = sum(gap for gap, _ in entry.trace) / len(entry.trace)
-        size = sum(size for _, size in entry.trace) / len(entry.trace)
+def _datagrams(fields: Mapping[str, Any]) -> tuple[float | None, float, float]:
+    if "trace" in fields:
+        trace = fields["trace"]
+        gap_ps = sum(gap for gap, _ in trace) / len(trace)
+        size = sum(size for _, size in trace) / len(trace)
         return (_PS_PER_SECOND / gap_ps if gap_ps else None), size, 1.0
-    if entry.preset is not None:
-        told = PRESETS[entry.preset]
-        size = told["payload"].split()[0] if "payload" in told else _mean(Distribution.of(told["size"], "").size_spec())
-        return _PS_PER_SECOND / _mean_gap_ps(told["gap"]), float(size), 1.0
-    if entry.unpaced:
-        return None, _payload(entry), math.inf
-    rate, payload = _by_schedule(entry)
-    gathers = entry.process == "constant" and not entry.exact and entry.gap is None and rate is not None
-    return rate, payload, rate * _GATHERED_S if gathers and rate is not None and rate > _GATHERED_ABOVE else 1.0
+    rate, payload = _rate(fields), _payload(fields)
+    if rate is None:
+        return None, payload, math.inf
+    gathers = fields.get("process") == "constant" and not fields.get("exact") and rate > _GATHERED_ABOVE
+    return rate * _talk_share(fields), payload, rate * _GATHERED_S if gathers else 1.0
 
 
-def _by_schedule(entry: Traffic) -> tuple[float | None, float]:
-    """Of what has a rate, a number a second or gaps; as many as go without one of them."""
-    payload = _payload(entry)
-    if entry.rate_bps is not None:
-        rate = entry.rate_bps / (8 * payload)
-    elif entry.packets_per_second is not None:
-        rate = entry.packets_per_second
-    elif entry.gap is not None:
-        rate = _PS_PER_SECOND / _mean_gap_ps(entry.gap)
-    else:
-        return None, payload
-    segment = _USUAL_PAYLOAD["tcp"]
-    if entry.app == "tcp" and payload > segment:
-        # A write of more than a segment travels in several.
-        rate, payload = rate * payload / segment, segment
-    return rate * _talk_share(entry.on_off), payload
+def _writes(fields: Mapping[str, Any]) -> tuple[float | None, float]:
+    """The segments of TCP that sends by a schedule; all that there is room for without one."""
+    rate = _rate(fields)
+    if rate is None:
+        return None, _SEGMENT_BYTES
+    payload = _payload(fields)
+    # A write of more than a segment travels in several.
+    segments = max(1.0, payload / _SEGMENT_BYTES)
+    return rate * segments * _talk_share(fields), payload / segments
 
 
-def _payload(entry: Traffic) -> float:
-    if entry.size is not None:
-        return max(1.0, _mean(Distribution.of(entry.size, "size").size_spec()))
-    usual = 1470 if entry.using == "programs" and entry.app == "udp" else _USUAL_PAYLOAD[entry.app]
-    return float(entry.payload_bytes if entry.payload_bytes is not None else usual)
+def _rate(fields: Mapping[str, Any]) -> float | None:
+    """Packets or writes a second while the source talks; ``None`` for as many as go."""
+    if fields.get("rate_bps") is not None:
+        return fields["rate_bps"] / (8 * _payload(fields))
+    if fields.get("packets_per_second") is not None:
+        return float(fields["packets_per_second"])
+    return _PS_PER_SECOND / _mean_gap_ps(fields["gap_ps"]) if fields.get("gap_ps") is not None else None
 
 
-def _rtp(entry: Traffic) -> tuple[float, float]:
-    pictures = entry.frames_per_second or _FRAMES_PER_SECOND
-    if entry.frame_sizes is not None:
-        bps = 8 * pictures * sum(entry.frame_sizes) / len(entry.frame_sizes)
-    else:
-        bps = entry.rate_bps or _VIDEO_BPS
-    return bps / (8 * _CODED_BYTES), _TRANSPORT_STREAM + _RTP_BYTES
+def _payload(fields: Mapping[str, Any]) -> float:
+    if fields.get("size_bytes") is not None:
+        return max(1.0, _mean(fields["size_bytes"]))
+    payload = fields.get("payload_bytes")
+    return _SEGMENT_BYTES if payload is None else float(payload)
 
 
-def _mean_gap_ps(given: Distribution | Mapping[str, object]) -> float:
+def _mean_gap_ps(spec: Mapping[str, Any]) -> float:
     # Not below a nanosecond: nothing sends faster.
-    return max(1000.0, _mean(Distribution.of(given, "gap").gap_spec()))
+    return max(1000.0, _mean(spec))
 
 
-def _talk_share(given: OnOff | Mapping[str, Any] | None) -> float:
+def _talk_share(fields: Mapping[str, Any]) -> float:
     """The share of the time in which a source with periods of talk and silence talks."""
-    if given is None:
+    if fields.get("on_off") is None:
         return 1.0
-    spec = OnOff.of(given).to_spec()
-    on, off = _mean(spec["on_ps"]), _mean(spec["off_ps"])
+    on, off = (_mean(fields["on_off"][name]) for name in ("on_ps", "off_ps"))
     return on / (on + off) if on + off else 1.0
 
 
