@@ -28,10 +28,9 @@ from twinnet.study.traffic import Traffic
 __all__ = ["CameTrue", "Forecast", "came_true", "forecast_here", "forecast_runs", "needed_frames"]
 
 TCP_WEIGHT = 1.5
-"""A frame of TCP costs more than one of UDP: the receiving host's TCP works within the hand-over. One full segment at
-100 Mbit/s with its acknowledgement took the fabric's thread about 18 us, 6 us for each frame in or out, before frames of
-a connection that wait were handed over together; of datagrams 3 to 6 us. With that, 8 flows (1.5 times 195,000 frames a
-second) still left the built-in apps without a processor for 70 % of a second on a machine that carried 234,000."""
+"""A frame of TCP costs more than one of UDP: the receiving host's TCP works within the hand-over. A full segment at 100
+Mbit/s with its acknowledgement takes the fabric's thread about 18 us where each is handed over alone
+(docs/explanation/performance.md), 6 us for each frame in or out; of datagrams each takes 3 to 6 us."""
 TOGETHER_S = 40e-6
 """Frames of one line that are due within this time are handled at once: it is the least that a line catches up with."""
 NEXT_WEIGHT = 0.2
