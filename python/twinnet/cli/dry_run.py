@@ -20,7 +20,7 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     """Tell the plan of `study`, with runs that `folder` holds already; make none, and write the network's picture."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.network_pictures import network_pictures
-    from twinnet.report.text_table import table, terminal_columns
+    from twinnet.report.text_table import table, terminal_columns, wrapped
     from twinnet.report.wording import counted, worded_span
     from twinnet.study.capacity import kept_capacity
     from twinnet.study.congestion_control import told_controls
@@ -63,6 +63,6 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
     click.echo("\n" + table([*factors, "runs", "each takes about"], rows, terminal_columns()))
     if forecast is not None:
-        click.echo(f"\n{forecast.sentence(study)}")
+        click.echo("\n" + wrapped(forecast.sentence(study), terminal_columns(), hanging=0))
     already = f", {len(kept)} of them finished already" if kept else ""
     click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")
