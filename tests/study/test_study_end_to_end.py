@@ -4,11 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 from labs_here import needs_a_lab
+from twinnet.study.capacity import measure_capacity, this_machine
+from twinnet.study.forecast import forecast_runs
+from twinnet.study.plan import plan_study
+from twinnet.study.resolution import load_study
 
 pytestmark = needs_a_lab
 
@@ -109,3 +114,27 @@ def test_wrong_usage_is_one_message_and_leaves_nothing(tmp_path, arguments, mess
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
     assert done.returncode == 2
+
+
+def test_what_each_run_needs_and_whether_it_exceeds_this_machine_is_stored_and_told(ran):
+    folder, done = ran
+    study = load_study("tcp-udp-queues", {}, "tiny")
+    needed = forecast_runs(plan_study(study), None).needed
+    records = [json.loads((path / "run.json").read_text()) for path in run_folders(folder)]
+    told = {record["run"]: record["forecast"] for record in records}
+    assert {run: one["needed_frames_per_second"] for run, one in told.items()} == {
+        run: round(one) for run, one in needed.items()
+    }
+    for one in told.values():
+        assert one["exceeds"] == (one["needed_frames_per_second"] > one["carried_frames_per_second"])
+    exceeding = sum(one["exceeds"] for one in told.values())
+    assert ("Forecast: no run was" if not exceeding else f"Forecast: {exceeding} of 2 runs") in done.stdout
+    assert ("2 of 2 runs need about" in done.stderr) == (exceeding == 2)
+
+
+def test_this_machine_is_measured_in_whole_pairs_of_hosts_at_most_as_many_as_there_are():
+    capacity = measure_capacity()
+    for frames in (capacity.small_frames_per_second, capacity.large_frames_per_second):
+        assert frames % 9750 == 0
+        assert 0 <= frames <= 32 * 9750
+    assert capacity.holds(this_machine(), datetime.now(UTC))

@@ -20,9 +20,11 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     """Tell the plan of `study`, with runs that `folder` holds already; make none, and write the network's picture."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.network_pictures import network_pictures
-    from twinnet.report.text_table import table, terminal_columns
+    from twinnet.report.text_table import table, terminal_columns, wrapped
     from twinnet.report.wording import counted, worded_span
+    from twinnet.study.capacity import kept_capacity
     from twinnet.study.congestion_control import told_controls
+    from twinnet.study.forecast import forecast_runs
     from twinnet.study.network_of import network_of
     from twinnet.study.plan import plan_study
     from twinnet.study.store import ResultStore
@@ -32,6 +34,9 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     kept = {run.id for run in plan if folder.is_dir() and store.find(run) is not None}
     todo = [run for run in plan if run.id not in kept]
     expected_s = sum(executor.expected_s(run) for run in todo) / max(1, min(jobs, len(todo)))
+    kept_figure = kept_capacity()
+    carried = kept_figure.frames_per_second if kept_figure is not None else None
+    forecast = forecast_runs(plan, carried, jobs) if study.specification.clock == "wall" else None
     network = network_of(plan[0].specification, plan[0].levels, plan[0].seed)
     drawn: list[str] = []
     for number, picture in enumerate(network_pictures(study), 1):
@@ -42,6 +47,7 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
         runs = [
             {"id": run.id, "levels": dict(run.levels), "repetition": run.repetition, "seed": run.seed}
             | {"finished": run.id in kept, "expected_s": executor.expected_s(run)}
+            | {"forecast": forecast.record_of(run.id) if forecast is not None else None}
             for run in plan
         ]
         print_json({"runs": runs, "expected_s": expected_s, "network": summary_of(network), "pictures": drawn})
@@ -56,5 +62,7 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     factors = list(study.specification.factors) or ["levels"]
     rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
     click.echo("\n" + table([*factors, "runs", "each takes about"], rows, terminal_columns()))
+    if forecast is not None:
+        click.echo("\n" + wrapped(forecast.sentence(study), terminal_columns(), hanging=0))
     already = f", {len(kept)} of them finished already" if kept else ""
     click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")

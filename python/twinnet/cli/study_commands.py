@@ -16,6 +16,7 @@ from twinnet.report.text_table import table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
+    from twinnet.study.forecast import Forecast
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Outcome
 
@@ -146,7 +147,15 @@ def run(
 
         tell_plan(loaded, executor, out / loaded.name, jobs, as_json)
         return 0
-    return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json)
+    forecast = None
+    if loaded.specification.clock == "wall":
+        from twinnet.study.forecast import forecast_here
+        from twinnet.study.plan import plan_study
+        from twinnet.study.store import ResultStore
+
+        store = ResultStore(out / loaded.name)
+        forecast = forecast_here(loaded, plan_study(loaded), store, jobs, lambda said: click.echo(said, err=True))
+    return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json, forecast)
 
 
 def on_this_machine(study: Study) -> Study:
@@ -168,8 +177,10 @@ def run_study(
     with_invalid: bool = False,
     yes: bool = True,
     as_json: bool = False,
+    forecast: Forecast | None = None,
 ) -> int:
-    """Make the runs of `study` by `executor` and tell the answer; return the exit status."""
+    """Make the runs of `study` by `executor` and tell the answer, store `forecast` with them; return the exit
+    status."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
@@ -188,7 +199,7 @@ def run_study(
     store = ResultStore(folder)
     store.write_study(study)
     with observer_on(told) as observer:
-        outcome = run_plan(plan, store, executor, observer, jobs)
+        outcome = run_plan(plan, store, executor, observer, jobs, forecast)
     analysis = Analysis(study, store, with_invalid)
     if outcome.interrupted and not as_json:
         done = f"{len(analysis.stored)} of {len(plan)} runs are finished"

@@ -12,6 +12,7 @@ from twinnet.cli.output import json_option, print_json
 from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, on_this_machine, study_options
 
 if TYPE_CHECKING:
+    from twinnet.study.forecast import Forecast
     from twinnet.study.runner import Executor, Outcome
     from twinnet.study.twin import Twin
 
@@ -40,6 +41,7 @@ def twin(
     `twin`. Exit status 1 when a run failed.
     """
     from twinnet.study.execute import LabExecutor
+    from twinnet.study.forecast import forecast_here
     from twinnet.study.resolution import load_study
     from twinnet.study.store import ResultStore
     from twinnet.study.twin import Twin, study_on
@@ -51,14 +53,21 @@ def twin(
     for clock in ("virtual", "wall"):
         executor.check(study_on(loaded, clock).specification)
     found = Twin(loaded, ResultStore(out / loaded.name))
-    return run_twin(found, executor, jobs, not no_report, yes, as_json)
+    forecast = forecast_here(loaded, found.wall.planned, found.store, jobs, lambda said: click.echo(said, err=True))
+    return run_twin(found, executor, jobs, not no_report, yes, as_json, forecast)
 
 
 def run_twin(
-    found: Twin, executor: Executor, jobs: int = 1, with_report: bool = True, yes: bool = True, as_json: bool = False
+    found: Twin,
+    executor: Executor,
+    jobs: int = 1,
+    with_report: bool = True,
+    yes: bool = True,
+    as_json: bool = False,
+    forecast: Forecast | None = None,
 ) -> int:
-    """Make the runs that `found` lacks by `executor`, the virtual clock's first, and tell the comparison; return the
-    exit status."""
+    """Make the runs that `found` lacks by `executor`, the virtual clock's first, and tell the comparison; store
+    `forecast` with those on the wall clock; return the exit status."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
@@ -79,7 +88,9 @@ def run_twin(
     for clock, plan in plans.items():
         told.print(f"{clock} clock:")
         with observer_on(told) as observer:
-            outcomes.append(run_plan(plan, found.store, executor, observer, jobs))
+            outcomes.append(
+                run_plan(plan, found.store, executor, observer, jobs, forecast if clock == "wall" else None)
+            )
         if outcomes[-1].interrupted:
             told.print("interrupted: finished runs are kept; the same command goes on")
             return INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Sequence
@@ -104,6 +105,8 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     sentences += [f"{reason}." for reason in reasons[:5]]
     if len(reasons) > 5:
         sentences.append(f"{counted(len(reasons) - 5, 'more reason')} in the table of runs.")
+    forecast = analysis.forecast.sentence()
+    sentences += [forecast] if forecast else []
     control = told_controls(analysis.specification)
     sentences += [control] if control is not None else []
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
@@ -256,6 +259,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
         "clock": analysis.specification.clock,
         "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
+        "forecast": dataclasses.asdict(analysis.forecast),
         "answer": answer(analysis),
         "in_words": answer_in_words(analysis),
         "reference": reference_record(compare_with_reference(analysis)),

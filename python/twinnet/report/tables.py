@@ -48,12 +48,14 @@ def series_frame(analysis: Analysis) -> pl.DataFrame:
 
 
 def runs_frame(analysis: Analysis) -> pl.DataFrame:
-    """Every finished run with its fidelity."""
+    """Every finished run with its fidelity, and what was forecast before it."""
     rows = [
         {"run": run.id, **{f"factor_{name}": level for name, level in run.levels.items()}}
         | {"repetition": run.repetition, "seed": run.record["seed"], "started": run.record["started"]}
         | {"elapsed_s": run.record["elapsed_s"], "fidelity": run.verdict}
         | {"reasons": "; ".join(run.record["fidelity"]["reasons"])}
+        | {name: run.forecast.get(name) for name in ("needed_frames_per_second", "carried_frames_per_second")}
+        | {"expected_to_exceed": run.forecast.get("exceeds")}
         for run in analysis.stored.values()
     ]
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -15,6 +15,7 @@ from twinnet.report.progress import SilentObserver, observer_on
 from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
 from twinnet.study.execute import LabExecutor
+from twinnet.study.forecast import forecast_here
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import built_in_studies, load_study
 from twinnet.study.runner import Outcome, run_plan
@@ -104,11 +105,16 @@ def run(
     executor.check(loaded.specification)
     store = ResultStore(Path(out) / loaded.name)
     store.write_study(loaded)
+    plan = plan_study(loaded)
+    forecast = None
+    if loaded.specification.clock == "wall":
+        console = Console(file=sys.stderr, highlight=False, quiet=not progress)
+        forecast = forecast_here(loaded, plan, store, jobs, console.print)
     if progress:
         with observer_on(Console(file=sys.stderr, highlight=False)) as observer:
-            outcome = run_plan(plan_study(loaded), store, executor, observer, jobs)
+            outcome = run_plan(plan, store, executor, observer, jobs, forecast)
     else:
-        outcome = run_plan(plan_study(loaded), store, executor, SilentObserver(), jobs)
+        outcome = run_plan(plan, store, executor, SilentObserver(), jobs, forecast)
     if outcome.interrupted:
         raise KeyboardInterrupt
     _check(outcome)

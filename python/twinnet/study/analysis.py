@@ -11,6 +11,7 @@ import numpy as np
 
 from twinnet.results.series import Band, band, receivers
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
+from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
@@ -145,6 +146,11 @@ class Analysis:
         """How many finished runs are valid, doubtful and invalid."""
         verdicts = [run.verdict for run in self.stored.values()]
         return {name: verdicts.count(name) for name in ("valid", "doubtful", "invalid")}
+
+    @property
+    def forecast(self) -> CameTrue:
+        """What became of the forecasts which runs would exceed the machine."""
+        return came_true(self.stored.values())
 
     @cached_property
     def combinations(self) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from twinnet.errors import TwinnetError
+from twinnet.study.forecast import Forecast
 from twinnet.study.machine import describe_machine, describe_versions
 from twinnet.study.plan import PlannedRun
 from twinnet.study.store import Measured, ResultStore, StoredRun, StoreError
@@ -88,9 +89,14 @@ class Outcome:
 
 
 def run_plan(
-    plan: Sequence[PlannedRun], store: ResultStore, execute: Executor, observer: Observer, jobs: int = 1
+    plan: Sequence[PlannedRun],
+    store: ResultStore,
+    execute: Executor,
+    observer: Observer,
+    jobs: int = 1,
+    forecast: Forecast | None = None,
 ) -> Outcome:
-    """Make the runs of `plan` that `store` does not hold yet.
+    """Make the runs of `plan` that `store` does not hold yet; what `forecast` says of a run is stored with it.
 
     A run that fails is written down with its error and the rest go on. An interrupt (Ctrl-C) ends the runs that are
     going on and returns; the same call later makes what is left.
@@ -112,7 +118,7 @@ def run_plan(
     remaining = _Remaining(todo, execute, jobs)
     observer.begin(todo, len(outcome.skipped), remaining.left_s({}))
     if todo:
-        _Loop(store, execute, observer, remaining, outcome).run(todo, jobs)
+        _Loop(store, execute, observer, remaining, outcome, forecast).run(todo, jobs)
     return outcome
 
 
@@ -137,10 +143,16 @@ class _Remaining:
 
 class _Loop:
     def __init__(
-        self, store: ResultStore, execute: Executor, observer: Observer, remaining: _Remaining, outcome: Outcome
+        self,
+        store: ResultStore,
+        execute: Executor,
+        observer: Observer,
+        remaining: _Remaining,
+        outcome: Outcome,
+        forecast: Forecast | None,
     ) -> None:
         self.store, self.execute, self.observer = store, execute, observer
-        self.remaining, self.outcome = remaining, outcome
+        self.remaining, self.outcome, self.forecast = remaining, outcome, forecast
         self.stop = threading.Event()
         self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress]] = {}
 
@@ -202,6 +214,8 @@ class _Loop:
             "versions": describe_versions(),
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
+        if self.forecast is not None and run.id in self.forecast.needed:
+            record["forecast"] = self.forecast.record_of(run.id)
         machine: dict[str, Any] = {"before": describe_machine()}
         begin = time.monotonic()
         try:

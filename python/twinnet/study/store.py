@@ -91,6 +91,13 @@ class StoredRun:
         """The fidelity verdict: valid, doubtful or invalid."""
         return str(self.record["fidelity"]["verdict"])
 
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """What was forecast before the run: the frames a second that it needs, what the machine carries, and whether it
+        exceeds the machine. Empty for runs without a forecast."""
+        told: Mapping[str, Any] | None = self.record.get("forecast")
+        return told or {}
+
     def table(self, name: str) -> pl.DataFrame:
         """One of the run's tables: `flows`, `intervals`, `packets`, `port_samples` or `fidelity`."""
         path = self.folder / f"{name}.parquet"
