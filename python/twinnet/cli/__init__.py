@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run ``twinnet`` with `arguments` (those of the process when nothing is given) and end the process."""
+    """Run ``twinnet`` with `arguments` (default: those of the process) and end the process."""
     sys.exit(run(arguments))
 
 

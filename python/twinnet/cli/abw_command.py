@@ -36,7 +36,7 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--listen", is_flag=True, help="Listen here for probes of others, until Ctrl-C.")
 @click.option("--method", type=click.Choice(METHODS), default="hybrid", show_default=True, help="How to estimate.")
 @click.option("--capacity", metavar="RATE", help="Capacity of the tight link: spruce needs it, hybrid can use it.")
-@click.option("--prior", metavar="RATE", help="With hybrid: what counters say is available.")
+@click.option("--prior", metavar="RATE", help="With hybrid: the estimate by counters.")
 @click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
 @click.option(
     "--setting", "settings", multiple=True, metavar="NAME=NUMBER", help="A setting of the method; may be repeated."
@@ -50,10 +50,10 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--duration", metavar="TIME", help="The most time that the estimate, or the listener, takes.")
 @click.option("--allow", multiple=True, metavar="ADDRESS", help="With --listen: answer only this; may be repeated.")
 @click.option("--port", type=click.IntRange(1, 65535), default=BANDWIDTH_PORT, show_default=True, metavar="PORT")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of all randomness.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Seed of randomness.")
 @click.option("--record", is_flag=True, help="With --json: keep the stamps of all trains.")
-@click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")
-@click.option("-6", "family", flag_value="6", help="IPv6 where the name has both.")
+@click.option("-4", "family", flag_value="4", help="Use IPv4 if the name has both.")
+@click.option("-6", "family", flag_value="6", help="Use IPv6 if the name has both.")
 @json_option
 def abw(
     host: str | None,

@@ -108,7 +108,9 @@ def new(name: str, folder: Path, as_json: bool) -> None:
 
 @policy.command("compare")
 @click.argument("results", type=click.Path(file_okay=False, exists=True, path_type=Path))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where files go; RESULTS/policies.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Output folder; default: RESULTS/policies."
+)
 @json_option
 def compare(results: Path, out: Path | None, as_json: bool) -> None:
     """Compare the policies of RESULTS, which `twinnet run` wrote: tables of each profile, the leaves against the core,

@@ -12,11 +12,11 @@ from twinnet.cli.output import json_option, print_json
 
 __all__ = ["recv"]
 
-_EPILOG = """Ends with Ctrl-C when nothing else is said. Without --udp, --tcp and --rtp it listens on UDP 5003 and
-5006, TCP 5002 and RTP 5004; with one of them, there alone. One-way delay is told where the sender has the same clock,
-or has compared its clock with this one (`twinnet send` does, by UDP port 5009); then its bound is told, too. By the
-same port it tells how much it sent: without that, what is lost after the last arrival is not known. Rates are of
-payload (goodput). Exit status 1 when a port is in use."""
+_EPILOG = """Runs until Ctrl-C by default. Without --udp, --tcp and --rtp it listens on UDP 5003 and
+5006, TCP 5002 and RTP 5004; with one of them, only there. It reports one-way delay if the sender has the same clock, or
+has compared its clock with this one (`twinnet send` does, by UDP port 5009); then it also reports the error bound.
+Through the same port the sender tells how much it sent: without that, loss after the last arrival is not known. Rates
+are of payload (goodput). Exit status 1 when a port is in use."""
 
 
 @click.command(short_help="Receive generated traffic on this machine, and judge it.", epilog=_EPILOG)
@@ -30,7 +30,7 @@ payload (goodput). Exit status 1 when a port is in use."""
     "--rtp", type=click.IntRange(1, 65535), multiple=True, metavar="PORT", help="Receive RTP; may be repeated."
 )
 @click.option("--duration", metavar="TIME", help="End after this time.")
-@click.option("--idle", metavar="TIME", help="End when nothing has come for this time, after the first arrival.")
+@click.option("--idle", metavar="TIME", help="End when nothing has arrived for this time, after the first arrival.")
 @click.option("--interval", default="1 s", show_default=True, metavar="TIME", help="The interval of counting.")
 @click.option("--record-packets", type=click.IntRange(1, 1_000_000), metavar="N", help="Keep the first N of each flow.")
 @click.option(

@@ -33,12 +33,12 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
 @click.command(short_help="Send generated traffic from this machine, and tell how exactly.", epilog=_EXAMPLES)
 @click.argument("to", required=False)
 @click.option("--flows", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Flows to send (YAML).")
-@click.option("--protocol", type=click.Choice(["udp", "tcp", "rtp", "icmp"]), help="UDP when nothing is said.")
+@click.option("--protocol", type=click.Choice(["udp", "tcp", "rtp", "icmp"]), help="The protocol; default: udp.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The receiver's port: 5003 (UDP), 5002 (TCP), 5004 (RTP).")
 @click.option("--rate", metavar="RATE", help="Rate of the payload, such as '10 Mbit'.")
 @click.option("--pps", "packets_per_second", type=float, metavar="N", help="Datagrams a second, or writes with TCP.")
 @click.option("--gap", metavar="DIST", help="Distribution of gaps, such as 'exponential(10 ms)'.")
-@click.option("--unpaced", is_flag=True, default=None, help="As many datagrams as go.")
+@click.option("--unpaced", is_flag=True, default=None, help="Send as fast as the host accepts.")
 @click.option("--preset", metavar="NAME", help="What a known application sends: dns, telnet, game-client, game-server.")
 @click.option("--voice", metavar="CODEC", help="One direction of a call: G.711, G.723.1 or G.729.")
 @click.option("--silence-suppression", is_flag=True, default=None, help="With --voice: talkspurts and pauses.")
@@ -47,16 +47,16 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
     "--frame-sizes",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="With RTP: the size of each frame, one on each line, over and over.",
+    help="With RTP: the size of each frame, one on each line, repeated.",
 )
-@click.option("--fps", "frames_per_second", type=float, metavar="N", help="With RTP: frames a second, 60.")
+@click.option("--fps", "frames_per_second", type=float, metavar="N", help="With RTP: frames a second; default: 60.")
 @click.option("--shaping", metavar="TIME", help="With RTP: windows over which the stream is spread, such as '200 ms'.")
-@click.option("--repeat", is_flag=True, default=None, help="Begin the trace anew after its end.")
-@click.option("--payload", metavar="SIZE", help="Payload of each datagram, write or request; 1472, 1448, 56 B.")
+@click.option("--repeat", is_flag=True, default=None, help="Repeat the trace after its end.")
+@click.option("--payload", metavar="SIZE", help="Payload of a datagram, write or request; default: 1472, 1448, 56 B.")
 @click.option("--size", metavar="DIST", help="Distribution of payloads, such as 'uniform(64 B, 1472 B)'.")
 @click.option("--on", "on", metavar="DIST", help="How long periods of talk are; with --off.")
 @click.option("--off", "off", metavar="DIST", help="How long periods of silence are.")
-@click.option("--duration", metavar="TIME", help="How long; 10 s when nothing else ends the flow.")
+@click.option("--duration", metavar="TIME", help="How long; default: 10 s, unless another option ends the flow.")
 @click.option(
     "--packets", type=click.IntRange(1), metavar="N", help="How many datagrams, echo requests or, with TCP, writes."
 )
@@ -67,11 +67,11 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
 @click.option("--gather", is_flag=True, help="Let datagrams of fast flows leave in bursts of up to 200 us: saves CPU.")
 @click.option("--congestion-control", metavar="NAME", help="With TCP, such as cubic.")
 @click.option(
-    "--parallel", type=click.IntRange(1, 4096), default=1, show_default=True, metavar="N", help="Flows alike."
+    "--parallel", type=click.IntRange(1, 4096), default=1, show_default=True, metavar="N", help="Number of equal flows."
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of all randomness.")
-@click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")
-@click.option("-6", "family", flag_value="6", help="IPv6 where the name has both.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Seed of randomness.")
+@click.option("-4", "family", flag_value="4", help="Use IPv4 if the name has both.")
+@click.option("-6", "family", flag_value="6", help="Use IPv6 if the name has both.")
 @click.option(
     "--table",
     "table_file",
@@ -80,7 +80,7 @@ Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not k
     help="Write what was sent, a row for each flow, as .csv or .parquet.",
 )
 @click.option("--clock-port", type=click.IntRange(1, 65535), default=5009, show_default=True, metavar="N")
-@click.option("--no-clock", is_flag=True, help="Do not compare clocks: the receiver then tells no one-way delay.")
+@click.option("--no-clock", is_flag=True, help="Do not compare clocks: the receiver then reports no one-way delay.")
 @json_option
 def send(
     to: str | None,

@@ -101,7 +101,7 @@ def study_options(command: _Command) -> _Command:
     help="The hosts' interfaces.",
 )
 @fabric_threads_option
-@click.option("--dry-run", is_flag=True, help="Tell the runs, the time and the network; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the runs, the time and the network; run nothing.")
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")

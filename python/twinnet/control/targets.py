@@ -47,8 +47,8 @@ def _port(text: str | None, whole: str) -> int:
 
 
 def parse_target(text: str) -> Target:
-    """Read ``tcp:ADDRESS[:PORT]`` or ``ssl:ADDRESS[:PORT]``; an IPv6 address stands in brackets, and the port is 6653
-    when none is said.
+    """Read ``tcp:ADDRESS[:PORT]`` or ``ssl:ADDRESS[:PORT]``; write an IPv6 address in brackets; the default port is
+    6653.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def answers(target: Target) -> bool:
 
 
 def parse_listen(text: str) -> ListenTarget:
-    """Read ``ptcp:[PORT][:ADDRESS]`` or ``pssl:[PORT][:ADDRESS]`` (127.0.0.1 when none is said), or ``punix:PATH``.
+    """Read ``ptcp:[PORT][:ADDRESS]`` or ``pssl:[PORT][:ADDRESS]`` (default address: 127.0.0.1), or ``punix:PATH``.
 
     Raises
     ------

@@ -65,8 +65,8 @@ class Lab:
     realtime
         ``auto``: ask for real-time priority; ``off``. On the wall clock only.
     slip_after_ps
-        How far the fabric may be behind before it moves its clock, in picoseconds; by the fastest link when nothing is
-        said. On the wall clock only.
+        How far the fabric may be behind before it moves its clock, in picoseconds; default: derived from the
+        fastest link. On the wall clock only.
     fabric_threads
         How many threads move the network, each a part of its switches with what hangs there: a whole number from 1, as
         far as the network can be divided; ``auto``: by the processors that are free, and only where links between

@@ -337,5 +337,5 @@ class FidelityRecord(ShownInUnits):
         )
 
     def verdict(self, thresholds: Thresholds | None = None) -> Verdict:
-        """Return whether the run can be trusted by `thresholds` (the defaults when nothing is given)."""
+        """Return whether the run can be trusted by `thresholds` (default: the default thresholds)."""
         return judge(self, thresholds or Thresholds())

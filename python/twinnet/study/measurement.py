@@ -63,7 +63,7 @@ class Measurement(_Strict):
         Of throughput: whether the least and greatest interval are over the time of the `clock`, or over that between
         the last `arrivals` of one interval and the next, so that none counts in less time than it took to arrive.
     only
-        Names of traffic; all of it when nothing is said.
+        Names of traffic; default: all traffic.
     minimum_after
         The first packets that the least leaves out, while a sum over the last second still builds up.
     describe

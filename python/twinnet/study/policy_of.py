@@ -28,7 +28,7 @@ class PolicySettings(BaseModel):
     at
         `core`, `leaf`, `all`, or switches (`s1`) and ports (`s1-eth2`).
     rate
-        What each scheduler may send; the line rate when nothing is said.
+        What each scheduler may send; default: the line rate.
     direction
         `egress` (queues), or `ingress` (meters alone).
     settings

@@ -144,7 +144,7 @@ class Probes(TrafficSettings):
     port
         The listener's port.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     """
 
     capacity: LineRate | None = None

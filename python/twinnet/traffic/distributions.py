@@ -201,7 +201,7 @@ def exponential(mean: str, *, least: str | None = None, most: str | None = None)
 
 
 def normal(mean: str, std: str, *, least: str | None = None, most: str | None = None) -> Distribution:
-    """Return the normal distribution, cut at zero (gaps) or 16 B (sizes) when nothing else is said."""
+    """Return the normal distribution, cut at zero (gaps) or 16 B (sizes) by default."""
     return Distribution("normal", {"mean": mean, "std": std}, least, most)
 
 

@@ -58,8 +58,8 @@ class HttpGet(TrafficSettings, Flow):
     connections
         How many at once.
     think
-        How long a connection waits after an answer, before its next request: a time or a distribution; not at all when
-        nothing is said.
+        How long a connection waits after an answer, before its next request: a time or a distribution; default: not
+        at all.
     duration
         When it ends, whatever it has done by then.
     port
@@ -67,9 +67,9 @@ class HttpGet(TrafficSettings, Flow):
     interval
         The interval of counting.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     congestion_control
-        Of the server's connections; the host's own when nothing is said.
+        Congestion control of the server's connections; default: the host's own.
     """
 
     client: str

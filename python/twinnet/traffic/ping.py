@@ -45,9 +45,9 @@ class Ping(TrafficSettings, App):
     count
         How many requests; the first leaves at once.
     interval, gap
-        From one request to the next (1 s when nothing is said), or a distribution of that.
+        Time from one request to the next (default: 1 s), or a distribution of it.
     payload, size
-        What each request carries (56 B when nothing is said), or a distribution of that.
+        Payload of each request (default: 56 B), or a distribution of it.
     dscp
         Differentiated services code point of the requests, 0 to 63; hosts answer with the same.
     timeout
@@ -55,7 +55,7 @@ class Ping(TrafficSettings, App):
     count_interval
         The interval in which round trips are counted.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     """
 
     host: str

@@ -37,16 +37,16 @@ ShapingWindow = Annotated[Duration, duration(10**9, 10**13, or_zero=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class VideoStream(TrafficSettings):
-    """A stream of video. Without more said it is that of the multimedia studies: 50 s, 1026 kbit/s, 60 frames a second.
+    """A stream of video. The defaults are those of the multimedia studies: 50 s, 1026 kbit/s, 60 frames a second.
 
     Parameters
     ----------
     port
         The destination port.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     rate
-        Mean rate of the coded video, before the transport stream; 1026 kbit/s when nothing is said.
+        Mean rate of the coded video, before the transport stream; default: 1026 kbit/s.
     frames_per_second
         The frame rate.
     group_frames, b_frames, variation
@@ -62,7 +62,7 @@ class VideoStream(TrafficSettings):
     dscp
         Differentiated services code point, 0 to 63.
     duration, frames
-        When it ends: one of both; 50 s when nothing is said.
+        When it ends: give one of both; default: 50 s.
     """
 
     port: Port = 5004
@@ -137,8 +137,8 @@ ClockRate = Annotated[int, Whole(BadValue, 1000, 10_000_000)]
 
 @dataclass(frozen=True)
 class RtpSink(CountedPackets, App):
-    """A receiver of RTP in `host`, of our sources and of others; `clock_hz` is the payload's clock, 90 kHz when nothing
-    is said."""
+    """A receiver of RTP in `host`, from twinnet's sources and from others; `clock_hz` is the payload's clock
+    (default: 90 kHz)."""
 
     host: str
     port: Port = field(default=5004, kw_only=True)

@@ -51,13 +51,13 @@ class Writes(TrafficSettings):
     port
         The destination port.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     rate, packets_per_second, gap
         How often: a rate of payload; writes a second; or a distribution of gaps. Without one of them the source sends
         as fast as it can. Deadlines are fixed by the moment of the connection. What the connection does not take
         waits; that the source could not keep up is in its report.
     payload, size
-        The bytes of each write (1448 B when nothing is said), or a distribution of them. A `size` that is text, such
+        The bytes of each write (default: 1448 B), or a distribution of them. A `size` that is text, such
         as ``"1 GB"``, is that of the whole transfer, as `bytes` is.
     process
         With a rate: ``constant`` gaps or ``poisson``.
@@ -70,7 +70,7 @@ class Writes(TrafficSettings):
     interval
         The interval of counting.
     congestion_control
-        Its name, such as ``"cubic"``; the host's own when nothing is said.
+        Its name, such as ``"cubic"``; default: the host's own.
     info_interval
         With it the report has the congestion window, threshold, round trip and retransmissions of the connection over
         time.

@@ -58,11 +58,11 @@ class Datagrams(TrafficSettings):
     port
         The destination port: 5003, of voice 5006.
     flow
-        The flow's number in reports; chosen by the lab when nothing is said.
+        The flow's number in reports; default: chosen by the lab.
     rate, packets_per_second, gap
         How often: a rate of UDP payload; datagrams a second; or a distribution of gaps.
     payload, size
-        The UDP payload of each datagram (1472 B when nothing is said), or a distribution of payloads.
+        The UDP payload of each datagram (default: 1472 B), or a distribution of payloads.
     process
         With a rate: ``constant`` gaps or ``poisson``.
     on_off
@@ -177,7 +177,7 @@ class Datagrams(TrafficSettings):
             raise BadValue("a UDP source has a payload or a distribution of sizes, not both", "leave one out")
 
     def _be_a_known_application(self) -> None:
-        """Put what a preset or a codec stands for in the place of what is not said."""
+        """Fill in the settings that a preset or a codec stands for."""
         if self.voice is not None:
             known = voice_settings(self.voice, bool(self.silence_suppression))
             known |= {"port": _VOICE_PORT, "dscp": _VOICE_DSCP}

@@ -69,7 +69,7 @@ class Video(TrafficSettings, Flow):
     client, server
         Names of hosts.
     resolutions
-        What there is of the video: names of :data:`VIDEO_LADDER`; 360p, 480p and 720p when nothing is said. The viewer
+        What there is of the video: names of :data:`VIDEO_LADDER`; default: 360p, 480p and 720p. The viewer
         takes the best that it expects to get in time; of one alone, always that.
     rates
         Instead of them: the rates of the ladder, each above the one before.
