@@ -21,7 +21,8 @@ pub fn first() -> Option<&'static str> {
     FIRST.get().copied()
 }
 
-/// Counts an impossible state, and tells the first on standard error. Use [`impossible!`](crate::impossible!), which adds the place.
+/// Counts an impossible state, and tells the first on standard error. Use [`impossible!`](crate::impossible!), which
+/// adds the place.
 ///
 /// # Panics
 /// Where debug assertions are on, as in tests.
