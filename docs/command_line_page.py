@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from twinnet.cli.group import cli
+from twinnet.cli.group import LOG_LEVELS, cli
 from twinnet.cli.prompt.session import COMMANDS as PROMPT_COMMANDS
 from twinnet.cli.registry import COMMANDS
 
@@ -22,6 +22,10 @@ This page is written from the commands themselves by `docs/command_line_page.py`
 Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. An error is one line on standard error that
 begins with `twinnet:`; a file with several mistakes gives a line for each, with file, line and column. Every command
 takes `--json` and then prints one JSON value.
+
+`twinnet --log LEVEL COMMAND`, or the variable `TWINNET_LOG`, has twinnet and its labs tell on standard error what they
+do: {levels}. Each level tells what those before it tell too; without either it is `warn`. See
+[troubleshooting](../how-to/troubleshooting.md#see-what-a-lab-does).
 
 The Tab key completes commands, options, studies, presets, templates, running labs, their hosts and ports, and files
 after this line, which belongs into `~/.bashrc`:
@@ -48,7 +52,7 @@ are passed over, so that a script may have comments. With `--json` each answer i
 
 def page() -> str:
     """Return the page."""
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION.format(levels=", ".join(f"`{level}`" for level in LOG_LEVELS))]
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import twinnet as tn
+from labs_here import needs_a_lab
 from twinnet.results.fidelity import FidelityRecord
 
 
@@ -23,3 +24,11 @@ def test_a_sound_lab_has_met_none() -> None:
         record = lab.fidelity()
     assert record.impossible_states == 0
     assert record.verdict().state == "valid"
+
+
+@needs_a_lab
+def test_a_sound_lab_on_the_wall_clock_has_met_none_and_says_so() -> None:
+    with tn.templates.single(2).emulate() as lab:
+        record = lab.fidelity()
+    assert record.raw["impossible_states"] == 0
+    assert "first_impossible_state" not in record.raw

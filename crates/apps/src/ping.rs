@@ -17,7 +17,7 @@ use crate::check::{
     check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
 use crate::schedule::distribution::Distribution;
-use crate::schedule::pace::{Deadlines, Pace};
+use crate::schedule::profile::{Deadlines, TrafficProfile};
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
 
 /// Type of an ICMP echo request (RFC 792).
@@ -93,16 +93,16 @@ impl PingConfig {
         if let Some(payload) = self.payload_bytes {
             check_range(kind, "payload_bytes", payload, 0, MOST_PAYLOAD)?;
         }
-        self.pace().check_values(kind)?;
+        self.profile().check_values(kind)?;
         check_dscp(kind, self.dscp)?;
         let most = self.interval_ps.map_or(LONGEST_PS, |interval| interval.saturating_mul(MOST_OUTSTANDING));
         check_range(kind, "timeout_ps", self.timeout_ps, 1, most)
     }
 
-    fn pace(&self) -> Pace {
+    fn profile(&self) -> TrafficProfile {
         #[allow(clippy::cast_precision_loss)]
         let even = self.interval_ps.map(|interval| Distribution::constant(interval as f64));
-        Pace {
+        TrafficProfile {
             payload_bytes: self.payload_bytes,
             size_bytes: self.size_bytes,
             rate_bps: None,
@@ -180,7 +180,7 @@ impl Ping {
                     self.errors.add(error);
                     return self.finish(now, host);
                 }
-                self.deadlines = Some(Deadlines::new(&self.config.pace(), now, seeds, true));
+                self.deadlines = Some(Deadlines::new(&self.config.profile(), now, seeds, true));
             }
             Err(error) => {
                 self.errors.add(error);

@@ -10,9 +10,9 @@ use crate::reader::{Ending, OpenError, Reader, Record};
 use crate::report::Report;
 use crate::rtp::{Arrival, Measured};
 use crate::rtp_finder::Finder;
-use crate::rtp_header::Header;
 use crate::tcp::{Connection, Segment};
 use crate::throughput::Throughput;
+use twinnet_packet::rtp::Header;
 
 /// Packets after which the caller is asked whether to go on.
 const BETWEEN_QUESTIONS: u64 = 1 << 19;

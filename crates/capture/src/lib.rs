@@ -19,7 +19,7 @@ mod reader;
 mod report;
 mod rtp;
 mod rtp_finder;
-mod rtp_header;
+mod rtp_payload;
 mod source;
 mod table;
 mod tcp;

@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::rtp_header::{payload_name, static_clock_rate, Header};
+use crate::rtp_payload::{payload_name, static_clock_rate};
+use twinnet_packet::rtp::Header;
 
 /// Sequence numbers back in which a packet seen twice is known as such.
 const WINDOW: i64 = 1024;
@@ -364,7 +365,7 @@ mod tests {
     const RATES: [Option<u32>; 128] = [None; 128];
 
     fn header(sequence: u16, timestamp: u32) -> Header {
-        Header { marker: false, payload_type: 33, sequence, timestamp, source: 1 }
+        Header { payload_type: 33, sequence, timestamp, source: 1, ..Header::default() }
     }
 
     fn stream(packets: &[(u16, u32, i64)]) -> Stream {

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::conversations::Conversation;
 use crate::rtp::{Arrival, Measured, Stream};
-use crate::rtp_header::Header;
+use crate::rtp_payload;
+use twinnet_packet::rtp::Header;
 
 /// Packets of one source, with sequence numbers that follow each other, after which it is believed.
 pub(crate) const PROBATION: usize = 5;
@@ -77,7 +78,7 @@ impl Finder {
         if !search.given && (!self.heuristic || search.misses >= MISSES && search.last.is_none()) {
             return;
         }
-        let Some(header) = Header::parse(begin, length) else {
+        let Some(header) = rtp_payload::parse(begin, length) else {
             search.misses = search.misses.saturating_add(1);
             return;
         };

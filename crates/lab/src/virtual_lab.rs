@@ -98,6 +98,7 @@ impl VirtualLab {
     /// # Errors
     /// Refusals, as a lab process gives them.
     pub fn request(&mut self, request: Request, pause: &mut dyn FnMut() -> bool) -> Answer {
+        tracing::debug!(request = request.name(), "asked");
         match request {
             Request::Now(_) => Ok(Reply::Now { now_ps: self.now() }),
             Request::Advance(asked) => self.advance(asked.until, pause),

@@ -3,6 +3,7 @@
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 
 pub mod agent;
+pub mod diagnostics;
 pub mod doctor;
 pub mod kernel;
 pub mod process;

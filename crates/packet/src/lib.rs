@@ -40,6 +40,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod mpls;
 pub mod pcapng;
+pub mod rtp;
 pub mod sctp;
 pub mod tcp;
 pub mod udp;

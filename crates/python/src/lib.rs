@@ -52,6 +52,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        twinnet_linux::diagnostics::begin().map_err(pyo3::exceptions::PyValueError::new_err)?;
         module.add("version", env!("CARGO_PKG_VERSION"))?;
         module.add("CoreError", module.py().get_type::<super::lab::CoreError>())
     }

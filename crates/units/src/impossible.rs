@@ -21,13 +21,17 @@ pub fn first() -> Option<&'static str> {
     FIRST.get().copied()
 }
 
-/// Counts an impossible state. Use [`impossible!`](crate::impossible!), which adds the place.
+/// Counts an impossible state, and tells the first on standard error. Use [`impossible!`](crate::impossible!), which
+/// adds the place.
 ///
 /// # Panics
 /// Where debug assertions are on, as in tests.
 #[cold]
 pub fn tell(what: &'static str) {
-    MET.fetch_add(1, Ordering::Relaxed);
+    // Told once: the same fault may come with every frame.
+    if MET.fetch_add(1, Ordering::Relaxed) == 0 {
+        tracing::error!("a state that cannot be, a fault of twinnet; please report it: {what}");
+    }
     FIRST.get_or_init(|| what);
     debug_assert!(false, "a state that cannot be: {what}");
 }

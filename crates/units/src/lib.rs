@@ -4,6 +4,7 @@
 //! (one bit at 100 Gbit/s is 10 ps). A [`Time`] is a moment on the lab's clock, a [`Duration`] the distance between
 //! two.
 
+mod log_buckets;
 mod parse;
 mod rate;
 mod size;
@@ -12,6 +13,7 @@ mod time;
 pub mod impossible;
 pub mod random;
 
+pub use log_buckets::LogBuckets;
 pub use parse::ParseError;
 pub use rate::Rate;
 pub use size::Size;

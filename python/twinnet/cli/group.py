@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import click
 
@@ -10,7 +11,13 @@ from twinnet import __version__
 from twinnet.cli.registry import COMMANDS
 from twinnet.errors import did_you_mean
 
-__all__ = ["LazyGroup", "cli"]
+__all__ = ["LOG_LEVELS", "LOG_VARIABLE", "LazyGroup", "cli"]
+
+LOG_VARIABLE = "TWINNET_LOG"
+"""The variable that the compiled part reads when it is loaded, and that lab processes inherit."""
+
+LOG_LEVELS = ("off", "error", "warn", "info", "debug")
+"""What the compiled part knows; each level tells what those before it tell too."""
 
 
 class LazyGroup(click.Group):
@@ -45,6 +52,12 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _set_log_level(ctx: click.Context, parameter: click.Parameter, level: str | None) -> None:
+    """Pass `level` on before a command's module, and with it the compiled part, is loaded."""
+    if level is not None and not ctx.resilient_parsing:
+        os.environ[LOG_VARIABLE] = level
+
+
 def _is_typed(ctx: click.Context, name: str) -> bool:
     """Return whether `name` was typed in full on the line that is completed, so that its own options are wanted."""
     return name in (*ctx.protected_args, *ctx.args) if hasattr(ctx, "protected_args") else name in ctx.args
@@ -57,5 +70,14 @@ def _is_typed(ctx: click.Context, name: str) -> bool:
     epilog="Exit status: 0 done, 1 the work failed, 2 wrong usage.",
 )
 @click.version_option(__version__, prog_name="twinnet")
+@click.option(
+    "--log",
+    type=click.Choice(LOG_LEVELS, case_sensitive=False),
+    envvar=LOG_VARIABLE,
+    metavar="LEVEL",
+    expose_value=False,
+    callback=_set_log_level,
+    help=f"Tell on standard error what twinnet does: {', '.join(LOG_LEVELS)} (default: warn). Also {LOG_VARIABLE}.",
+)
 def cli() -> None:
     """Hold the subcommands together."""

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// log2 of the buckets in each power of two.
-const BITS: u32 = 6;
-const PER_OCTAVE: u64 = 1 << BITS;
+/// 64 buckets in each power of two.
+type LogBuckets = twinnet_units::LogBuckets<6>;
+const PER_OCTAVE: usize = LogBuckets::PER_OCTAVE;
 
 /// Streaming statistics of durations in picoseconds.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +35,13 @@ struct Octave {
 /// large network is mostly this.
 #[derive(Clone, Debug)]
 enum Buckets {
-    Narrow(Box<[u16; PER_OCTAVE as usize]>),
-    Wide(Box<[u64; PER_OCTAVE as usize]>),
+    Narrow(Box<[u16; PER_OCTAVE]>),
+    Wide(Box<[u64; PER_OCTAVE]>),
 }
 
 impl Buckets {
     fn new() -> Self {
-        Self::Narrow(Box::new([0; PER_OCTAVE as usize]))
+        Self::Narrow(Box::new([0; PER_OCTAVE]))
     }
 
     fn add(&mut self, place: usize) {
@@ -56,7 +56,7 @@ impl Buckets {
 
     #[cold]
     fn widen_and_add(&mut self, place: usize) {
-        let mut counts = Box::new([0; PER_OCTAVE as usize]);
+        let mut counts = Box::new([0; PER_OCTAVE]);
         for (wide, at) in counts.iter_mut().zip(0..) {
             *wide = self.at(at);
         }
@@ -103,8 +103,8 @@ impl Summary {
         let distance = value_ps as f64 - self.mean;
         self.mean += distance / self.count as f64;
         self.squares += distance * (value_ps as f64 - self.mean);
-        let bucket = bucket_of(value_ps);
-        let (number, place) = (bucket / PER_OCTAVE as usize, bucket % PER_OCTAVE as usize);
+        let bucket = LogBuckets::of(value_ps);
+        let (number, place) = (bucket / PER_OCTAVE, bucket % PER_OCTAVE);
         let at = self.octaves.partition_point(|octave| octave.number < number);
         if self.octaves.get(at).is_none_or(|octave| octave.number != number) {
             self.octaves.insert(at, Octave { number, buckets: Buckets::new() });
@@ -129,10 +129,10 @@ impl Summary {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut below = 0;
         for octave in &self.octaves {
-            for place in 0..PER_OCTAVE as usize {
+            for place in 0..PER_OCTAVE {
                 below += octave.buckets.at(place);
                 if below >= rank {
-                    let bucket = octave.number * PER_OCTAVE as usize + place;
+                    let bucket = octave.number * PER_OCTAVE + place;
                     return Some(middle_of(bucket).clamp(self.least, self.most));
                 }
             }
@@ -158,23 +158,8 @@ impl Summary {
     }
 }
 
-#[allow(clippy::cast_possible_truncation)]
-fn bucket_of(value: u64) -> usize {
-    if value < PER_OCTAVE {
-        return value as usize;
-    }
-    let shift = value.ilog2() - BITS;
-    (u64::from(shift) * PER_OCTAVE + (value >> shift)) as usize
-}
-
 fn middle_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < 2 * PER_OCTAVE {
-        return bucket;
-    }
-    let shift = bucket / PER_OCTAVE - 1;
-    let first = (bucket % PER_OCTAVE + PER_OCTAVE) << shift;
-    first + (1 << (shift - 1))
+    LogBuckets::least(bucket) + LogBuckets::width(bucket) / 2
 }
 
 #[cfg(test)]

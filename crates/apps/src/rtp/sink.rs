@@ -24,8 +24,9 @@ use crate::account::sequence::{Arrival, SequenceAccount};
 use crate::check::{
     check_interval, check_path_mtu, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
-use crate::rtp::header::{Header, Mark};
+use crate::rtp::mark::Mark;
 use crate::{listen, App, Event, Host};
+use twinnet_packet::rtp::Header;
 
 /// Streams that are kept; packets of more are told as an error.
 const MOST_STREAMS: usize = 1024;
@@ -316,7 +317,8 @@ impl RtpSink {
 
     fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
         let bytes = &bytes[..bytes.len().min(length)];
-        let Some((header, start)) = Header::parse(bytes) else {
+        let parsed = Header::parse(bytes).and_then(|header| Some((header, header.payload_start(bytes, length)?)));
+        let Some((header, start)) = parsed else {
             self.errors.add("a datagram that is no RTP (version 2) was not counted");
             return;
         };

@@ -20,8 +20,9 @@ use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::check::{check_dscp, check_exactly_one, check_port, check_range, ConfigError};
 use crate::rtp::frames::{check_trace, FrameSizes, VideoModel, MOST_FRAME, MOST_TRACE};
-use crate::rtp::header::{Header, Mark, Part, MOST_PARTS, TS_LENGTH, TS_PER_PACKET};
+use crate::rtp::mark::{Mark, Part, MOST_PARTS, TS_LENGTH, TS_PER_PACKET};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
+use twinnet_packet::rtp::{Header, HEADER_LENGTH};
 
 /// Payload bytes of each RTP packet.
 const PAYLOAD: u32 = TS_LENGTH * TS_PER_PACKET;
@@ -342,15 +343,15 @@ impl RtpSource {
         // RFC 2250, 2: the target transmission time of the first byte, by the 90 kHz clock.
         let ticks = u128::from(packet.due.since(start).as_ps()) * CLOCK_HZ / SECOND_PS;
         let header = Header {
-            marker: false,
             payload_type: PAYLOAD_TYPE,
             sequence: self.sequence,
             timestamp: self.timestamp.wrapping_add(ticks as u32),
             source: self.source,
+            ..Header::default()
         };
         let mark = Mark { flow: self.config.flow, sent_ns: now.as_ns(), content: packet.content, parts: packet.parts };
-        let bytes = header.emit(&mark);
-        let padding = (crate::rtp::header::HEADER_LENGTH as u32 + PAYLOAD).saturating_sub(bytes.len() as u32);
+        let bytes = mark.emit_behind(&header);
+        let padding = (HEADER_LENGTH as u32 + PAYLOAD).saturating_sub(bytes.len() as u32);
         let to = SocketAddr::new(self.config.to, self.config.port);
         let outcome = host.udp_send(socket, to, Chunk::Padded(&bytes, padding));
         let taken = outcome.is_ok();

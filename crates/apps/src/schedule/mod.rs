@@ -1,7 +1,7 @@
 //! When an app sends and how much: processes, distributions, sizes, each from a seeded stream.
 
 pub(crate) mod distribution;
-pub(crate) mod pace;
 pub(crate) mod process;
+pub(crate) mod profile;
 pub(crate) mod random;
 pub(crate) mod sizes;

@@ -182,13 +182,13 @@ impl TcpSource {
 
     /// The connection is there: the schedule begins.
     fn begin_schedule(&mut self, now: Time, host: &mut dyn Host) {
-        let Some(pace) = self.config.pace() else { return };
+        let Some(profile) = self.config.profile() else { return };
         let ends = Ends {
             duration: self.config.duration_ps.map(Duration::from_ps),
             bytes: self.config.bytes,
             writes: self.config.writes,
         };
-        self.writes = Some(Writes::new(&pace, ends, now, (host.random(), host.random())));
+        self.writes = Some(Writes::new(&profile, ends, now, (host.random(), host.random())));
     }
 
     fn end_half(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {

@@ -10,8 +10,8 @@ use crate::check::{
     check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
 use crate::schedule::distribution::Distribution;
-use crate::schedule::pace::{Pace, Process, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::process::OnOff;
+use crate::schedule::profile::{Process, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::sizes::LEAST_DRAWN;
 use crate::tcp::header::LENGTH;
 
@@ -89,8 +89,8 @@ impl TcpSourceConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let kind = Self::KIND;
         check_port(kind, self.port)?;
-        match self.pace() {
-            Some(pace) => self.check_schedule(&pace)?,
+        match self.profile() {
+            Some(profile) => self.check_schedule(&profile)?,
             None => self.check_bulk()?,
         }
         if let Some(duration) = self.duration_ps {
@@ -111,9 +111,9 @@ impl TcpSourceConfig {
     }
 
     /// The schedule; `None` for a source that sends as fast as the connection takes it.
-    pub(crate) fn pace(&self) -> Option<Pace> {
+    pub(crate) fn profile(&self) -> Option<TrafficProfile> {
         let scheduled = self.rate_bps.is_some() || self.packets_per_second.is_some() || self.gap_ps.is_some();
-        scheduled.then_some(Pace {
+        scheduled.then_some(TrafficProfile {
             payload_bytes: self.payload_bytes,
             size_bytes: self.size_bytes,
             rate_bps: self.rate_bps,
@@ -125,7 +125,7 @@ impl TcpSourceConfig {
         })
     }
 
-    fn check_schedule(&self, pace: &Pace) -> Result<(), ConfigError> {
+    fn check_schedule(&self, profile: &TrafficProfile) -> Result<(), ConfigError> {
         let kind = Self::KIND;
         check_one_of(
             kind,
@@ -151,7 +151,7 @@ impl TcpSourceConfig {
         if let Some(payload) = self.payload_bytes {
             check_range(kind, "payload_bytes", payload, LEAST_DRAWN, MOST_WRITE)?;
         }
-        pace.check_values(kind)
+        profile.check_values(kind)
     }
 
     /// Without a schedule nothing that belongs to one has a meaning.

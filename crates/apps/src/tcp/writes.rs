@@ -8,7 +8,7 @@
 use twinnet_units::{Duration, Time};
 
 use crate::account::pacing::{Pacing, PacingReport};
-use crate::schedule::pace::{Deadlines, Pace};
+use crate::schedule::profile::{Deadlines, TrafficProfile};
 
 /// How long after its time a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
@@ -45,9 +45,9 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// The writes of `pace` from `zero` on, their processes drawn from `seeds`.
-    pub(crate) fn new(pace: &Pace, ends: Ends, zero: Time, seeds: (u64, u64)) -> Self {
-        let deadlines = Deadlines::new(pace, zero, seeds, false);
+    /// The writes of `profile` from `zero` on, their processes drawn from `seeds`.
+    pub(crate) fn new(profile: &TrafficProfile, ends: Ends, zero: Time, seeds: (u64, u64)) -> Self {
+        let deadlines = Deadlines::new(profile, zero, seeds, false);
         Self { deadlines, ends, zero, begun_bytes: 0, under_way: None, pacing: Pacing::default() }
     }
 

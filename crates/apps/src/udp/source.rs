@@ -18,7 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::schedule::pace::Interval;
+use crate::schedule::profile::Interval;
 use crate::schedule::sizes::TraceEntry;
 use crate::udp::header::{Header, Stamp, FULL_LENGTH};
 use crate::udp::source_config::{Schedule, UdpSourceConfig};

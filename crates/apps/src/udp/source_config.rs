@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
 use crate::schedule::distribution::Distribution;
-use crate::schedule::pace::{Gaps, Interval, Pace, Process, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::process::{GapProcess, OnOff};
+use crate::schedule::profile::{Gaps, Interval, Process, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::sizes::{Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
 use crate::udp::header::LEAST_LENGTH;
 
@@ -126,7 +126,7 @@ impl UdpSourceConfig {
             #[allow(clippy::cast_possible_truncation)]
             check_range(kind, "payload_bytes", payload, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
         }
-        self.pace().check_values(kind)?;
+        self.profile().check_values(kind)?;
         check_dscp(kind, self.dscp)?;
         if let Some(duration) = self.duration_ps {
             check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
@@ -179,8 +179,8 @@ impl UdpSourceConfig {
         Ok(())
     }
 
-    fn pace(&self) -> Pace {
-        Pace {
+    fn profile(&self) -> TrafficProfile {
+        TrafficProfile {
             payload_bytes: self.payload_bytes,
             size_bytes: self.size_bytes,
             rate_bps: self.rate_bps,
@@ -194,7 +194,7 @@ impl UdpSourceConfig {
 
     /// The mean distance between datagrams.
     pub(crate) fn interval(&self) -> Interval {
-        self.pace().interval()
+        self.profile().interval()
     }
 
     /// The schedule, whose random processes draw from streams of their own.
@@ -202,12 +202,12 @@ impl UdpSourceConfig {
         if self.trace.is_some() {
             return Schedule::Trace;
         }
-        let pace = self.pace();
-        let sizes = pace.drawn_sizes(size_seed);
+        let profile = self.profile();
+        let sizes = profile.drawn_sizes(size_seed);
         if self.unpaced() {
             return Schedule::Unpaced(sizes);
         }
-        match pace.gaps(gap_seed) {
+        match profile.gaps(gap_seed) {
             Gaps::Even(interval) => Schedule::Even(interval, sizes),
             Gaps::Drawn(process, at_once) => Schedule::Drawn(process, sizes, at_once),
         }

@@ -1,6 +1,6 @@
 //! Changes of links and queues in motion, and the spanning tree that follows them.
 
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::{index, BuildError, Fabric, Node, PortId, World};
 use crate::event::Class;
@@ -18,7 +18,7 @@ pub struct DirectionChange {
 }
 
 impl Fabric {
-    /// Changes one direction of a link now.
+    /// Changes one direction of a link now: the one that `port` sends into, which must have a link.
     ///
     /// # Errors
     /// [`BuildError::Impair`] when the new configuration is refused; nothing has changed then.
@@ -53,7 +53,9 @@ impl Fabric {
 
     pub(super) fn apply(&mut self, port: PortId, change: DirectionChange, world: &mut dyn World) {
         let now = self.now;
-        let Some(line) = self.lines[port.0 as usize].as_mut() else { return };
+        let Some(line) = self.lines[port.0 as usize].as_mut() else {
+            return impossible!("a change of a link at a port without one");
+        };
         if let Some(config) = change.config {
             // Checked when the change was accepted.
             if line.reconfigure(config).is_ok() {
@@ -88,7 +90,7 @@ impl Fabric {
     /// Tells switches that a link went up or down, and grows the spanning tree anew.
     fn link_state(&mut self, port: PortId, up: bool) {
         let Some(link) = self.links.iter().position(|link| link.ends.0 == port || link.ends.1 == port) else {
-            return;
+            return impossible!("a line without its link");
         };
         let ends = self.links[link].ends;
         let both = [ends.0, ends.1].iter().all(|end| self.lines[end.0 as usize].as_ref().is_some_and(Line::is_up));
@@ -105,13 +107,15 @@ impl Fabric {
             }
         }
         self.tree_is_stale = true;
-        self.plant_tree();
+        self.update_spanning_tree();
     }
 
     /// Says whether what a switch is linked to at the other end of `port`'s link is there at all: when it is not, the switch has no such
     /// port. Nothing happens where no switch is.
     pub fn set_end_there(&mut self, port: PortId, there: bool) {
-        let Some(link) = self.links.iter().find(|link| link.ends.0 == port || link.ends.1 == port) else { return };
+        let Some(link) = self.links.iter().find(|link| link.ends.0 == port || link.ends.1 == port) else {
+            return impossible!("an end of a link at a port without one");
+        };
         let (far, up) = (if link.ends.0 == port { link.ends.1 } else { link.ends.0 }, link.up);
         let (node, number) = (self.ports[far.0 as usize].node, self.ports[far.0 as usize].number);
         if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
@@ -120,7 +124,7 @@ impl Fabric {
         }
     }
 
-    pub(super) fn plant_tree(&mut self) {
+    pub(super) fn update_spanning_tree(&mut self) {
         if !std::mem::take(&mut self.tree_is_stale) {
             return;
         }
@@ -161,7 +165,10 @@ impl Fabric {
         let name = self.ports[port.0 as usize].name.clone();
         let rate = self.direction_config(port).and_then(|(config, _)| config.rate_bps);
         let new = queue.build_for(self.site(port, rate)).map_err(|source| BuildError::Queue { port: name, source })?;
-        let Some((line, mut sender)) = self.line_and_sender(port.0, world) else { return Ok(()) };
+        let Some((line, mut sender)) = self.line_and_sender(port.0, world) else {
+            impossible!("a queue at a port without a link");
+            return Ok(());
+        };
         let effects = line.set_queue(new, now, &mut sender);
         self.plan(port.0, effects);
         Ok(())

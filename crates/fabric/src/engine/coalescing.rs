@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Time};
+use twinnet_units::{impossible, Duration, Time};
 
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
@@ -80,7 +80,9 @@ impl Fabric {
 
     /// Tells the host of all frames that its card at `port` keeps.
     fn tell(&mut self, port: PortId, world: &mut dyn World) {
-        let Some(kept) = &mut self.ports[port.0 as usize].kept else { return };
+        let Some(kept) = &mut self.ports[port.0 as usize].kept else {
+            return impossible!("a card that keeps frames and has no setting");
+        };
         kept.tells_at = None;
         kept.frames = 0;
         let mut waiting = std::mem::take(&mut kept.waiting);

@@ -1,6 +1,6 @@
 //! The control channels of the switches: whoever drives the fabric hands in what controllers sent, and takes out what they are to get.
 
-use twinnet_units::{Duration, Time};
+use twinnet_units::{impossible, Duration, Time};
 
 use super::channel::{Channel, Said};
 use super::{Fabric, Line, Node, NodeId, Port, PortId, SwitchNode, World};
@@ -97,7 +97,9 @@ impl Fabric {
     /// A connection ended; the switch learns it when that has come through the control channel.
     pub fn controller_closed(&mut self, node: NodeId, connection: u64) {
         let now = self.now;
-        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { return };
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else {
+            return impossible!("a controller that left a node which is no switch");
+        };
         match switch.slow_channel() {
             Some(channel) => channel.send_to_switch(connection, Said::Closed, now),
             None => switch.close(connection),
@@ -109,7 +111,9 @@ impl Fabric {
     /// before any frame that comes later.
     pub fn controller_said(&mut self, node: NodeId, connection: u64, bytes: &[u8], world: &mut dyn World) {
         let now = self.now;
-        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { return };
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else {
+            return impossible!("a controller of a node which is no switch");
+        };
         match switch.slow_channel() {
             Some(channel) => channel.send_to_switch(connection, Said::Bytes(bytes.to_vec()), now),
             None => self.hear(node.0, connection, bytes, world),
@@ -147,7 +151,9 @@ impl Fabric {
     /// After a switch was called: what it has to say sets out on its way, and whether somebody is to be called for it is noted.
     pub(super) fn note_control_output(&mut self, node: u32) {
         let now = self.now;
-        let Some(Node::Switch(switch)) = self.nodes.get_mut(node as usize) else { return };
+        let Some(Node::Switch(switch)) = self.nodes.get_mut(node as usize) else {
+            return impossible!("a control channel of a node which is no switch");
+        };
         if switch.agent.as_ref().is_none_or(|agent| !agent.has_output(&switch.switch)) {
             self.control_waits |= switch.channel.as_ref().is_some_and(|channel| channel.has_arrived(now));
             return;

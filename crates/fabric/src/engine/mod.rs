@@ -18,7 +18,7 @@ mod switching;
 use std::collections::BTreeMap;
 
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Rate, Time};
+use twinnet_units::{impossible, Duration, Rate, Time};
 
 use crate::event::{Class, Event, EventQueue};
 use crate::line::{Arrival, Budget, DirectionConfig, Feed, Line, TWO_TAGS};
@@ -386,7 +386,7 @@ impl Fabric {
 
     /// Lets time pass until `until`: handles every event that is due.
     pub fn advance(&mut self, until: Time, world: &mut dyn World) {
-        self.plant_tree();
+        self.update_spanning_tree();
         self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.at;
@@ -398,7 +398,7 @@ impl Fabric {
     /// Handles events until `until`, but at most `most` of them, and none past the moment at which controllers are to be told something
     /// ([`Fabric::controllers_are_due`]); returns whether any due one is left.
     pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
-        self.plant_tree();
+        self.update_spanning_tree();
         self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         for _ in 0..most {
             if self.controllers_are_due() {
@@ -442,8 +442,8 @@ impl Fabric {
 
     /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call again soon.
     pub fn readable(&mut self, port: PortId, world: &mut dyn World) -> bool {
-        let Some(line) = self.lines[port.0 as usize].as_ref() else { return false };
-        if line.is_fed_by_interface() {
+        // Without a line it is pulled all the same: `offer` counts what has nowhere to go.
+        if self.lines[port.0 as usize].as_ref().is_some_and(Line::is_fed_by_interface) {
             return self.begin(port.0, INTERFACE_BUDGET, world);
         }
         let mut budget = INTERFACE_BUDGET;
@@ -458,7 +458,9 @@ impl Fabric {
     /// The frames that are due on the line from `port` arrive at its far end.
     fn arrive(&mut self, port: u32, world: &mut dyn World) {
         let now = self.now;
-        let Some(line) = self.lines[port as usize].as_mut() else { return };
+        let Some(line) = self.lines[port as usize].as_mut() else {
+            return impossible!("an arrival without a line");
+        };
         let to = line.to;
         // Where a frame leaves the fabric the clock is read anew: what was handed over before took its time.
         let leaves = matches!(self.nodes[self.ports[to as usize].node.0 as usize], Node::Host);

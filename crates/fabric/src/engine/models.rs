@@ -1,10 +1,11 @@
 //! Model hosts as nodes of the engine: when they are asked for frames, and when their timers are due.
 
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
+use crate::line::Line;
 use twinnet_host::ModelHost;
 use twinnet_packet::FramePool;
 
@@ -54,7 +55,7 @@ impl Fabric {
 
     /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
     pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
-        self.plant_tree();
+        self.update_spanning_tree();
         self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
         let finished = self.finished_apps;
         for _ in 0..most {
@@ -123,7 +124,9 @@ impl Fabric {
             self.model_sends(node, interface, port, world);
         }
         let now = self.now;
-        let Node::Model(model) = &mut self.nodes[node as usize] else { return };
+        let Node::Model(model) = &mut self.nodes[node as usize] else {
+            return impossible!("a model host that is none");
+        };
         self.finished_apps += u64::from(model.host.take_finished_apps());
         if let Some(at) = model.host.take_planned_start() {
             self.events.push(at.max(now), Class::Start, node);
@@ -138,8 +141,8 @@ impl Fabric {
 
     /// `interface` has got something to send.
     fn model_sends(&mut self, node: u32, interface: usize, port: PortId, world: &mut dyn World) {
-        let Some(line) = self.lines[port.0 as usize].as_ref() else { return };
-        if line.is_fed_by_interface() {
+        // Without a line it is pulled all the same: `offer` counts what has nowhere to go.
+        if self.lines[port.0 as usize].as_ref().is_some_and(Line::is_fed_by_interface) {
             self.wake(port.0, world);
             return;
         }

@@ -74,6 +74,7 @@ impl Fabric {
     }
 
     pub(super) fn sample(&mut self, number: u32) {
+        // One that was stopped has this event left.
         let Some(mut sampler) = self.samplers.get_mut(number as usize).and_then(Option::take) else { return };
         let counts = std::mem::replace(&mut sampler.begun, true);
         for ((port, series), last) in sampler.samples.ports.iter_mut().zip(&mut sampler.last) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::showing::{show_train, Showing};
 use super::{Fabric, Node, Port, PortId, Way, World};
@@ -138,7 +138,9 @@ impl Fabric {
     /// The node behind `port` has something to send.
     pub(super) fn wake(&mut self, port: u32, world: &mut dyn World) {
         let now = self.now;
-        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else {
+            return impossible!("an interface that feeds no line");
+        };
         let effects = line.wake(now, &mut sender);
         self.plan(port, effects);
     }
@@ -146,7 +148,10 @@ impl Fabric {
     /// Begins the next frame of `port` if its serialiser is idle; returns whether `budget` was used up.
     pub(super) fn begin(&mut self, port: u32, budget: Budget, world: &mut dyn World) -> bool {
         let now = self.now;
-        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return false };
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else {
+            impossible!("a serialiser without a line");
+            return false;
+        };
         let (effects, spent) = line.begin(now, &mut sender, budget);
         self.plan(port, effects);
         spent
@@ -158,7 +163,9 @@ impl Fabric {
             self.show_departed(port, world);
         }
         let (now, wall) = (self.now, self.wall);
-        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else {
+            return impossible!("a departure without a line");
+        };
         if let Some(effects) = line.depart(now, wall, &mut sender) {
             self.plan(port, effects);
             self.settle_behind(port, world);
@@ -168,7 +175,9 @@ impl Fabric {
     /// The queue discipline of `port` may release a frame.
     pub(super) fn release(&mut self, port: u32, world: &mut dyn World) {
         let (now, wall) = (self.now, self.wall);
-        let Some((line, mut sender)) = self.line_and_sender(port, world) else { return };
+        let Some((line, mut sender)) = self.line_and_sender(port, world) else {
+            return impossible!("a queue without a line");
+        };
         if let Some(effects) = line.release(now, wall, &mut sender) {
             self.plan(port, effects);
         }

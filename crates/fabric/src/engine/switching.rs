@@ -1,7 +1,7 @@
 //! Frames in switches, and the moments at which a switch has something to do by itself.
 
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::coalescing::CARD;
 use super::{Fabric, Node, NodeId, PortId, World};
@@ -14,7 +14,9 @@ impl Fabric {
         if node & CARD != 0 {
             return self.tell_due(node ^ CARD, world);
         }
-        let Node::Switch(switch) = &mut self.nodes[node as usize] else { return };
+        let Node::Switch(switch) = &mut self.nodes[node as usize] else {
+            return impossible!("a frame in a switch that is none");
+        };
         if switch.thinking.front().is_some_and(|(ready, ..)| *ready <= now) {
             if let Some((_, port, frame)) = switch.thinking.pop_front() {
                 self.switch_frame(node, port, frame, world);

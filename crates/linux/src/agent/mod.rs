@@ -84,7 +84,7 @@ impl Agent {
             if let Err(error) = event_loop.run() {
                 // Its replies and its end of the channel are dropped: every request, past and to come, is answered
                 // with an error.
-                eprintln!("twinnet: the agent ended: {error}");
+                tracing::error!("the agent of the apps ended: {error}");
             }
         })?;
         Ok(Self { commands, waker, hosts, usage, thread: Some(thread) })

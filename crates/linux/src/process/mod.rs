@@ -126,7 +126,7 @@ pub unsafe fn lab_main(control: OwnedFd, listener: OwnedFd, name: &str, factorie
     let status = match unsafe { run(control, listener, name, factories) } {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("twinnet: lab {name:?}: {error}");
+            tracing::error!("lab {name:?} ended: {error}");
             1
         }
     };
@@ -149,6 +149,7 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
     let signals = start_up::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
     let stage = mounted.map_or_else(Stage::Failed, |()| Stage::Waiting);
     let zygote_socket = Arc::new(zygote.socket);
+    tracing::info!("lab {name:?} waits for its network");
     let lab = Arc::new(Lab {
         stage: Mutex::new(stage),
         agent_before: Mutex::default(),
@@ -157,11 +158,15 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
         factories,
     });
     Control::new(control, listener)?.serve(&signals, |incident| match incident {
-        Incident::OwnerGone => Next::End,
+        Incident::OwnerGone => {
+            tracing::info!("the owner of lab {name:?} is gone, and the lab ends");
+            Next::End
+        }
         Incident::Signal => {
             let asked_to_end = start_up::waiting_signals(&signals).contains(&libc::SIGTERM);
             let zygote_ended = start_up::reap().iter().any(|(pid, _)| *pid == zygote.pid);
             if zygote_ended {
+                tracing::error!("the process that starts programs was killed: lab {name:?} ends");
                 lab.abandon_programs();
             }
             if asked_to_end || zygote_ended {
@@ -171,6 +176,7 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
             }
         }
         Incident::Call(Call { request: Request::Stop(_), responder, .. }) => {
+            tracing::info!("lab {name:?} was told to stop");
             lab.put_away();
             responder.send(Ok(Reply::Done {}));
             Next::End
@@ -190,6 +196,7 @@ impl Lab {
 
     fn submit(self: &Arc<Self>, call: Call) {
         let Call { request, descriptors, responder } = call;
+        tracing::debug!(request = request.name(), "asked");
         let request = match request {
             Request::Start(asked) => return self.start(*asked, responder),
             Request::InterfaceOffer(asked) => return responder.send(self.offer(*asked, descriptors)),
@@ -296,6 +303,7 @@ impl Lab {
         match self.assemble(asked) {
             Ok((running, hosts, kind)) => {
                 let setup_ms = began.elapsed().as_secs_f64() * 1e3;
+                tracing::info!(hosts, setup_ms, interface = interface_word(kind), "the network runs");
                 let fabric = Arc::clone(&running.fabric);
                 *self.lock() = Stage::Running(running);
                 let answer = Responder::new(move |fidelity: Answer| {
@@ -322,6 +330,7 @@ impl Lab {
                 fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });
             }
             Err(error) => {
+                tracing::info!("the network was not built: {error}");
                 *self.lock() = Stage::Failed(error.clone());
                 responder.send(Err(error));
             }

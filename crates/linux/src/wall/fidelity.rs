@@ -10,14 +10,14 @@ use std::io;
 use serde_json::{json, Value};
 use twinnet_fabric::{Fabric, LineRecord, PortId};
 use twinnet_packet::Frame;
-use twinnet_units::{Duration, Time};
+use twinnet_units::{impossible, Duration, Time};
 
 use crate::wall::pauses::Pauses;
 
-/// Buckets for each doubling: their bounds are at most 1/8 apart.
-const PER_DOUBLING: usize = 8;
+/// Buckets whose bounds are at most 1/8 apart.
+type LogBuckets = twinnet_units::LogBuckets<3>;
 /// The highest bucket begins at about 68 s.
-const BUCKETS: usize = PER_DOUBLING * 34;
+const BUCKETS: usize = LogBuckets::PER_OCTAVE * 34;
 
 /// Counts of durations in nanoseconds, in buckets that are at most 12.5 % wide.
 #[derive(Clone, Debug)]
@@ -108,21 +108,17 @@ impl Histogram {
 }
 
 fn bucket(ns: u64) -> usize {
-    if ns < PER_DOUBLING as u64 {
-        return usize::try_from(ns).unwrap_or(0);
-    }
-    let doubling = ns.ilog2() as usize;
-    let within = (ns >> (doubling - 3)) as usize & (PER_DOUBLING - 1);
-    ((doubling - 2) * PER_DOUBLING + within).min(BUCKETS - 1)
+    LogBuckets::of(ns).min(BUCKETS - 1)
 }
 
-/// The highest value that falls into bucket `index`.
+/// What bucket `index` is told by: the next one's least value, or its own where it holds only one below 8 ns.
 fn upper_ns(index: usize) -> u64 {
-    if index < PER_DOUBLING {
-        return index as u64;
+    let least = LogBuckets::least(index);
+    if index < LogBuckets::PER_OCTAVE {
+        least
+    } else {
+        least + LogBuckets::width(index)
     }
-    let (doubling, within) = (index / PER_DOUBLING + 2, index % PER_DOUBLING);
-    ((PER_DOUBLING + within + 1) as u64) << (doubling - 3).min(60)
 }
 
 /// How well a thread that runs apps kept to their timers so far.
@@ -417,7 +413,7 @@ impl TakenRecord {
         let late_lines = lines.iter().filter(|line| line.record.lost > Duration::ZERO).count();
         let cpu = usage.cpu_s - record.usage_before.cpu_s;
         let user = usage.user_s - record.usage_before.user_s;
-        json!({
+        let mut fields = json!({
             "elapsed_ps": (self.now - record.since).as_ps(),
             "handed_over": record.hand_overs.handed_over,
             "lateness_ns": record.hand_overs.lateness.to_json(),
@@ -436,7 +432,13 @@ impl TakenRecord {
             },
             "realtime": self.realtime,
             "cores": std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        })
+            "impossible_states": impossible::met(),
+        });
+        // As on the virtual clock: told where there is one.
+        if let (Some(fields), Some(first)) = (fields.as_object_mut(), impossible::first()) {
+            fields.insert("first_impossible_state".to_owned(), first.into());
+        }
+        fields
     }
 }
 

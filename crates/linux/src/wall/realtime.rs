@@ -30,13 +30,13 @@ use crate::wall::evidence::Evidence;
 use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
-use crate::wall::pacing::Pacing;
 use crate::wall::parts::crossing::Crossings;
 use crate::wall::parts::record::PartRecord;
 use crate::wall::parts::routing::first_number;
 use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
+use crate::wall::spinning::SpinControl;
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
@@ -366,7 +366,7 @@ pub(crate) struct FabricLoop {
     pub(crate) evidence: Evidence,
     watchfulness: Watchfulness,
     options: RealtimeOptions,
-    pacing: Pacing,
+    spin: SpinControl,
     breaks: Breaks,
     wakefulness: Wakefulness,
     receiver: Receiver<Order>,
@@ -462,7 +462,7 @@ impl FabricLoop {
             evidence,
             watchfulness,
             options,
-            pacing: Pacing::new(least_catch_up),
+            spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
             receiver,
@@ -499,8 +499,8 @@ impl FabricLoop {
             self.apps.answer_waiters(&self.network, self.clock.now());
             self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
-            self.pacing.observe(self.clock.now());
-            self.wakefulness.keep(wait < LONG_SLEEP && self.pacing.is_at_work());
+            self.spin.observe(self.clock.now());
+            self.wakefulness.keep(wait < LONG_SLEEP && self.spin.is_at_work());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -511,7 +511,7 @@ impl FabricLoop {
             self.hosts.crossings.awake();
             let now = self.clock.now();
             if count == 0 && wait > Duration::ZERO {
-                self.pacing.slept(now - asleep_until);
+                self.spin.slept(now - asleep_until);
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
@@ -557,7 +557,12 @@ impl FabricLoop {
         let was_there = std::mem::replace(&mut real.state, state) != State::Gone;
         let up = state == State::Up;
         let there = state != State::Gone;
-        eprintln!("twinnet: the interface {} is {}", real.watch.name, state.words());
+        // A measurement that crosses an interface which went away is not what was asked for.
+        if up {
+            tracing::info!("the interface {} is {}", real.watch.name, state.words());
+        } else {
+            tracing::warn!("the interface {} is {}", real.watch.name, state.words());
+        }
         let link = self.network.names.links.iter().find(|(a, b)| *a == port || *b == port).copied();
         let is_up = self.network.fabric.direction_config(port).is_some_and(|(_, up)| up);
         let follows = if up { std::mem::take(&mut real.lowered) } else { is_up };
@@ -618,7 +623,7 @@ impl FabricLoop {
         let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
         let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
         let Some(next) = self.network.fabric.next_event() else { return patience };
-        (next - now).saturating_sub(self.pacing.spin()).min(patience)
+        (next - now).saturating_sub(self.spin.margin()).min(patience)
     }
 
     /// Answers what was asked; false when nobody can ask any more.

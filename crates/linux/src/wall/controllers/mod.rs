@@ -77,6 +77,7 @@ impl Controllers {
                     PeerKind::Controller => Peer::Controller,
                     PeerKind::Tool => Peer::Tool,
                 };
+                tracing::info!(%switch, %target, kind = ?peer, "a controller or tool is connected");
                 at.fabric.controller_opened(node, number, kind);
                 self.attached.insert(number, Attached { node, switch, target, peer, responder });
                 self.ready.push_back(number);
@@ -172,6 +173,8 @@ impl Controllers {
     fn end(&mut self, number: u64, why: String, at: &mut RunningNetwork) {
         self.lines.remove(&number);
         if let Some(attached) = self.attached.remove(&number) {
+            let Attached { switch, target, .. } = &attached;
+            tracing::info!(%switch, %target, %why, "the connection to a controller or tool ended");
             at.fabric.controller_closed(attached.node, number);
             attached.responder.send(Ok(Reply::Ended { ended: why }));
         }

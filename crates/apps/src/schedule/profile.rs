@@ -29,7 +29,7 @@ pub enum Process {
 
 /// What was asked for: of `rate_bps`, `packets_per_second` and `gap_ps` one, of `payload_bytes` and `size_bytes` one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TrafficProfile {
     pub(crate) payload_bytes: Option<u32>,
     pub(crate) size_bytes: Option<Distribution>,
     pub(crate) rate_bps: Option<u64>,
@@ -41,7 +41,7 @@ pub(crate) struct Pace {
     pub(crate) sizes: (u32, u32),
 }
 
-impl Pace {
+impl TrafficProfile {
     /// Refuses values that are out of range; which of them were given together is checked before.
     pub(crate) fn check_values(&self, kind: &'static str) -> Result<(), ConfigError> {
         self.size_bytes.map_or(Ok(()), |size| {
@@ -131,9 +131,9 @@ pub(crate) struct Deadlines {
 }
 
 impl Deadlines {
-    /// The deadlines of `pace` from `zero` on; with `at_once` the first is due then whatever the process.
-    pub(crate) fn new(pace: &Pace, zero: Time, (gap_seed, size_seed): (u64, u64), at_once: bool) -> Self {
-        let (mut gaps, sizes) = (pace.gaps(gap_seed), pace.drawn_sizes(size_seed));
+    /// The deadlines of `profile` from `zero` on; with `at_once` the first is due then whatever the process.
+    pub(crate) fn new(profile: &TrafficProfile, zero: Time, (gap_seed, size_seed): (u64, u64), at_once: bool) -> Self {
+        let (mut gaps, sizes) = (profile.gaps(gap_seed), profile.drawn_sizes(size_seed));
         let due = match &mut gaps {
             Gaps::Drawn(process, false) if !at_once => zero + process.distance(),
             _ => zero,

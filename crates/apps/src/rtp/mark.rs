@@ -1,18 +1,11 @@
-//! The fixed header of RTP (RFC 3550, 5.1), and the mark that our sources put behind it.
-//!
-//! ```text
-//!  0               1               2               4               8              12
-//! +---------------+---------------+---------------+---------------+---------------+
-//! | V=2 P X CC    | M  PT         | sequence      | timestamp     | SSRC          |
-//! +---------------+---------------+---------------+---------------+---------------+
-//! ```
+//! The mark that our sources put behind the [header of RTP](twinnet_packet::rtp).
 //!
 //! The payload is a transport stream (RFC 2250, payload type 33): whole packets of 188 bytes. Its first packet is a
 //! null packet (ISO 13818-1, PID 0x1fff) whose content is our mark: flow, send time, and which frames the RTP
 //! packet carries parts of. A player passes over it; a sink that finds none counts what RTP alone tells.
 
-/// Bytes of the header without contributing sources.
-pub const HEADER_LENGTH: usize = 12;
+use twinnet_packet::rtp::{Header, HEADER_LENGTH};
+
 /// Bytes of a packet of a transport stream.
 pub const TS_LENGTH: u32 = 188;
 /// Packets of the transport stream in one of RTP.
@@ -24,23 +17,8 @@ const NULL_PACKET: [u8; 4] = [0x47, 0x1f, 0xff, 0x10];
 const MAGIC: [u8; 4] = *b"twR1";
 const MARK_START: usize = HEADER_LENGTH + NULL_PACKET.len() + MAGIC.len();
 const PART_LENGTH: usize = 9;
-/// Bytes of a packet that [`Packet::emit`] fills at most.
+/// Bytes of a packet that [`Mark::emit_behind`] fills at most.
 const FRONT_LENGTH: usize = MARK_START + 13 + MOST_PARTS * PART_LENGTH;
-
-/// The header's fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The profile's marker.
-    pub marker: bool,
-    /// Payload type.
-    pub payload_type: u8,
-    /// Sequence number.
-    pub sequence: u16,
-    /// Timestamp in units of the payload's clock.
-    pub timestamp: u32,
-    /// Synchronisation source.
-    pub source: u32,
-}
 
 /// A part of a frame in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,52 +44,25 @@ pub struct Mark {
     pub parts: u8,
 }
 
-impl Header {
-    /// Reads a header and tells where the payload begins; `None` when it is not RTP.
+impl Mark {
+    /// The packet's front: `header` and this mark.
     #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
-        let fixed: &[u8; HEADER_LENGTH] = bytes.first_chunk()?;
-        if fixed[0] >> 6 != 2 {
-            return None;
-        }
-        let mut start = HEADER_LENGTH + usize::from(fixed[0] & 0x0f) * 4;
-        if fixed[0] & 0x10 != 0 {
-            let length = bytes.get(start + 2..start + 4)?;
-            start += 4 + usize::from(u16::from_be_bytes([length[0], length[1]])) * 4;
-        }
-        let header = Self {
-            marker: fixed[1] & 0x80 != 0,
-            payload_type: fixed[1] & 0x7f,
-            sequence: u16::from_be_bytes([fixed[2], fixed[3]]),
-            timestamp: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
-            source: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
-        };
-        Some((header, start))
-    }
-
-    /// The header and mark as bytes.
-    #[must_use]
-    pub fn emit(&self, mark: &Mark) -> Vec<u8> {
+    pub fn emit_behind(&self, header: &Header) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FRONT_LENGTH);
-        bytes.extend_from_slice(&[0x80, u8::from(self.marker) << 7 | (self.payload_type & 0x7f)]);
-        bytes.extend_from_slice(&self.sequence.to_be_bytes());
-        bytes.extend_from_slice(&self.timestamp.to_be_bytes());
-        bytes.extend_from_slice(&self.source.to_be_bytes());
+        bytes.extend_from_slice(&header.emit());
         bytes.extend_from_slice(&NULL_PACKET);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&mark.flow.to_be_bytes());
-        bytes.extend_from_slice(&mark.sent_ns.to_be_bytes());
-        bytes.push(mark.parts);
-        for part in mark.content.iter().take(usize::from(mark.parts)) {
+        bytes.extend_from_slice(&self.flow.to_be_bytes());
+        bytes.extend_from_slice(&self.sent_ns.to_be_bytes());
+        bytes.push(self.parts);
+        for part in self.content.iter().take(usize::from(self.parts)) {
             bytes.extend_from_slice(&part.frame.to_be_bytes());
             bytes.push(part.here);
             bytes.extend_from_slice(&part.whole.to_be_bytes());
         }
         bytes
     }
-}
 
-impl Mark {
     /// Reads the mark of a packet whose payload begins at `start`; `None` for foreign ones.
     #[must_use]
     pub fn parse(bytes: &[u8], start: usize) -> Option<Self> {
@@ -138,8 +89,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HEADER: Header =
-        Header { marker: false, payload_type: 33, sequence: 65_535, timestamp: 7, source: 0x1234_5678 };
+    const HEADER: Header = Header {
+        padded: false,
+        extended: false,
+        contributing: 0,
+        marker: false,
+        payload_type: 33,
+        sequence: 65_535,
+        timestamp: 7,
+        source: 0x1234_5678,
+    };
 
     #[test]
     fn a_packet_is_read_from_the_bytes_that_were_written() {
@@ -147,26 +106,17 @@ mod tests {
         content[0] = Part { frame: 9, here: 5, whole: 1000 };
         content[1] = Part { frame: 10, here: 2, whole: 2 };
         let mark = Mark { flow: 3, sent_ns: 1_000_000_007, content, parts: 2 };
-        let bytes = HEADER.emit(&mark);
+        let bytes = mark.emit_behind(&HEADER);
         assert_eq!(bytes[..12], [0x80, 33, 0xff, 0xff, 0, 0, 0, 7, 0x12, 0x34, 0x56, 0x78]);
-        assert_eq!(Header::parse(&bytes), Some((HEADER, 12)));
+        assert_eq!(Header::parse(&bytes), Some(HEADER));
         assert_eq!(Mark::parse(&bytes, 12), Some(mark));
         assert!((0..bytes.len()).all(|cut| Mark::parse(&bytes[..cut], 12).is_none()));
-    }
-
-    #[test]
-    fn contributing_sources_and_an_extension_are_passed_over() {
-        let mut bytes = vec![0x92, 0x80 | 33];
-        bytes.extend_from_slice(&[0; 10 + 8]);
-        bytes.extend_from_slice(&[0xbe, 0xde, 0, 1, 0, 0, 0, 0]);
-        let (header, start) = Header::parse(&bytes).unwrap();
-        assert_eq!((header.marker, start), (true, 28));
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..120), start in 0_usize..200) {
-            let _ = Header::parse(&bytes);
+            let _ = Header::parse(&bytes).and_then(|header| header.payload_start(&bytes, bytes.len()));
             let _ = Mark::parse(&bytes, start);
         }
     }

@@ -29,13 +29,13 @@ const PATIENCE: u32 = 4;
 
 /// What the loop has learnt about sleeping and spinning.
 #[derive(Debug)]
-pub(crate) struct Pacing {
+pub(crate) struct SpinControl {
     oversleep: Oversleep,
     duty: Duty,
     slip_after: Duration,
 }
 
-impl Pacing {
+impl SpinControl {
     /// For a loop whose clock slips when it is later than `slip_after`.
     pub(crate) fn new(slip_after: Duration) -> Self {
         Self { oversleep: Oversleep::default(), duty: Duty::default(), slip_after }
@@ -48,7 +48,7 @@ impl Pacing {
 
     /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but never so
     /// little that a sleep would make the clock slip.
-    pub(crate) fn spin(&self) -> Duration {
+    pub(crate) fn margin(&self) -> Duration {
         let margin = self.oversleep.margin();
         let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
         wanted.min(LONGEST_SPIN).max(margin.min(USUAL_OVERSLEEP).saturating_sub(self.slip_after))

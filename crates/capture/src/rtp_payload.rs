@@ -1,38 +1,12 @@
-//! The header of RTP (RFC 3550, section 5.1).
+//! What a capture tells of RTP by its header alone: whether a datagram is some, and what its payload is.
 
-/// What the fixed header says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) marker: bool,
-    pub(crate) payload_type: u8,
-    pub(crate) sequence: u16,
-    pub(crate) timestamp: u32,
-    pub(crate) source: u32,
-}
+use twinnet_packet::rtp::Header;
 
-/// Payload types that would be RTCP's packet types 192 to 223 with the marker bit (RFC 5761, section 4).
-const RTCP: std::ops::RangeInclusive<u8> = 64..=95;
-
-impl Header {
-    /// The header of a UDP payload of `length` bytes that begins with `bytes`, if it can be RTP.
-    #[inline]
-    pub(crate) fn parse(bytes: &[u8], length: u32) -> Option<Self> {
-        let fixed: &[u8; 12] = bytes.get(..12)?.try_into().ok()?;
-        let payload_type = fixed[1] & 0x7f;
-        let marker = fixed[1] & 0x80 != 0;
-        let sources = u32::from(fixed[0] & 0x0f);
-        // Version 2; contributing sources must fit.
-        if fixed[0] >> 6 != 2 || marker && RTCP.contains(&payload_type) || length < 12 + 4 * sources {
-            return None;
-        }
-        Some(Self {
-            marker,
-            payload_type,
-            sequence: u16::from_be_bytes([fixed[2], fixed[3]]),
-            timestamp: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
-            source: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
-        })
-    }
+/// The header of a UDP payload of `length` bytes that begins with `bytes`, if it can be RTP.
+#[inline]
+pub(crate) fn parse(bytes: &[u8], length: u32) -> Option<Header> {
+    // Contributing sources must fit.
+    Header::parse(bytes).filter(|header| !header.may_be_rtcp() && length as usize >= header.length())
 }
 
 /// The clock rate of a static payload type (RFC 3551, tables 4 and 5); `None` for dynamic and unassigned ones.
@@ -83,18 +57,18 @@ mod tests {
     #[test]
     fn a_header_is_told_from_rtcp_and_noise() {
         let bytes = [0x80, 0xa1, 0x12, 0x34, 0, 0, 0, 9, 0xde, 0xad, 0xbe, 0xef];
-        let header = Header::parse(&bytes, 1328).unwrap();
+        let header = parse(&bytes, 1328).unwrap();
         assert_eq!((header.marker, header.payload_type, header.sequence), (true, 33, 0x1234));
         assert_eq!((header.timestamp, header.source), (9, 0xdead_beef));
         let with = |at: usize, value: u8| {
             let mut changed = bytes;
             changed[at] = value;
-            Header::parse(&changed, 24)
+            parse(&changed, 24)
         };
         assert_eq!(with(0, 0x40), None);
         assert_eq!(with(1, 200), None);
         assert_eq!(with(0, 0x84), None);
         assert!(with(0, 0x83).is_some());
-        assert_eq!(Header::parse(&bytes[..11], 11), None);
+        assert_eq!(parse(&bytes[..11], 11), None);
     }
 }
