@@ -282,7 +282,8 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     """Compare the results in SECOND with those in FIRST: every mean that both have.
 
     Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
-    Exit status 1 when the two have nothing in common.
+    Where several machines made the runs on the wall clock, both are compared within machines; a warning tells when
+    the two have no machine in common. Exit status 1 when they have no mean in common.
     """
     from twinnet.report.summary import compared_record, compared_rows
     from twinnet.study.comparison import compare_results
@@ -297,6 +298,8 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
         click.echo(
             f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
         )
+    if not as_json and found.warning:
+        click.echo(found.warning)
     return 0 if found.compared else 1
 
 
