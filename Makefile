@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check format bench validate docs wheel clean
+.PHONY: help demo test check prose format bench validate validate-check docs wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   format, lint, types, tests"
 	@echo "make bench   benchmarks, beside the peers that are installed"
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
+	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
 	@echo "make wheel   a wheel, into dist/"
 
@@ -33,7 +34,8 @@ demo: $(VENV)/.built
 
 test: $(VENV)/.built
 	cargo test --workspace --exclude twinnet-python --quiet
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet" tests
+	$(BIN)/python -m pytest -q --durations 40 -m quiet tests
 
 check: $(VENV)/.built
 	cargo fmt --all --check
@@ -43,27 +45,40 @@ check: $(VENV)/.built
 	$(BIN)/pyright
 	$(BIN)/python tools/check_public_types.py
 	$(BIN)/python tools/check_imports.py
+	$(MAKE) --no-print-directory prose
+	$(BIN)/python tools/check_lines.py
 	$(MAKE) --no-print-directory test
+
+# Typography and terms of OpenFlow are left out: code is typed as it is.
+prose: $(VENV)/.built
+	$(BIN)/proselint check --config tools/proselint.json docs README.md CONTRIBUTING.md
 
 format: $(VENV)/.built
 	cargo fmt --all
 	$(BIN)/ruff format python tests bench tools
 	$(BIN)/ruff check --fix --quiet python tests bench tools
 
-# A part alone: make bench PARTS="throughput idle --quick"
+# A part alone: make bench PARTS="throughput idle --quick"; kept for the documentation: make bench RECORD=bench/records/FILE
 bench: $(VENV)/.built
 	@cargo build --release --quiet -p twinnet-linux --example bare
-	@$(BIN)/python -m bench $(PARTS)
+	@$(BIN)/python -m bench $(PARTS) $(if $(RECORD),--record $(RECORD))
 
 validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md
 
+# The numbers are the same on every machine: a difference is a change of behaviour. 40 s of processor time.
+validate-check: $(VENV)/.built
+	$(BIN)/twinnet validate --markdown $(VENV)/validation/page.md >/dev/null
+	diff docs/explanation/validation.md $(VENV)/validation/page.md
+
 docs: $(VENV)/.built
-	$(BIN)/sphinx-build -W -q -b html docs site
+	$(BIN)/sphinx-build -W -n -q -b html docs site
 	@echo "site/index.html"
 
+# Zig links against the oldest glibc that manylinux has, whatever this machine has.
 wheel: $(VENV)/.built
-	$(BIN)/maturin build --release --quiet --out dist
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13"
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
 
 clean:
 	rm -rf $(VENV) target dist site

@@ -1,10 +1,9 @@
-"""``python -m bench [NAME...] [--quick] [--json FILE] [--markdown FILE]``: measure, and say what is met."""
+"""``python -m bench [NAME...] [--quick] [--record FILE]``: measure, and say what is met."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import signal
 import sys
 import time
@@ -13,7 +12,8 @@ from statistics import median
 
 from rich.console import Console
 
-from bench.figure import Figure, markdown, print_figures
+from bench import record
+from bench.figure import Figure, print_figures
 from bench.machine import describe, missing
 from bench.quiet import Quiet
 
@@ -48,8 +48,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure twinnet beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="NAME", help=PARTS_HELP)
     parser.add_argument("--quick", action="store_true", help="shorter and fewer repetitions: for a first look")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to FILE, samples too")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to FILE, for the documentation")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write every repetition, with commit, machine and settings; other parts in FILE are kept",
+    )
     wanted = parser.parse_args()
     # The end that `timeout` brings is to close what was opened, as an interrupt does.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -61,20 +65,19 @@ def main() -> int:
     console.print("   ".join(f"{name}: {value}" for name, value in machine.items()), highlight=False)
     for reason in filter(None, map(missing, PEERS)):
         console.print(f"[yellow]{reason}[/]")
-    parts: dict[str, object] = {}
-    report: dict[str, object] = {"machine": machine, "quick": wanted.quick, "parts": parts}
+    parts = record.read(wanted.record) if wanted.record is not None else {}
     measured: list[Figure] = []
-    tables: list[str] = []
     failed = False
     for name in wanted.parts or PARTS:
         part = importlib.import_module(f"bench.{name}")
-        begin = time.monotonic()
+        begin, moment, processors = time.monotonic(), record.now(), record.Processors()
         figures: list[Figure] = []
         quiet = Quiet(QUICK_PATIENCE_S if wanted.quick else PATIENCE_S)
+        failure = ""
         try:
             figures.extend(part.measure(wanted.quick, quiet))
         except (OSError, TimeoutError) as error:
-            failed = True
+            failed, failure = True, str(error)
             console.print(f"[red]{name} could not be measured to the end:[/] {error}")
         print_figures(console, part.TITLE, figures)
         others = (
@@ -82,14 +85,23 @@ def main() -> int:
             if quiet.seen
             else ""
         )
-        console.print(f"{time.monotonic() - begin:.0f} s{others}\n", style="dim", highlight=False)
+        seconds = time.monotonic() - begin
+        console.print(f"{seconds:.0f} s{others}\n", style="dim", highlight=False)
         measured += figures
-        parts[name] = {"others_percent": quiet.seen, "figures": [figure.to_json() for figure in figures]}
-        if wanted.json is not None:
-            wanted.json.write_text(json.dumps(report, indent=1))
-        tables.append(markdown(part.TITLE, figures))
-        if wanted.markdown is not None:
-            wanted.markdown.write_text("\n".join(tables))
+        if wanted.record is not None:
+            parts[name] = record.PartRecord(
+                part.TITLE,
+                record.commit(),
+                moment,
+                round(seconds, 1),
+                wanted.quick,
+                machine,
+                [round(share, 1) for share in quiet.seen],
+                round(processors.stolen_percent, 2),
+                failure,
+                figures,
+            )
+            record.write(wanted.record, parts)
     missed = [figure.name for figure in measured if figure.met is False]
     judged = sum(figure.met is not None for figure in measured)
     console.print(

@@ -80,7 +80,7 @@ def _run(method: str, row: _Row, seed: int) -> tuple[float, int, float]:
     with net.simulate() as lab:
         ports = bandwidth.path_ports(lab, ["h1", "s1", "s2", "h2"])
         sampler = lab.sample(list(ports), "5 ms")
-        lab.start(tn.apps.udp("x1", "x2", rate=f"{payload_bps:.0f} bit", duration="1 h"))
+        lab.start(tn.apps.udp("x1", "x2", rate=tn.units.BitsPerSecond(round(payload_bps)), duration="1 h"))
         lab.run_until("1 s")
         capacity = f"{row.capacity:g} Mbit" if method == "spruce" else None
         flow = bandwidth.bandwidth("h1", "h2", method, capacity=capacity, most_rate=f"{2 * row.capacity:g} Mbit")

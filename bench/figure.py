@@ -11,7 +11,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Figure", "markdown", "print_figures", "shown"]
+__all__ = ["Figure", "print_figures", "shown"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Figure:
         What a reader must know to judge it.
     summary
         How the samples become the value: their median, or the worst of all, which is the greatest.
+    marks
+        What must stand beside a value, by the peer's name (ours is ``ours``): that it is not what it looks like.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Figure:
     met: bool | None = None
     note: str = ""
     summary: Literal["median", "worst"] = "median"
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, samples: Sequence[float]) -> float | None:
         """Return the value of `samples`."""
@@ -64,7 +67,8 @@ class Figure:
     def beside(self, peer: str) -> str:
         """Return the value of `peer` and how ours compares with it, in words."""
         ratio = self.ratio(peer)
-        return f"{peer}: {shown(self.of(self.peers[peer]))}" + (f" ({shown(ratio)})" if ratio is not None else "")
+        mark = f" [{self.marks[peer]}]" if peer in self.marks else ""
+        return f"{peer}: {shown(self.of(self.peers[peer]))}{mark}" + (f" ({shown(ratio)})" if ratio is not None else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for a file."""
@@ -80,18 +84,23 @@ class Figure:
             "target": self.target,
             "met": self.met,
             "note": self.note,
+            "marks": dict(self.marks),
         }
 
-
-def markdown(title: str, figures: Iterable[Figure]) -> str:
-    """Return the table of `figures` for a page of documentation."""
-    lines = [f"### {title}", "", "| figure | ours | peers (ours / theirs) | target | met |", "|---|---:|---|---|---|"]
-    for figure in figures:
-        peers = "; ".join(figure.beside(name) for name in figure.peers)
-        met = {True: "yes", False: "**no**", None: ""}[figure.met]
-        unit = f", {figure.unit}" if figure.unit else ""
-        lines.append(f"| {figure.name}{unit} | {shown(figure.value)} | {peers} | {figure.target} | {met} |")
-    return "\n".join([*lines, ""])
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Figure:
+        """Return the figure that `to_json` told."""
+        return cls(
+            told["name"],
+            told["unit"],
+            told["ours"]["samples"],
+            {name: peer["samples"] for name, peer in told["peers"].items()},
+            told["target"],
+            told["met"],
+            told["note"],
+            told["summary"],
+            told["marks"],
+        )
 
 
 def shown(value: float | None) -> str:
@@ -121,8 +130,8 @@ def print_figures(console: Console, title: str, figures: Iterable[Figure]) -> No
         met = {True: "[green]yes[/]", False: "[red]NO[/]", None: ""}[figure.met]
         table.add_row(
             f"{figure.name} [{figure.unit}]".replace("[", "\\["),
-            shown(figure.value),
-            "\n".join(peers),
+            shown(figure.value) + (f" [{figure.marks['ours']}]".replace("[", "\\[") if "ours" in figure.marks else ""),
+            "\n".join(peers).replace("[", "\\["),
             figure.target,
             met,
         )

@@ -55,7 +55,7 @@ def _mgen(precise: bool) -> Callable[[str, int, int, int], Sequence[str]]:
     def command(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
         mode = ["precise", "on"] if precise else []
         begin = f"0.0 ON 1 UDP SRC 5002 DST {to}/5003 PERIODIC [{rate} {size}]"
-        return ["mgen", *mode, "txlog", "output", "/dev/null", "event", begin, "event", f"{seconds}.0 OFF 1"]
+        return ["mgen", *mode, "nolog", "event", begin, "event", f"{seconds}.0 OFF 1"]
 
     return command
 
@@ -64,15 +64,23 @@ def _iperf(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
     return ["iperf", "-u", "-c", to, "-p", "5003", "-b", f"{rate}pps", "-l", str(size), "-t", str(seconds)]
 
 
-def _iperf3(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
-    bits = str(rate * size * 8)
-    return ["iperf3", "-u", "-c", to, "-p", "5003", "-b", bits, "-l", str(size), "-t", str(seconds)]
+def _iperf3(timer_us: int) -> Callable[[str, int, int, int], Sequence[str]]:
+    def command(to: str, rate: int, size: int, seconds: int) -> Sequence[str]:
+        pace = ["-b", str(rate * size * 8), "--pacing-timer", str(timer_us)]
+        return ["iperf3", "-u", "-c", to, "-p", "5003", *pace, "-l", str(size), "-t", str(seconds)]
+
+    return command
 
 
 _ITG_RECEIVER = ("ITGRecv",)
 _ITG_READY = ("tcp", 9000)
 _ANY_READY = ("udp", 5003)
-_MGEN_RECEIVER = ("mgen", "event", "listen udp 5003", "output", "/dev/null")
+_MGEN_RECEIVER = ("mgen", "nolog", "event", "listen udp 5003")
+"""Neither side writes a line for each packet."""
+_IPERF3_READY = ("tcp", 5003)
+_IPERF3_RECEIVER = ("iperf3", "-s", "-p", "5003", "-1")
+_IPERF3_TIMER_US = 1000
+"""What it has when nothing is said."""
 _FAST = 2_000_000
 """Datagrams a second, more than any of them reaches."""
 
@@ -106,9 +114,9 @@ PEERS: dict[str, Generator] = {
     "iperf3": Generator(
         "iperf3",
         5003,
-        ("tcp", 5003),
-        ("iperf3", "-s", "-p", "5003", "-1"),
-        _iperf3,
+        _IPERF3_READY,
+        _IPERF3_RECEIVER,
+        _iperf3(_IPERF3_TIMER_US),
         lambda to, size, seconds: [
             "iperf3",
             "-u",
@@ -124,5 +132,6 @@ PEERS: dict[str, Generator] = {
             str(seconds),
         ],
     ),
+    "iperf3, timer of 1 us": Generator("iperf3", 5003, _IPERF3_READY, _IPERF3_RECEIVER, _iperf3(1)),
 }
 """By the name under which they stand in tables."""

@@ -88,14 +88,14 @@ def _ours(rate_bps: int) -> AbstractContextManager[Site]:
     net = tn.Network()
     switch = net.switch("s1")
     net.link(net.host("h1"), switch)
-    net.link(switch, net.host("h2"), rate=f"{rate_bps} bit")
+    net.link(switch, net.host("h2"), rate=tn.units.BitsPerSecond(rate_bps))
     return lab_site("ours", net)
 
 
 def _ours_held_back(rate_bps: int) -> AbstractContextManager[Site]:
     """The rated link is the sender's own: a full interface makes it wait."""
     net = tn.Network()
-    net.link(net.host("h1"), net.host("h2"), rate=f"{rate_bps} bit")
+    net.link(net.host("h1"), net.host("h2"), rate=tn.units.BitsPerSecond(rate_bps))
     return lab_site("ours, sender held back", net)
 
 

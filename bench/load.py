@@ -137,7 +137,13 @@ def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float, paylo
     with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [
-            tn.apps.udp(f"a{n}", f"b{n}", rate=f"{offered_bps} bit", payload=f"{payload} B", duration=length)
+            tn.apps.udp(
+                f"a{n}",
+                f"b{n}",
+                rate=tn.units.BitsPerSecond(offered_bps),
+                payload=tn.units.Bytes(payload),
+                duration=length,
+            )
             for n in range(count)
         ]
         frame = payload + 42
@@ -157,12 +163,12 @@ def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
     net = tn.Network()
     switch = net.switch("s1")
     for number in range(count):
-        net.link(net.host(f"a{number}"), switch, rate=f"{access_bps} bit")
-        net.link(switch, net.host(f"b{number}"), rate=f"{link_bps} bit")
+        net.link(net.host(f"a{number}"), switch, rate=tn.units.BitsPerSecond(access_bps))
+        net.link(switch, net.host(f"b{number}"), rate=tn.units.BitsPerSecond(link_bps))
     return net
 
 
-def _watch(lab: tn.Lab, flows: Sequence[tn.Flow], seconds: float, expected_bps: float) -> Outcome:
+def _watch(lab: tn.Lab, flows: Sequence[tn.apps.Flow], seconds: float, expected_bps: float) -> Outcome:
     # All begin together, when each receiver listens.
     begin = lab.now() + _SETTLED_S + 0.02 * len(flows)
     apps = [lab.start(flow, at=f"{begin:.6f} s") for flow in flows]

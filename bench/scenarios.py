@@ -64,7 +64,7 @@ def dumbbell(traffic: str, seconds: float, stagger_ps: int = TCP_STAGGER_PS) -> 
     right = net.switch("s2", fail_mode="secure", flows=dumbbell_flows(1))
     net.link(left, right, rate="100 Mbit", delay="5 ms", queue=tn.qos.Fifo(limit_frames=100))
     plan: list[Planned] = []
-    lasting = f"{round(seconds * PS_PER_SECOND)} ps"
+    lasting = tn.units.Picoseconds(round(seconds * PS_PER_SECOND))
     for number in range(1, PAIRS + 1):
         sender = net.host(f"a{number}", ip=f"10.0.0.{number}/8", ip6=False)
         receiver = net.host(f"b{number}", ip=f"10.0.1.{number}/8", ip6=False)
@@ -75,7 +75,7 @@ def dumbbell(traffic: str, seconds: float, stagger_ps: int = TCP_STAGGER_PS) -> 
                 sender.name,
                 receiver.name,
                 packets_per_second=DUMBBELL_PACKETS_PER_SECOND,
-                payload=f"{UDP_PAYLOAD} B",
+                payload=tn.units.Bytes(UDP_PAYLOAD),
                 duration=lasting,
             )
             at_ps = round((number - 1) * PS_PER_SECOND / DUMBBELL_PACKETS_PER_SECOND / PAIRS)
@@ -244,11 +244,11 @@ def flows_of_two(protocol: str, flows: int, seconds: float) -> Scenario:
     switch = net.switch("s1")
     for name in ("a", "b"):
         net.link(net.host(name, ip6=False), switch, rate="1 Gbit", delay="1 ms")
-    lasting = f"{round(seconds * PS_PER_SECOND)} ps"
+    lasting = tn.units.Picoseconds(round(seconds * PS_PER_SECOND))
     plan: list[Planned] = []
     for number in range(flows):
         if protocol == "udp":
-            flow = tn.apps.udp("a", "b", packets_per_second=10, payload=f"{UDP_PAYLOAD} B", duration=lasting)
+            flow = tn.apps.udp("a", "b", packets_per_second=10, payload=tn.units.Bytes(UDP_PAYLOAD), duration=lasting)
         else:
             flow = tn.apps.tcp_bulk("a", "b", duration=lasting)
         plan.append(Planned(flow, round(number * 0.1 * PS_PER_SECOND / flows)))
@@ -266,13 +266,13 @@ def _blocks(subnets: int) -> int:
 def _each_to_another(names: Sequence[str], packets_per_second: float, seconds: float) -> Iterator[Planned]:
     """Yield the flow of each host to its partner, begun such that their datagrams are spread over the interval."""
     interval_ps = PS_PER_SECOND / packets_per_second
-    lasting = f"{round(seconds * PS_PER_SECOND)} ps"
+    lasting = tn.units.Picoseconds(round(seconds * PS_PER_SECOND))
     for number, name in enumerate(names):
         flow = tn.apps.udp(
             name,
             names[partner_of(number, len(names))],
             packets_per_second=packets_per_second,
-            payload=f"{UDP_PAYLOAD} B",
+            payload=tn.units.Bytes(UDP_PAYLOAD),
             duration=lasting,
         )
         yield Planned(flow, round(number * interval_ps / len(names)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.results.flow_report import FlowReport
+from twinnet.units import Picoseconds
 
 from bench.outcome import Outcome
 from bench.scenarios import Scenario, dumbbell, fat_tree, flows_of_two, tree
@@ -53,7 +54,7 @@ def simulate(scenario: Scenario, bare_bytes: int, begin_s: float) -> Outcome:
     """Return the outcome of `scenario`, whose building began at `begin_s`, when the process had `bare_bytes`."""
     with scenario.network.simulate(seed=1, static_neighbours=True) as lab:
         for planned in scenario.traffic:
-            lab.start(planned.traffic, at=f"{planned.at_ps} ps")
+            lab.start(planned.traffic, at=Picoseconds(planned.at_ps))
         built_s, built_bytes = time.perf_counter(), memory_bytes("VmRSS")
         processor_s = time.process_time()
         lab.run_until(f"{scenario.seconds} s")

@@ -120,8 +120,9 @@ def switch_site(name: str) -> Iterator[Site]:
 
 @contextmanager
 def bare_loop_site(name: str, seconds: int) -> Iterator[Site]:
-    """Two namespaces joined by a plain loop between two TAPs, which runs for `seconds`."""
-    with subprocess.Popen([str(BARE), "loop", str(seconds)], stdout=subprocess.PIPE, text=True) as loop:
+    """Two namespaces joined by a plain loop between two TAPs, which runs for `seconds`, scheduled as our fabric is."""
+    command = ["chrt", "--fifo", "1", str(BARE), "loop", str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as loop:
         try:
             said = loop.stdout.readline().split() if loop.stdout is not None else []
             if said[:1] != ["READY"]:

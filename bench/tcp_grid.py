@@ -1,8 +1,8 @@
 """One TCP flow over one bottleneck, on a grid of rates, round trips, buffers, losses and congestion controls.
 
 ``python -m bench.tcp_grid --clock wall --json FILE`` measures Linux's TCP in real hosts, ``--clock virtual`` the
-model's over the same links; ``python -m bench.tcp_grid_table LINUX MODEL`` compares the two files. Each cell has a path
-of its own - host, switch, bottleneck, switch, host - and many of them stand side by side in one lab.
+model's over the same links; ``python -m bench.tcp_grid_table`` compares them. Each cell has a path of its own - host,
+switch, bottleneck, switch, host - and many of them stand side by side in one lab, or each alone with ``--alone``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
@@ -22,17 +23,21 @@ import twinnet as tn
 from twinnet.lab.parts import AppHandle
 
 from bench.machine import describe
+from bench.quiet import Quiet
 
 __all__ = [
     "ALGORITHMS",
     "BUFFERS",
     "LOSSES",
+    "PROCESSING",
     "RATES_MBIT",
     "RTTS_MS",
     "Cell",
     "Flow",
     "batches",
+    "cell_of",
     "grid",
+    "kept",
     "lab_name",
     "measure",
     "network",
@@ -56,10 +61,16 @@ has the same place in the same lab."""
 _CATCH_UP = {"slip_after_ps": 500_000_000}
 """How far the emulation may be behind before it moves its clock: a twentieth of the shortest round trip. Without it
 the fast access links, which limit nothing here, would set 40 us."""
-_PROCESSING = {"processing": "40 us", "processing_jitter": "20 us normal"}
-"""What a model host takes for each frame: what passes in a real one between an acknowledgement and the segment that it
-lets go, as captures on the wall clock show it. Without it a few frames of buffer meet segments always at the same phase
-(docs/explanation/model-tcp.md)."""
+PROCESSING: dict[str, dict[str, str]] = {
+    "measured": {"processing": "30 us", "processing_jitter": "20 us normal"},
+    "none": {},
+}
+"""What a model host takes for each frame, by the name under which rows have it. *measured* is what passes in a real
+host between an acknowledgement and the segment that it lets go: about the mean and the standard deviation of
+bench/records/host-turnaround.csv. *none* is what a model host does when nothing is said. Without it a few frames of
+buffer meet segments always at the same phase (docs/explanation/model-tcp.md)."""
+_PATIENCE_S = 600.0
+"""How long flows alone may wait together for a quiet machine."""
 _START_S = 4
 """When the flows start on the lab's clock: all were described by then."""
 
@@ -139,28 +150,31 @@ def lab_name(flows: Sequence[Flow]) -> str:
     return hashlib.sha256(repr([(asdict(cell), replica) for cell, replica in flows]).encode()).hexdigest()[:16]
 
 
-def network(cells: Sequence[Cell], seed: int) -> tn.Network:
+def network(cells: Sequence[Cell], seed: int, processing: str = "measured") -> tn.Network:
     """Return a network with a path for each cell: ``aN`` sends, ``bN`` receives, ``lN`` to ``rN`` is the bottleneck."""
+    hosts = PROCESSING[processing]
     net = tn.Network(seed=seed)
     for number, cell in enumerate(cells):
         left, right = net.switch(f"l{number}"), net.switch(f"r{number}")
-        net.link(net.host(f"a{number}", **_PROCESSING), left, rate=_ACCESS)
-        net.link(net.host(f"b{number}", **_PROCESSING), right, rate=_ACCESS)
+        net.link(net.host(f"a{number}", **hosts), left, rate=_ACCESS)
+        net.link(net.host(f"b{number}", **hosts), right, rate=_ACCESS)
         net.link(
             left,
             right,
             rate=f"{cell.rate_mbit} Mbit",
             delay=f"{cell.rtt_ms / 2} ms",
-            queue_a=tn.qos.Fifo(limit=f"{cell.buffer_bytes} B"),
+            queue_a=tn.qos.Fifo(limit=tn.units.Bytes(cell.buffer_bytes)),
             a_to_b={"loss": cell.loss} if cell.loss else None,
         )
     return net
 
 
-def measure(flows: Sequence[Flow], clock: Clock, seed: int, short: bool = False) -> list[dict[str, Any]]:
+def measure(
+    flows: Sequence[Flow], clock: Clock, seed: int, short: bool = False, processing: str = "measured"
+) -> list[dict[str, Any]]:
     """Run one lab with all of `flows` and return a row for each."""
     cells = [cell for cell, _ in flows]
-    net = network(cells, seed)
+    net = network(cells, seed, processing)
     lab_of: Any = net.emulate(**_CATCH_UP) if clock == "wall" else net.simulate(seed=seed)
     seconds = max(cell.seconds(short) for cell in cells)
     with lab_of as lab:
@@ -183,13 +197,14 @@ def measure(flows: Sequence[Flow], clock: Clock, seed: int, short: bool = False)
             {
                 **asdict(cell),
                 "clock": clock,
+                "processing": processing if clock == "virtual" else None,
                 "seed": seed,
                 "replica": replica,
                 "lab": lab_name(flows),
                 "place": place,
                 "seconds": seconds,
                 **_of_flow(flow, seconds),
-                "fidelity": fidelity,
+                **({"fidelity": fidelity} if fidelity else {}),
             }
             for place, ((cell, replica), flow) in enumerate(zip(flows, started, strict=True))
         ]
@@ -204,7 +219,7 @@ def _of_flow(flow: AppHandle, seconds: int) -> dict[str, Any]:
     first, last = _START_S + seconds // 3, _START_S + seconds
     counts = zip(heard.intervals.starts_s, heard.intervals.bytes, strict=True)
     received = sum(count for start, count in counts if first <= start < last)
-    return {"goodput_bps": received * 8 / (last - first), "errors": errors}
+    return {"goodput_bps": received * 8 / (last - first), **({"errors": errors} if errors else {})}
 
 
 def _fidelity(lab: tn.Lab, clock: Clock) -> dict[str, Any] | None:
@@ -223,6 +238,42 @@ def _fidelity(lab: tn.Lab, clock: Clock) -> dict[str, Any] | None:
     }
 
 
+def kept(row: Mapping[str, Any]) -> bool:
+    """Whether a row counts: something was received, and its lab kept its schedule."""
+    return row["goodput_bps"] is not None and row.get("fidelity", {}).get("verdict") != "invalid"
+
+
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    """Return the cell that a row is of."""
+    return Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
+
+
+def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapping[str, Any]]) -> Iterator[_Lab]:
+    """Yield the labs that are still to be run, with the seed of each; one that missed its schedule is run again."""
+    known = {_run_of(row) for row in rows if kept(row)}
+    processing = wanted.processing if wanted.clock == "virtual" else None
+    if wanted.twins:
+        labs: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+        for row in rows:
+            if row["clock"] == "wall" and (row["lab"], "virtual", processing, row["seed"]) not in known:
+                labs.setdefault((row["lab"], row["seed"]), []).append(row)
+        for (_, seed), lab in labs.items():
+            yield [(cell_of(row), row["replica"]) for row in sorted(lab, key=lambda row: row["place"])], seed
+        return
+    for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
+        flows = [(cell, replica) for replica in range(wanted.replicas) for cell in cells if replica == 0 or cell.loss]
+        for batch in ([flow] for flow in flows) if wanted.alone else batches(flows):
+            if (lab_name(batch), wanted.clock, processing, seed) not in known:
+                yield batch, seed
+
+
+_Lab = tuple[list[Flow], int]
+
+
+def _run_of(row: Mapping[str, Any]) -> tuple[str, Clock, str | None, int]:
+    return row["lab"], row["clock"], row.get("processing"), row["seed"]
+
+
 def main() -> int:
     """Measure what was asked for; every lab's rows are on disk before the next one starts."""
     parser = argparse.ArgumentParser(prog="python -m bench.tcp_grid", description="Measure one TCP flow on a grid.")
@@ -235,38 +286,61 @@ def main() -> int:
     parser.add_argument("--replicas", type=int, default=1, help="of cells with random losses, side by side in a lab")
     parser.add_argument("--short", action="store_true", help="a third of the time: for a first look")
     parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE,...", help="such as rate_mbit=2,10")
+    parser.add_argument("--processing", choices=tuple(PROCESSING), default="measured", help="of model hosts")
+    parser.add_argument("--alone", action="store_true", help="a lab for each flow, when the machine is quiet")
+    parser.add_argument("--twins", action="store_true", help="the labs that FILE has of the wall clock, on the virtual")
+    parser.add_argument("--missing", action="store_true", help="only cells of which FILE has no row of this clock yet")
+    parser.add_argument("--attempts", type=int, default=3, help="at a flow alone whose lab missed its schedule")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no lab after so long; go on later")
     wanted = parser.parse_args()
+    if wanted.twins:
+        wanted.clock = "virtual"
     try:
         cells = grid(wanted.only)
     except ValueError as error:
         parser.error(str(error))
-    known: dict[str, Any] = {"machine": describe(), "rows": []}
+    known: dict[str, Any] = {"machines": [], "rows": []}
     if wanted.json.exists():
         known = json.loads(wanted.json.read_text())
-    done = {(row["lab"], row["clock"], row["seed"]) for row in known["rows"]}
-    for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
-        flows = [(cell, replica) for replica in range(wanted.replicas) for cell in cells if replica == 0 or cell.loss]
-        for batch in batches(flows):
-            if (lab_name(batch), wanted.clock, seed) in done:
-                continue
-            rows = measure(batch, wanted.clock, seed, wanted.short)
-            known["rows"] += rows
-            _write(wanted.json, known)
-            print(_line(rows), flush=True)
-    return 1 if any(row["goodput_bps"] is None for row in known["rows"]) else 0
+    rows: list[dict[str, Any]] = known["rows"]
+    if wanted.missing:
+        there = {cell_of(row) for row in rows if row["clock"] == wanted.clock and kept(row)}
+        there |= {cell_of(row) for row in known.get("earlier", []) if wanted.clock == "wall"}
+        cells = [cell for cell in cells if cell not in there]
+    known["machines"].append(describe())
+    until = time.monotonic() + 60 * wanted.minutes
+    quiet = Quiet(_PATIENCE_S)
+    for batch, seed in _labs(wanted, cells, rows):
+        for _ in range(wanted.attempts if wanted.alone and wanted.clock == "wall" else 1):
+            if time.monotonic() > until:
+                print("The time is used up; the same command goes on from here.")
+                return 1
+            if wanted.alone and wanted.clock == "wall":
+                quiet.wait()
+            found = measure(batch, wanted.clock, seed, wanted.short, wanted.processing)
+            print(_line(found), flush=True)
+            if all(map(kept, found)):
+                break
+        rows[:] = [row for row in rows if _run_of(row) != _run_of(found[0])] + found
+        _write(wanted.json, known)
+    return 1 if any(row["goodput_bps"] is None for row in rows) else 0
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:
-    """Write aside, then rename: an interruption loses no row that was measured."""
+    """Write aside, then rename: an interruption loses no row that was measured. Each row has a line of its own."""
+    parts = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]"
+        for name, rows in report.items()
+    ]
     aside = path.with_name(f".{path.name}.new")
-    aside.write_text(json.dumps(report, indent=1))
+    aside.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
     aside.replace(path)
 
 
 def _line(rows: Sequence[dict[str, Any]]) -> str:
     one = rows[0]
     shares = [(row["goodput_bps"] or 0) / row["rate_mbit"] / 1e4 for row in rows]
-    kept = one["fidelity"]["verdict"] if one["fidelity"] else "exact"
+    kept = one["fidelity"]["verdict"] if "fidelity" in one else "exact"
     return (
         f"{one['clock']}, seed {one['seed']}: {len(rows)} flows at {one['rate_mbit']} Mbit/s, {one['seconds']} s: "
         f"{min(shares):.0f} to {max(shares):.0f} % of the rate, schedule {kept}"

@@ -70,10 +70,10 @@ class Case:
         """Build the network."""
         network = tn.Network()
         switches = [network.switch(f"s{number}") for number in range(1, self.switches + 1)]
-        settings = {"rate": f"{self.rate_bps} bit", "delay": f"{self.delay_ms} ms"}
+        settings = {"rate": tn.units.BitsPerSecond(self.rate_bps), "delay": f"{self.delay_ms} ms"}
         # What is too much is dropped in the network, and not held back in the sender's own stack, which is the kernel's
         # on one clock and a model on the other.
-        senders = {**settings, "rate": f"{_FASTER * self.rate_bps} bit"}
+        senders = {**settings, "rate": tn.units.BitsPerSecond(_FASTER * self.rate_bps)}
         for left, right in pairwise(switches):
             network.link(left, right, **settings)
         for number in (1, 2):
@@ -131,7 +131,13 @@ def run_on(
             begin_s += 1
         lab.fidelity(reset=True)
         begin, length = f"{begin_s} s", f"{of.seconds} s"
-        datagrams = tn.apps.udp("a1", "b1", rate=f"{of.datagrams_bps} bit", payload=f"{of.payload} B", duration=length)
+        datagrams = tn.apps.udp(
+            "a1",
+            "b1",
+            rate=tn.units.BitsPerSecond(of.datagrams_bps),
+            payload=tn.units.Bytes(of.payload),
+            duration=length,
+        )
         count = of.seconds * 1000 // of.ping_gap_ms
         pings = tn.apps.ping("a2", "b2", interval=f"{of.ping_gap_ms} ms", count=count)
         flows = [lab.start(datagrams, begin), lab.start(pings, begin)]

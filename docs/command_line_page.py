@@ -23,13 +23,14 @@ Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. An error
 begins with `twinnet:`; a file with several mistakes gives a line for each, with file, line and column. Every command
 takes `--json` and then prints one JSON value.
 
-Completion of commands and options, for bash:
+The Tab key completes commands, options, studies, presets, templates, running labs, their hosts and ports, and files
+after this line, which belongs into `~/.bashrc`:
 
 ```sh
-eval "$(_TWINNET_COMPLETE=bash_source twinnet)"
+eval "$(twinnet completion bash)"
 ```
 
-(zsh: `zsh_source`, fish: `fish_source`.)
+In zsh write `eval "$(twinnet completion zsh)"`, in fish `twinnet completion fish | source`.
 """
 
 PROMPT = """\

@@ -1,12 +1,15 @@
 """Configuration of the documentation: `make docs` builds it with Sphinx."""
 
+from importlib.metadata import version as installed_version
+
 project = "twinnet"
+release = version = installed_version("twinnet")
 copyright = "the twinnet developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 html_theme = "furo"
-html_title = "twinnet"
+html_title = f"twinnet {release}"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
@@ -19,3 +22,26 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 add_module_names = False
+
+# A button copies the commands of a block without prompts and without what they print.
+copybutton_prompt_text = r"\$ |twinnet> "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+# `sphinx -n` follows every name in signatures. These belong to other packages, or are parts of annotations that Sphinx
+# takes for names; everything else must lead somewhere.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|subprocess|types|enum|abc)\..*"),
+    ("py:.*", r"(datetime|decimal|ssl)\..*"),
+    ("py:.*", r".*[\[\] ].*"),
+    # Words that numpydoc's form takes for types, and names that only exist for the type checker.
+    ("py:class", r"\w+"),
+    # Internal to the package: named in signatures, not meant to be used.
+    (
+        "py:.*",
+        r"twinnet\.(settings|traffic\.settings|lab_process\.connection|network\.link_options|"
+        r"network\.network\.SomeNode|"
+        r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
+        r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
+    ),
+]

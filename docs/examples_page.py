@@ -1,6 +1,7 @@
-"""Writes docs/examples.md and the pictures of its networks from the folder `examples`: python docs/examples_page.py
+"""Writes docs/examples.md, a page for each example and the pictures of their networks from the folder `examples`:
+python docs/examples_page.py [NAME...]
 
-Every example is run; the page shows what it printed.
+Every example is run; its page shows what it printed. With names, only these examples are run and written.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from twinnet.network.network import Network
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
-PAGE = ROOT / "docs" / "examples.md"
+GALLERY = ROOT / "docs" / "examples.md"
+PAGES = ROOT / "docs" / "examples"
 PICTURES = ROOT / "docs" / "images" / "examples"
 
 ORDER = {
@@ -28,14 +31,16 @@ ORDER = {
     "open_vswitch": "Open vSwitch",
     "router_triangle": "A router triangle with static routes",
     "ipv6": "IPv6",
+    "two_labs": "VXLAN between two labs",
+    "real_interface": "A real interface",
     "video_judged": "Video, judged",
     "congestion_controls": "Congestion controls compared",
     "capture_and_analyse": "Capture and analyse",
     "three_factors": "A study with three factors",
 }
-"""The examples in the order of the page, with their titles."""
+"""The examples in the order of the gallery, with their titles."""
 ARGUMENTS = {"qos_queues": (True,), "router_triangle": (False,), "bufferbloat": None, "open_vswitch": ("own",)}
-ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,)}
+ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,), "two_labs": (1,)}
 """What an example's `network` takes for its picture; `None`: a queue."""
 
 
@@ -74,33 +79,58 @@ def output_of(name: str) -> str:
     )
 
 
-def page() -> str:
-    """The page, with pictures written beside it."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    parts = [
-        "# Examples\n",
-        "Each example is complete: copy it, run it, change it. The folder `examples` of the source has them all. The "
-        "results below are what the examples print; a test runs each one.\n",
-    ]
-    for name, title in ORDER.items():
-        picture = network_of(name).draw(PICTURES / f"{name}.svg")
-        file = f"{name}.yaml" if name == "three_factors" else f"{name}.py"
-        text = (EXAMPLES / file).read_text(encoding="utf-8")
-        is_study = file.endswith("yaml")
-        said = "Two levels of each of three factors: eight combinations, each run twice."
-        if not is_study:
-            said = (ast.get_docstring(ast.parse(text)) or "").replace("\n", " ")
-        parts += [
-            f"## {title}\n",
-            f"{said}\n",
-            f"![{picture.caption}](images/examples/{name}.svg)\n",
-            f"{{download}}`{file} <../examples/{file}>`\n",
-            f"```{{literalinclude}} ../examples/{file}\n:language: {'yaml' if is_study else 'python'}\n```\n",
-            "It prints:\n",
+def file_of(name: str) -> Path:
+    """The file of the example `name`."""
+    return EXAMPLES / (f"{name}.yaml" if name == "three_factors" else f"{name}.py")
+
+
+def said_of(name: str) -> str:
+    """What the example `name` shows, in a sentence or two."""
+    if name == "three_factors":
+        return "Two levels of each of three factors: eight combinations, each run twice."
+    return (ast.get_docstring(ast.parse(file_of(name).read_text(encoding="utf-8"))) or "").replace("\n", " ")
+
+
+def page_of(name: str) -> str:
+    """The page of the example `name`, its picture written beside it."""
+    picture = network_of(name).draw(PICTURES / f"{name}.svg")
+    file = file_of(name)
+    language = "yaml" if file.suffix == ".yaml" else "python"
+    run = f"twinnet run {file.name} --clock virtual" if language == "yaml" else f"python {file.name}"
+    return "\n".join(
+        [
+            f"# {ORDER[name]}\n",
+            f"{said_of(name)}\n",
+            f"![{picture.caption}](../images/examples/{name}.svg)\n",
+            f"```{{literalinclude}} ../../examples/{file.name}\n:language: {language}\n```\n",
+            f"Download {{download}}`{file.name} <../../examples/{file.name}>` and run it with `{run}`. It prints:\n",
             f"```text\n{output_of(name)}\n```\n",
         ]
+    )
+
+
+def gallery() -> str:
+    """The page that leads to all examples."""
+    parts = [
+        "# Examples\n",
+        "Each example is complete: copy it, run it, change it. Its page shows the network, the program and what it "
+        "prints; a test runs each one. The folder `examples` of the source has them all.\n",
+    ]
+    for name, title in ORDER.items():
+        picture = f"```{{image}} images/examples/{name}.svg\n:width: 320px\n:alt: Network of the example {title}\n"
+        parts.append(f"## [{title}](examples/{name}.md)\n\n{said_of(name)}\n\n{picture}```\n")
+    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(f"examples/{name}" for name in ORDER) + "\n```\n")
     return "\n".join(parts)
 
 
+def write(names: Sequence[str]) -> None:
+    """Write the pages of `names` and the gallery."""
+    for folder in (PICTURES, PAGES):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (PAGES / f"{name}.md").write_text(page_of(name), encoding="utf-8")
+    GALLERY.write_text(gallery(), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    write(sys.argv[1:] or list(ORDER))

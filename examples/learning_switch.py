@@ -1,6 +1,6 @@
 """A learning switch on os-ken, OpenFlow 1.3: the program of an external controller.
 
-Usage: learning_13.py PORT [KEY CERTIFICATE CA]. With files it speaks TLS.
+Usage: learning_switch.py PORT [KEY CERTIFICATE CA]. With files it speaks TLS.
 """
 
 import sys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import twinnet as tn
@@ -30,10 +31,18 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
     _note(report)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a process of pytest-xdist saw skip."""
+    _SKIPPED.update(getattr(node, "workeroutput", {}).get("skipped", {}))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail when a test skipped that could have run here: see ``means.py``."""
     if hasattr(session.config, "workerinput"):
+        # A module that skips whole is told by no report of a test: the process that gathers hears of it here.
+        session.config.workeroutput["skipped"] = dict(_SKIPPED)
         return
     _WRONG.update(wrongly_skipped(_SKIPPED))
     if _WRONG and session.exitstatus == pytest.ExitCode.OK:

@@ -135,6 +135,16 @@ def check_queue(configuration: str) -> str:
 def check_app(configuration: str) -> str:
     """As :func:`check_queue`, for an app whose `to` is an address."""
 
+def vocabulary() -> str:
+    """What a description in the form of the lab protocol can hold, as JSON: ``{group: {kind: {field: {...}}}}``.
+
+    Groups are ``traffic``, ``estimator``, ``queue``, ``queue_class``, ``distribution``, ``jitter``, ``loss``, ``link``,
+    ``tunnel``, ``switch`` and ``traffic_part``. A field has its ``type``, whether it is ``required``, and where they
+    apply ``unit``, ``default`` (what stands for a field that is left out), ``nullable``, ``minimum``, ``maximum``,
+    ``exclusive_minimum``, ``or_zero`` (0 besides the range), ``values`` (of a word), ``items`` (of an array or an
+    object of entries, with ``least_items`` and ``most_items``), ``of`` (the group, and with a dot the kind, of what
+    stands there) and ``description``."""
+
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 

@@ -11,12 +11,22 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from twinnet.errors import BadValue, did_you_mean
-from twinnet.units import duration_ps, format_duration, format_rate, format_size, rate_bps, size_bytes
+from twinnet.errors import BadQuantity, BadValue, did_you_mean
+from twinnet.units import (
+    BitsPerSecond,
+    Bytes,
+    Picoseconds,
+    duration_ps,
+    format_duration,
+    format_rate,
+    format_size,
+    rate_bps,
+    size_bytes,
+)
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Described",
     "Flag",
+    "Number",
     "OneOf",
     "Quantity",
     "Setting",
@@ -47,9 +58,12 @@ class Setting:
     ----------
     error
         What is raised for a value that is not allowed.
+    called
+        The field's name in the protocol where it is not that of Python with the unit.
     """
 
     error: type[BadValue] = BadValue
+    called: str = field(default="", kw_only=True)
 
     suffix: ClassVar[str] = ""
     """What the protocol adds to the field's name: the unit."""
@@ -59,6 +73,14 @@ class Setting:
     def read(self, value: object, what: str) -> Any:
         """Return `value` in the form of the protocol; raises the setting's error when it is not allowed."""
         raise NotImplementedError
+
+    def kept(self, value: object, what: str) -> Any:
+        """Return `value` as an object holds it, checked: what :meth:`read` takes again, without parsing it again."""
+        return self.read(value, what)
+
+    def key(self, name: str) -> str:
+        """Return the protocol's name of the field `name`."""
+        return self.called or name + self.suffix
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema of what files may hold."""
@@ -111,40 +133,47 @@ class Quantity(Setting):
 
     def read(self, value: object, what: str) -> int:
         """Return the quantity in its unit."""
-        parse, show, _, _ = _UNITS[self.unit]
+        parse, show, _, _, _ = _UNITS[self.unit]
         found = parse(value, what)
         if self.least <= found <= self.most or (self.or_zero and found == 0):
             return found
         allowed = f"{show(self.least)} to {show(self.most)}"
         zero = f", and {show(0)}" if self.or_zero else ""
-        raise self.error(f"{what} is {value!r}; allowed are {allowed}{zero}", self.remedy)
+        given = show(found) if isinstance(value, int) else value
+        raise self.error(f"the {what} {given!r} is out of range; allowed are {allowed}{zero}", self.remedy)
+
+    def kept(self, value: object, what: str) -> int:
+        """Return the quantity as a typed number."""
+        return _UNITS[self.unit][4](self.read(value, what))
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: text that ends in a unit."""
-        _, _, pattern, example = _UNITS[self.unit]
+        _, _, pattern, example, _ = _UNITS[self.unit]
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
 
-_UNITS: dict[str, tuple[Callable[[object, str], int], Callable[[int], str], str, str]] = {
-    "ps": (duration_ps, format_duration, _NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms"),
-    "bps": (rate_bps, format_rate, _NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit"),
-    "bytes": (size_bytes, format_size, _NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B"),
+_UNITS: dict[str, tuple[Callable[[object, str], int], Callable[[int], str], str, str, type[int]]] = {
+    "ps": (duration_ps, format_duration, _NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms", Picoseconds),
+    "bps": (rate_bps, format_rate, _NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit", BitsPerSecond),
+    "bytes": (size_bytes, format_size, _NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B", Bytes),
 }
 
 
-def duration(least_ps: int, most_ps: int, error: type[BadValue] = BadValue, *, or_zero: bool = False) -> Quantity:
+def duration(least_ps: int, most_ps: int, error: type[BadValue] = BadQuantity, *, or_zero: bool = False) -> Quantity:
     """Return the setting of a duration."""
     return Quantity(error, "ps", least_ps, most_ps, or_zero)
 
 
-def rate(least_bps: int, most_bps: int, error: type[BadValue] = BadValue) -> Quantity:
+def rate(least_bps: int, most_bps: int, error: type[BadValue] = BadQuantity) -> Quantity:
     """Return the setting of a rate."""
     return Quantity(error, "bps", least_bps, most_bps)
 
 
-def size(least_bytes: int, most_bytes: int, error: type[BadValue] = BadValue, *, remedy: str = "") -> Quantity:
+def size(
+    least_bytes: int, most_bytes: int, error: type[BadValue] = BadQuantity, *, remedy: str = "", called: str = ""
+) -> Quantity:
     """Return the setting of a size."""
-    return Quantity(error, "bytes", least_bytes, most_bytes, remedy=remedy)
+    return Quantity(error, "bytes", least_bytes, most_bytes, remedy=remedy, called=called)
 
 
 @dataclass(frozen=True)
@@ -163,6 +192,24 @@ class Whole(Setting):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: an integer with its bounds."""
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True)
+class Number(Setting):
+    """A number from `least` to `most`."""
+
+    least: float = 0.0
+    most: float = 0.0
+
+    def read(self, value: object, what: str) -> float:
+        """Return the number."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not self.least <= value <= self.most:
+            raise self.error(f"{what} is {value!r}; allowed are numbers from {self.least:g} to {self.most:g}")
+        return float(value)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: a number with its bounds."""
+        return {"type": "number", "minimum": self.least, "maximum": self.most}
 
 
 @dataclass(frozen=True)
@@ -204,12 +251,12 @@ class OneOf(Setting):
     def read(self, value: object, what: str) -> str:
         """Return the word."""
         if not isinstance(value, str) or value not in self.words:
-            raise self.error(f"{what} is {value!r}", did_you_mean(str(value), self.words))
+            raise self.error(f"the {what} {value!r} is not known", did_you_mean(str(value), self.words))
         return value
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: the words."""
-        return {"enum": list(self.words)}
+        return {"type": "string", "enum": list(self.words)}
 
 
 @cache
@@ -251,7 +298,7 @@ class Described:
         for name, setting in settings_of(type(self)).items():
             value = getattr(self, name)
             left_out = value is None and name in optional
-            spec[name + setting.suffix] = None if left_out else setting.read(value, name)
+            spec[setting.key(name)] = None if left_out else setting.read(value, name)
         return spec
 
     @classmethod

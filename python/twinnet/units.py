@@ -7,11 +7,18 @@ A bare number is refused where a unit is meant: ``"10 Mbit"``, never ``10``. The
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from twinnet.errors import BadProbability, BadQuantity
 
 __all__ = [
     "PS_PER_SECOND",
+    "BitsPerSecond",
+    "Bytes",
+    "Duration",
+    "Picoseconds",
+    "Rate",
+    "Size",
     "duration_ps",
     "format_duration",
     "format_rate",
@@ -25,13 +32,39 @@ PS_PER_SECOND = 1_000_000_000_000
 """Picoseconds in a second."""
 
 
+class Picoseconds(int):
+    """A duration as an exact number of picoseconds; stands wherever text such as ``"5 ms"`` may.
+
+    Examples
+    --------
+    >>> duration_ps(Picoseconds(5_000))
+    5000
+    """
+
+
+class BitsPerSecond(int):
+    """A rate as an exact number of bits per second; stands wherever text such as ``"10 Mbit"`` may."""
+
+
+class Bytes(int):
+    """A size as an exact number of bytes; stands wherever text such as ``"1500 B"`` may."""
+
+
+Duration: TypeAlias = str | Picoseconds
+"""Text such as ``"5 ms"``, or picoseconds."""
+Rate: TypeAlias = str | BitsPerSecond
+"""Text such as ``"10 Mbit"``, or bits per second."""
+Size: TypeAlias = str | Bytes
+"""Text such as ``"1500 B"``, or bytes."""
+
+
 def duration_ps(value: object, what: str = "duration") -> int:
     """Return the duration `value`, such as ``"5 ms"``, in picoseconds.
 
     Parameters
     ----------
     value
-        Text with a unit: ps, ns, us, ms, s, min, h.
+        Text with a unit: ps, ns, us, ms, s, min, h; or `Picoseconds`.
     what
         What the duration is, for the message.
 
@@ -45,6 +78,8 @@ def duration_ps(value: object, what: str = "duration") -> int:
     >>> duration_ps("1.5 us")
     1500000
     """
+    if isinstance(value, Picoseconds):
+        return _exact(value, what, 0)
     from twinnet._core import parse_duration
 
     return _parse(parse_duration, value, what, "5 ms")
@@ -59,6 +94,8 @@ def rate_bps(value: object, what: str = "rate") -> int:
     >>> rate_bps("512 kbit/s")
     512000
     """
+    if isinstance(value, BitsPerSecond):
+        return _exact(value, what, 1)
     from twinnet._core import parse_rate
 
     return _parse(parse_rate, value, what, "10 Mbit")
@@ -72,9 +109,17 @@ def size_bytes(value: object, what: str = "size") -> int:
     >>> size_bytes("64 KiB")
     65536
     """
+    if isinstance(value, Bytes):
+        return _exact(value, what, 0)
     from twinnet._core import parse_size
 
     return _parse(parse_size, value, what, "1500 B")
+
+
+def _exact(value: int, what: str, least: int) -> int:
+    if value < least:
+        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are {least} and more")
+    return int(value)
 
 
 def _parse(parse: Callable[[str], int], value: object, what: str, example: str) -> int:

@@ -382,9 +382,35 @@ def _message(details: ErrorDetails) -> str:
     kinds: dict[Any, str] = {dict: "a mapping", list: "a list", NoneType: "nothing"}
     shown = kinds.get(type(given)) or repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    said = message.replace("Input should be", "must be", 1)
-    said = said.replace("valid dictionary or instance of", "mapping for").replace("valid dictionary", "valid mapping")
-    return f"{said}; given: {shown}"
+    if details["type"] in ("list_type", "tuple_type") and isinstance(given, (str, int, float)):
+        return f"must be a list: write [{given}]"
+    return f"{_plain(message)}; given: {shown}"
+
+
+_PLAIN = (
+    (r"Input should be", "must be"),
+    (r"Field required", "is missing"),
+    (r"a valid dictionary or (an )?(instance|object).*", "a mapping (KEY: VALUE)"),
+    (r"a valid dictionary", "a mapping (KEY: VALUE)"),
+    (r"a valid (list|tuple)", "a list"),
+    (r"a valid integer.*", "a whole number"),
+    (r"a valid number.*", "a number"),
+    (r"a valid string.*", "text"),
+    (r"a valid boolean.*", "true or false"),
+    (r"greater than or equal to", "at least"),
+    (r"less than or equal to", "at most"),
+    (r"greater than", "more than"),
+    (r"(List|Tuple|String|Dictionary) should have at least (\d+) (\w+).*", r"must have at least \2 \3"),
+    (r"(List|Tuple|String|Dictionary) should have at most (\d+) (\w+).*", r"must have at most \2 \3"),
+    (r"a finite number", "a number, not infinite"),
+)
+"""What pydantic says, and the words for it that need no knowledge of Python."""
+
+
+def _plain(message: str) -> str:
+    for pattern, words in _PLAIN:
+        message = re.sub(pattern, words, message, count=1)
+    return message
 
 
 _ANY_NAME = "it has a character that is not allowed, or is too long"

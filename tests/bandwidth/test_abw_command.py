@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 from twinnet.cli.abw_command import abw
 
+pytestmark = pytest.mark.quiet
+
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--net"]
 TWINNET = Path(sys.executable).with_name("twinnet")
 

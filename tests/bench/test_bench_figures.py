@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bench import __main__ as command
 from bench import quiet
-from bench.figure import Figure, markdown, print_figures, shown
+from bench.figure import Figure, print_figures, shown
 from bench.generators import _dropped
 
 
@@ -52,10 +52,6 @@ def test_a_table_tells_what_is_met_and_what_is_not() -> None:
     figures = [
         Figure("speed", "Gbit/s", [12.0], {"peer": [6.0]}, "at least 10", True),
         Figure("delay", "", [7.0], target="at most 5", met=False, note="a reason"),
-    ]
-    assert markdown("Both", figures).splitlines()[4:] == [
-        "| speed, Gbit/s | 12.0 | peer: 6.00 (2.00) | at least 10 | yes |",
-        "| delay | 7.00 |  | at most 5 | **no** |",
     ]
     printed = io.StringIO()
     print_figures(Console(file=printed, width=120), "Both", figures)

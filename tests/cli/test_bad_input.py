@@ -280,3 +280,19 @@ def test_a_file_of_another_kind_is_answered_with_what_it_is_for(
 ) -> None:
     (tmp_path / name).write_text(text)
     refused(command(*arguments), message)
+
+
+def test_a_built_in_study_given_to_lab_is_answered_with_what_runs_it(command: Command) -> None:
+    refused(command("lab", "tcp-udp-queues"), "make its runs with: twinnet run tcp-udp-queues")
+
+
+def test_all_mistakes_of_a_study_are_told_at_once(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        STUDY.replace("app: udp", "app: udpp", 1)
+        .replace("repetitions: ", "repetitions: -")
+        .replace("title: ", "titel: "),
+        encoding="utf-8",
+    )
+    status, _, told = command("run", "study.yaml")
+    assert status == 2
+    assert all(one in told for one in ("did you mean 'udp'", "repetitions: must be at least 1", "did you mean 'title'"))

@@ -53,8 +53,8 @@ def ring(switches: int) -> tn.Network:
     return net
 
 
-def later(lab: tn.Lab, seconds: float) -> str:
-    return f"{lab.now_ps() + round(seconds * 1e12)} ps"
+def later(lab: tn.Lab, seconds: float) -> tn.units.Picoseconds:
+    return tn.units.Picoseconds(lab.now_ps() + round(seconds * 1e12))
 
 
 def ping(lab: tn.Lab, source: str, target: str, count: int = 3) -> tuple[int, int, int]:

@@ -47,7 +47,7 @@ def wait_for_flows(lab: tn.Lab) -> None:
     for _ in range(200):
         if len(lab.switch("s1").dump_flows()) > 20:
             return
-        lab.run_until(f"{lab.now_ps() + 10**11} ps")
+        lab.run_until(tn.units.Picoseconds(lab.now_ps() + 10**11))
     raise AssertionError(lab.switch("s1").dump_flows())
 
 

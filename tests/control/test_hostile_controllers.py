@@ -59,7 +59,10 @@ def stars(ports: dict[str, int]) -> tn.Network:
     return net
 
 
-pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
+]
 
 
 @pytest.fixture(scope="module")

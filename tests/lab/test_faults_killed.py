@@ -15,7 +15,10 @@ KILLS = 200
 SEED = 20_240
 TESTS = Path(__file__).parents[1] / "support"
 
-pytestmark = pytest.mark.skipif(not can_be_confined(), reason="this machine permits no user namespaces")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not can_be_confined(), reason="this machine permits no user namespaces"),
+]
 
 
 def test_nothing_remains_after_two_hundred_kills_at_random_moments(tmp_path: Path) -> None:

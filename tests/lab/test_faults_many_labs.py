@@ -18,7 +18,10 @@ TESTS = Path(__file__).parents[1] / "support"
 # interpreter's and glibc's own arenas move by some hundred KiB in all, however many labs there are.
 LONGEST_GROWTH_KB = 400
 
-pytestmark = pytest.mark.skipif(not can_be_confined(), reason="this machine permits no user namespaces")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not can_be_confined(), reason="this machine permits no user namespaces"),
+]
 
 
 def test_two_hundred_labs_in_a_row_leave_nothing_with_their_owner_or_the_kernel() -> None:

@@ -23,7 +23,10 @@ SOURCE = str(Path(tn.__file__).parent.parent)
 TWINNET = [sys.executable, "-c", "from twinnet.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "LC_ALL": "C"}
 
-pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
+]
 
 
 @pytest.fixture(scope="module")

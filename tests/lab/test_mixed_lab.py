@@ -32,9 +32,9 @@ def test_real_and_model_hosts_ping_serve_and_fetch_from_each_other() -> None:
             lab.start(tn.apps.tcp_bulk("h1", "m2", size="2 MB", port=5002)),
             lab.start(tn.apps.udp("m2", "h1", rate="2 Mbit", duration="500 ms", port=5003)),
         ]
-        assert lab.wait([*pings, *fetched, *sent], until=f"{lab.now_ps() + 20 * 10**12} ps")
+        assert lab.wait([*pings, *fetched, *sent], until=tn.units.Picoseconds(lab.now_ps() + 20 * 10**12))
         # What was sent last is on its way for 2 ms.
-        lab.run_until(f"{lab.now_ps() + 10**11} ps")
+        lab.run_until(tn.units.Picoseconds(lab.now_ps() + 10**11))
         flows = {(report.host, report.kind, flow.flow): flow for report in lab.reports() for flow in report.flows}
     for handle, host in zip(pings, ("m1", "m1"), strict=True):
         ping = flows[(host, "ping", handle.flow)]

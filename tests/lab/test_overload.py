@@ -12,6 +12,8 @@ import pytest
 import twinnet as tn
 from twinnet.errors import LabError, NotAvailable
 
+pytestmark = pytest.mark.quiet
+
 
 @pytest.fixture
 def needs_labs():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 
 import pytest
 import twinnet as tn
@@ -31,6 +32,7 @@ def test_the_spec_is_the_lab_protocols_form() -> None:
             {
                 "kind": "host", "name": "h1", "forwarding": False, "model": False, "routes": [], "sysctls": {},
                 "processing": None,
+                "coalescing": None,
                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "queue": None,
                            "addresses": ["10.0.0.1/8", "fd00::1/64"]}],
             },
@@ -219,3 +221,22 @@ def test_a_hosts_ipv6_address_is_in_its_usual_form(number: int) -> None:
 def test_a_next_hop_that_is_no_text_is_refused(given: object) -> None:
     with pytest.raises(errors.BadAddress, match="not an IP address"):
         addressing.next_hop(given, "10.0.0.0/8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda net: net.link("h1", "s1", bw="10 Mbit"), r"link\(\) takes no 'bw': did you mean 'rate'"),
+        (lambda net: net.host("h2", adress="10.0.0.2"), r"host\(\) takes no 'adress'"),
+        (lambda net: net.switch("s2", fail_mod="secure"), "did you mean 'fail_mode'"),
+        (lambda net: tn.templates.single(2, bandwidth="10 Mbit"), "did you mean 'rate'"),
+    ],
+)
+def test_a_keyword_that_is_not_taken_is_answered_with_the_nearest(
+    wrong: Callable[[tn.Network], object], said: str
+) -> None:
+    net = tn.Network()
+    net.link(net.host("h1"), net.switch("s1"))
+    with pytest.raises(errors.BadValue, match=said):
+        wrong(net)
+    assert len(net.links) == 1

@@ -72,6 +72,23 @@ def test_how_long_a_model_takes_is_the_hosts_and_its_jitter_that_of_links() -> N
             parse_network(f"hosts: {{h1: {{{given}}}}}\n")
 
 
+def test_interrupt_coalescing_is_read_and_what_contradicts_itself_is_refused() -> None:
+    net = parse_network(
+        "hosts: {h1: {interrupt_delay: 50 us, interrupt_frames: 32}, h2: {interrupt_delay: 16 us}, h3: }\n"
+        "routers: {r1: {interrupt_delay: 1 ms}}\n"
+    )
+    told = {node["name"]: node["coalescing"] for node in net.to_spec()["nodes"]}
+    assert told == {
+        "h1": {"delay_ps": 50_000_000, "frames": 32},
+        "h2": {"delay_ps": 16_000_000, "frames": None},
+        "h3": None,
+        "r1": {"delay_ps": 1_000_000_000, "frames": None},
+    }
+    for given, said in (("interrupt_delay: -1 us", "-1 us"), ("interrupt_frames: 8", "without a delay")):
+        with pytest.raises(SourceError, match=said):
+            parse_network(f"hosts: {{h1: {{{given}}}}}\n")
+
+
 def test_the_schema_takes_the_good_file_and_refuses_bad_ones() -> None:
     schema = json_schema()
     assert schema["title"] == "twinnet network"
@@ -97,7 +114,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         (HEAD + "- {between: [h1, s2]}\n", "4:3: links[0]: the network has no node 's2' (did you mean 's1'?)"),
         (HEAD + "- {between: [h1, s1]}\n- {between: [s1, h1]}\n", "5:3: links[1]: s1 and h1 are linked already"),
         (HEAD + "- {between: [h1]}\n", "4:13: links[0].between: "),
-        (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a valid list; given: 'h1'"),
+        (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a list: write [h1]"),
         (HEAD + "- {rate: 1 Gbit}\n", "4:3: links[0].between: is missing"),
         (HEAD + "- {between: [h1, s1], mtu: 9000000}\n", "4:28: links[0].mtu: "),
         (HEAD + "- {between: [h1, s1], queue: {kind: green}}\n", "4:30: links[0].queue: "),
@@ -113,7 +130,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         ("hosts: {h1: }\nswitches: {h1: }\n", "2:12: switches.h1: the network has a node 'h1' already"),
         ("hosts: {a-very-long-name: }\n", "Linux allows 15"),
         ("hosts: {h1: {ip: 10.0.0.900}}\n", "hosts.h1: '10.0.0.900' is not an IP address"),
-        ("hosts: [h1]\n", "1:8: hosts: must be a valid mapping; given: a list"),
+        ("hosts: [h1]\n", "1:8: hosts: must be a mapping (KEY: VALUE); given: a list"),
         ("host: {h1: }\n", "1:1: host: unknown key; did you mean 'hosts'?"),
         ("seed: -1\nhosts: {h1: }\n", "1:7: seed: "),
         ("{}\n", "the network has no nodes"),

@@ -63,7 +63,7 @@ def test_values_and_keys_are_located() -> None:
         ),
         ("name: a\nmaybe: {rate: a, rat: 5}\n", "lab.yaml:2:18: maybe.rat: unknown key; did you mean 'rate'?"),
         ("parts: []\n", "lab.yaml:1:1: name: is missing; it must be given"),
-        ("name: a\nparts:\n- rate: 10\n", "lab.yaml:3:9: parts[0].rate: must be a valid string; given: 10"),
+        ("name: a\nparts:\n- rate: 10\n", "lab.yaml:3:9: parts[0].rate: must be text; given: 10"),
         ("name: a\nparts:\n- {rate: x, delay: -5ms}\n", "lab.yaml:3:20: parts[0].delay: '-5ms' is negative"),
         ("name: a\nname: b\n", "lab.yaml:2:1: name: the key is given twice; first in line 1"),
         ("name: &x a\n", "lab.yaml:1:7: the anchor &x is not allowed: write the value out where it is used"),

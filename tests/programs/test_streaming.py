@@ -19,7 +19,11 @@ from twinnet.results.flow_report import FlowReport
 from twinnet.study.program_traffic import ProgramTraffic
 from twinnet.study.specification import Traffic
 
-pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed"),
+]
+
 in_a_lab = pytest.mark.skipif(not a_lab_can_run(), reason="no lab can run on this machine; see `twinnet doctor`")
 SECONDS, RATE = 2, 30
 

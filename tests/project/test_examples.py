@@ -1,9 +1,10 @@
-"""Every example runs and prints what the page of examples shows."""
+"""Every example runs and prints what its page shows."""
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -24,12 +25,24 @@ def _page_maker() -> ModuleType:
 
 
 MAKER = _page_maker()
-IN_LABS = ("learning_tree", "open_vswitch")
+IN_LABS = ("learning_tree", "open_vswitch", "two_labs", "real_interface")
 
 
-def test_every_file_of_the_folder_is_on_the_page_or_belongs_to_one() -> None:
+def test_every_file_of_the_folder_has_a_page_or_belongs_to_one() -> None:
     files = {path.stem for path in MAKER.EXAMPLES.glob("*.*")}
-    assert files - {"learning_switch"} == set(MAKER.ORDER)
+    assert files - {"learning_switch"} == set(MAKER.ORDER) == {page.stem for page in MAKER.PAGES.glob("*.md")}
+
+
+def test_the_gallery_leads_to_every_example() -> None:
+    assert MAKER.GALLERY.read_text(encoding="utf-8") == MAKER.gallery(), "write it anew: python docs/examples_page.py"
+
+
+def _own_namespaces() -> bool:
+    if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
+        return False
+    return (
+        subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True).returncode == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,5 +53,7 @@ def test_an_example_prints_what_its_page_shows(name: str) -> None:
         pytest.skip("ovs-vswitchd is not installed: apt install openvswitch-switch")
     if name == "learning_tree" and importlib.util.find_spec("os_ken") is None:
         pytest.skip("os-ken is not installed: pip install os-ken")
-    page = MAKER.PAGE.read_text(encoding="utf-8")
+    if name == "real_interface" and not _own_namespaces():
+        pytest.skip("needs user namespaces, and the tools unshare, nsenter and ip (apt install util-linux iproute2)")
+    page = (MAKER.PAGES / f"{name}.md").read_text(encoding="utf-8")
     assert f"```text\n{MAKER.output_of(name)}\n```" in page, "write it anew: python docs/examples_page.py"

@@ -10,6 +10,8 @@ import sys
 import pytest
 from twinnet.validation.scheduler_shares import kernel_like_rates
 
+pytestmark = pytest.mark.quiet
+
 KERNEL = r"""
 import re, socket, subprocess, sys, time
 

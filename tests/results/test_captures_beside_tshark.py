@@ -13,7 +13,10 @@ import twinnet as tn
 from capture_files import noisy_rtp, write_pcap
 from twinnet.results.captures import CaptureAnalysis, analyze_capture
 
-pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed"),
+]
 
 COUNTED = ("lost_segment", "out_of_order", "duplicate_ack", "zero_window", "keep_alive")
 OURS = ("gaps", "out_of_order", "duplicate_acks", "zero_windows", "keep_alives")

@@ -71,7 +71,7 @@ def test_frames_and_bytes_of_random_sizes_are_those_of_the_last_port(version: in
 
 
 def test_an_mtu_that_no_path_has_is_refused():
-    with pytest.raises(BadValue, match="path_mtu is 20; allowed are 68 to 65535 bytes"):
+    with pytest.raises(BadValue, match="path_mtu is 20; allowed are whole numbers from 68 to 65535"):
         tn.apps.udp_sink("h1", path_mtu=20)
 
 

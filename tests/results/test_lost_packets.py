@@ -93,7 +93,7 @@ def test_duplicates_make_no_loss_and_hide_none(tmp_path: Path) -> None:
 
 
 def seen(sink_packets: int) -> list[tuple[PlannedFlow, FlowReport]]:
-    entry = Traffic.model_construct(name="load", app="udp", using="apps", to="h2", port=5003)
+    entry = Traffic.model_construct(name="load", app="udp", using="apps", to="h2", sends={"port": 5003})
     flow = PlannedFlow(entry, "h1", 7, "10.0.0.1")
     source = FlowReport(flow=7, protocol="udp", role="source", source="10.0.0.1:40000", packets=10)
     sink = FlowReport(flow=7, protocol="udp", role="sink", source="10.0.0.1:40000", packets=sink_packets, lost=0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import twinnet as tn
+from twinnet.results.captures import analyze_capture, match_captures
 from twinnet.results.flow_report import FlowReport, Summary
 from twinnet.results.port_samples import PortSamples
 
@@ -54,3 +57,23 @@ def test_a_notebook_leaves_empty_columns_out(measured: tuple[FlowReport, FlowRep
     assert "delay_mean_ms" in flow._repr_html_()
     assert "psnr_db" not in flow._repr_html_()
     assert "sent_bps" in samples._repr_html_()
+
+
+def test_every_result_shows_its_text_where_python_shows_a_value(tmp_path: Path) -> None:
+    path = str(tmp_path / "out.pcapng")
+    with tn.templates.single(2, rate="10 Mbit").simulate() as lab:
+        with lab.capture("s1-eth1", path) as capture, lab.sample(["s1-eth1"], "100 ms") as sampler:
+            flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="1 s"))
+            assert "running" in repr(capture)
+            assert "running" in repr(sampler)
+            lab.wait([flow])
+        shown = [flow.report(), flow.report().delay, flow.reports()[0], sampler.read(), lab.fidelity()]
+        assert [repr(one) for one in shown] == [f"<{type(one).__name__} {one}>" for one in shown]
+        assert repr(lab.link("s1", "h1")) == "<LabLink s1 - h1>"
+        assert repr(lab["h1"]) == "<LabHost h1>"
+        assert repr(lab.switch("s1")) == "<LabSwitch s1>"
+        assert repr(flow) == "<AppHandle of app 2, flow 1>"
+        assert str(lab.fidelity()).startswith("valid: exact")
+    assert repr(analyze_capture(path)).startswith(f"<CaptureAnalysis {path}: ")
+    assert "sent, 0 lost" in repr(match_captures([path, path]))
+    assert repr(capture) == f"<Capture {path}: {capture.frames} frames, 0 dropped>"

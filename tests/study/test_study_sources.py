@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from twinnet.study.execute import app_traffic
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import Study, read_study
 from twinnet.study.specification import Traffic
 from twinnet.study.store import ResultStore
-from twinnet.traffic.apps import App, Flow
+from twinnet.traffic.app import App, Flow
 from twinnet.yaml_source import SourceError, parse_yaml
 
 UDP: dict[str, Any] = {"name": "t", "app": "udp", "from": ["h1"], "to": "h2", "port": 5003, "duration": "1 s"}
@@ -23,7 +22,7 @@ PING: dict[str, Any] = {"name": "t", "app": "ping", "from": ["h1"], "to": "h2", 
 
 
 def sender_of(entry: dict[str, Any]) -> dict[str, Any]:
-    flow = app_traffic(Traffic.model_validate(entry), "h1", 10**12)
+    flow = Traffic.model_validate(entry).between("h1", 10**12)
     assert isinstance(flow, Flow)
     return dict(flow.sender.fields)
 
@@ -63,7 +62,7 @@ def test_streams_and_echo_requests_take_schedules() -> None:
     assert (even["rate_bps"], even["process"], even["payload_bytes"]) == (10**6, "poisson", 2000)
     assert even["bytes"] == 10**6
     assert "rate_bps" not in sender_of(TCP | {"bytes": "1 MB"})
-    echo = app_traffic(Traffic.model_validate(PING | {"gap": gap, "size": size, "dscp": 10}), "h1", 10**12)
+    echo = Traffic.model_validate(PING | {"gap": gap, "size": size, "dscp": 10}).between("h1", 10**12)
     assert isinstance(echo, App) and echo.fields["gap_ps"]["mean"] == 10**10
 
 
@@ -90,10 +89,10 @@ def study_with(files: dict[str, str], **traffic: Any) -> Study:
 
 def test_traces_and_frame_sizes_may_stand_in_files_beside_the_study(tmp_path: Path) -> None:
     study = study_with(FILES, trace="${played}")
-    assert study.specification.traffic[0].trace == [(2 * 10**9, 100), (0, 1000)]
+    assert study.specification.traffic[0].sends["trace"] == ((2 * 10**9, 100), (0, 1000))
     assert study.at({}).traffic == study.specification.traffic
     video = study_with(FILES, app="rtp", frame_sizes="frames.txt")
-    assert video.specification.traffic[0].frame_sizes == [5000, 800]
+    assert video.specification.traffic[0].sends["frame_sizes"] == (5000, 800)
     # What a file holds has an effect on a run, and results keep it.
     other = study_with(FILES | {"trace.csv": "1 ms, 100 B\n"}, trace="trace.csv")
     assert plan_study(other)[0].digest != plan_study(study)[0].digest
@@ -111,7 +110,7 @@ def test_traces_and_frame_sizes_may_stand_in_files_beside_the_study(tmp_path: Pa
         ("2 h, 100 B\n", "trace.csv, line 1: the gap '2 h' is out of range"),
         ("# nothing\n", "trace.csv has no entries"),
         ("0 s, 100 B\n", "one of its gaps must be above zero"),
-        ("1 ms, 10 B\n", "16 B to 65507 B"),
+        ("1 ms, 4 B\n", "8 B to 65507 B"),
         (None, "there is no file 'trace.csv' beside the study's"),
     ],
 )
@@ -130,18 +129,18 @@ def test_files_elsewhere_are_refused() -> None:
     ("entry", "told"),
     [
         (UDP, "either 'rate', 'gap' or 'trace'"),
-        (UDP | {"rate": "1 Mbit", "trace": [["1 ms", "100 B"]]}, "either 'rate', 'gap' or 'trace'"),
+        (UDP | {"rate": "1 Mbit", "trace": [["1 ms", "100 B"]]}, "leave 'rate' out"),
         (UDP | {"trace": [["0 s", "100 B"]]}, "one of its gaps must be above zero"),
-        (UDP | {"trace": [["1 ms", "5 B"]]}, "16 B to 65507 B"),
+        (UDP | {"trace": [["1 ms", "5 B"]]}, "8 B to 65507 B"),
         (UDP | {"trace": [["1 ms", "100 B"]], "payload": "100 B"}, "leave 'payload' out"),
         (UDP | {"rate": "1 Mbit", "using": "programs", "exact": True}, "write 'using: apps'"),
         (RTP | {"rate": "1 Mbit", "frame_sizes": ["1 kB"]}, "leave 'rate' out"),
-        (UDP | {"preset": "dns", "payload": "100 B"}, "leave 'payload' out"),
-        (UDP | {"unpaced": True, "rate": "1 Mbit"}, "'preset' or 'unpaced'"),
+        (UDP | {"preset": "dns", "rate": "1 Mbit"}, "leave 'rate' out"),
+        (UDP | {"unpaced": True, "rate": "1 Mbit"}, "leave 'rate' out"),
         (UDP | {"rate": "1 Mbit", "repeat": True}, "'repeat' is for a trace"),
         (UDP | {"using": "programs", "packets_per_second": 10}, "write 'using: apps'"),
-        (RTP | {"frame_sizes": ["1 kB"], "b_frames": 1}, "leave 'group_frames'"),
-        (TCP | {"bytes": "1 MB", "payload": "100 B"}, "'payload': tcp traffic takes that beside"),
+        (RTP | {"frame_sizes": ["1 kB"], "b_frames": 1}, "leave 'b_frames' out"),
+        (TCP | {"bytes": "1 MB", "payload": "100 B"}, "'payload' belongs to a schedule"),
         (TCP | {"bytes": "1 MB", "rate": "1 Mbit", "packets_per_second": 5}, "one of them"),
         (
             TCP | {"bytes": "1 MB", "packets_per_second": 5, "size": {"distribution": "constant", "value": "5 B"}},

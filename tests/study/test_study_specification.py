@@ -77,10 +77,14 @@ MISTAKES = [
         'rate: "${rat}"',
         "12:25: network.link_defaults.rate: unknown parameter ${rat}; did you mean 'rate'?",
     ),
-    ('port: "${port}"', "port: 70000", "19:54: traffic[0].port: must be less than or equal to 65535"),
+    (
+        'port: "${port}"',
+        "port: 70000",
+        "19:54: traffic[0].port: port is 70000; allowed are whole numbers from 1 to 65535",
+    ),
     ("app: tcp", "app: tpc", "19:23: traffic[0].app: 'tpc' is not allowed; did you mean 'tcp'?"),
     ('duration: "${length}"', "duration: 4", "traffic[0].duration: the duration 4 has no unit"),
-    (', duration: "${length}"', "", "traffic[0]: tcp traffic needs either 'duration' or 'bytes'"),
+    (', duration: "${length}"', "", "traffic[0]: a TCP source has either 'duration' or 'bytes'"),
     ("app: tcp", "app: tcp, codec: G.711", "traffic[0]: 'codec' has no meaning for tcp traffic"),
     ("to: h2", "to: h1", "traffic[0]: 'h1' would send to itself"),
     (", interval: 500 ms", "", "measurements.throughput: throughput needs 'interval'"),
@@ -171,5 +175,5 @@ def test_the_first_study_says_what_the_original_did():
     study = load_study("tcp-udp-queues").specification
     durations = {entry.name: entry.duration_ps for entry in study.traffic}
     assert durations == {"tcp": 120 * 10**12, "udp": 80 * 10**12, "http": None}
-    assert [entry.bytes for entry in study.traffic] == [None, None, 400_000_000]
+    assert [entry.sends.get("bytes") for entry in study.traffic] == [None, None, 400_000_000]
     assert (study.repetitions, study.measurements["throughput"].interval_ps) == (10, 4 * 10**12)

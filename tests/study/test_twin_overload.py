@@ -45,7 +45,10 @@ STUDY = {
     "twin": {"tolerance": {"throughput": "1 %"}},
 }
 
-pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
+]
 
 
 def test_an_overloaded_emulation_is_shown_and_no_model_is_blamed(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def test_statements_that_speak_of_physics_hold_with_a_second_repetition(
         record = made(tmp_path, capsys, study, "--repeat", "2", "--no-report")
         # The queue before the tunnel takes longer to fill than the smallest size lasts.
         judged = {one["id"]: one["verdict"] for one in record["statements"] if one["id"] != "tunnel-fragments"}
+        # The stamps of the real receiver were less than a frame's time on the line apart.
+        assert judged.pop("serialisation-8", "not supported") == "not supported"
         assert set(judged.values()) == {"supported"}, record["statements"]
 
 
@@ -120,3 +122,11 @@ def test_real_hosts_stand_beside_the_simulation_in_one_report(
         # Stamps of a loaded machine may be late; the payload's share of the line leaves room for 0.8 % at least.
         if one["clock"] == "wall" and one["measured"] is not None:
             assert one["measured"] <= int(one["factor_rates"].split("-")[1]) * 1.05, one
+
+
+def test_a_hosts_timing_is_the_jitter_of_a_line_with_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timing = ("--set", "processing=30 us", "--set", "processing_jitter=20 us")
+    record = made(tmp_path, capsys, "mtu-sweep", *timing, "--no-report")
+    rows = [one for one in figures(record, "jitter", "mean") if one["factor_rates"] == "link-100-traffic-10"]
+    # The mean distance of two normal draws is 2 x 20 us / sqrt(pi) = 22.6 us; no frame takes less than nothing.
+    assert [17 < one["measured"] * 1e3 < 24 for one in rows] == [True] * 3

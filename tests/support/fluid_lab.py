@@ -50,7 +50,7 @@ class FluidLab:
         link_bps = 2 * (by_name["udp"].rate_bps or 0) / 1.024
         udp_s, tcp_s = ((by_name[name].duration_ps or 0) / 1e12 for name in ("udp", "tcp"))
         intervals, totals, samples = [], {}, []
-        http_left = float(by_name["http"].bytes or 0)
+        http_left = float(by_name["http"].sends.get("bytes") or 0)
         flows = [("tcp", "h1"), ("tcp", "h3"), ("udp", "h1"), ("udp", "h3"), ("http", "h2")]
         for step in range(round(tcp_s / STEP_S)):
             start_s = step * STEP_S

@@ -114,7 +114,7 @@ def test_segments_requests_and_replies_carry_the_code_point(clock: str, version:
         source = tn.apps.tcp_source("h1", to, rate="1 Mbit", dscp=46, duration="100 ms")
         sink = lab.start(tn.apps.tcp_sink("h2"))
         handles = [lab.start(source), lab.start(tn.apps.ping("h1", to, dscp=10, interval="10 ms", count=3))]
-        assert lab.wait(handles, until=f"{lab.now_ps() + 5 * 10**12} ps")
+        assert lab.wait(handles, until=tn.units.Picoseconds(lab.now_ps() + 5 * 10**12))
         capture.stop()
         del sink
     packets = captured_ip(path)
@@ -148,10 +148,10 @@ def test_real_sockets_keep_a_schedule_of_writes_and_of_requests() -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: tn.apps.tcp_source("h1", "h2", duration="1 s", payload="100 B"), "payload belongs to a schedule"),
+        (lambda: tn.apps.tcp_source("h1", "h2", duration="1 s", payload="100 B"), "'payload' belongs to a schedule"),
         (
             lambda: tn.apps.tcp_source("h1", "h2", duration="1 s", size=distributions.constant("1 kB")),
-            "size (a distribution) belongs to a schedule",
+            "'size' belongs to a schedule",
         ),
         (lambda: tn.apps.tcp("h1", "h2", duration="1 s"), "a flow of TCP has a rate"),
         (lambda: tn.apps.tcp("h1", "h2", rate="1 Mbit"), "a duration, a size or a number of writes"),
@@ -160,9 +160,9 @@ def test_real_sockets_keep_a_schedule_of_writes_and_of_requests() -> None:
             "a rate needs one payload",
         ),
         (lambda: tn.apps.tcp("h1", "h2", rate="1 Mbit", gap=distributions.constant("1 s"), writes=3), "one of them"),
-        (lambda: tn.apps.ping("h1", "h2", interval="1 s", gap=distributions.constant("1 s")), "an interval or"),
-        (lambda: tn.apps.ping("h1", "h2", payload="1 B", size=distributions.constant("1 B")), "a payload or"),
-        (lambda: tn.apps.ping("h1", "h2", dscp=64), "the DSCP is 64"),
+        (lambda: tn.apps.ping("h1", "h2", interval="1 s", gap=distributions.constant("1 s")), "an 'interval' or"),
+        (lambda: tn.apps.ping("h1", "h2", payload="1 B", size=distributions.constant("1 B")), "a 'payload' or"),
+        (lambda: tn.apps.ping("h1", "h2", dscp=64), "dscp is 64"),
     ],
 )
 def test_what_no_source_can_do_is_refused(make: Any, problem: str) -> None:

@@ -47,7 +47,7 @@ def report_of(flow: tn.apps.Flow, seed: int = 1, until: str = "20 h") -> FlowRep
     with two_hosts().simulate(seed=seed) as lab:
         handle = lab.start(flow)
         assert lab.wait([handle], until=until)
-        lab.run_until(f"{lab.now_ps() + 10**12} ps")
+        lab.run_until(tn.units.Picoseconds(lab.now_ps() + 10**12))
         return handle.report()
 
 

@@ -44,9 +44,9 @@ pub enum ConfigError {
 }
 
 /// Shortest interval of counting: 1 ms.
-const INTERVAL_LEAST_PS: u64 = 1_000_000_000;
+pub(crate) const INTERVAL_LEAST_PS: u64 = 1_000_000_000;
 /// Longest interval of counting: 1 h.
-const INTERVAL_MOST_PS: u64 = 3_600_000_000_000_000;
+pub(crate) const INTERVAL_MOST_PS: u64 = 3_600_000_000_000_000;
 
 /// Refuses `given` outside of `least..=most`.
 pub(crate) fn check_range<T: PartialOrd + Display>(

@@ -1,5 +1,6 @@
 //! What an app is to do, as the lab's protocol writes it: described, checked, built.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bandwidth::listener::BandwidthListener;
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// A traffic program to run. Unknown fields are refused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AppConfig {
     /// Sends datagrams.

@@ -274,6 +274,16 @@ pub trait Host {
 }
 
 /// A traffic program. See the crate's description for its rules.
+///
+/// Who calls it, and in which order: its host alone. The first call is [`handle`](Self::handle) with
+/// [`Event::Start`], once. Each event follows when it happened, and after every `handle` the host asks
+/// [`deadline`](Self::deadline) and [`finished`](Self::finished). [`Event::Timer`] comes at the deadline, or later
+/// by what the host's clock makes of it, and never before. [`Event::Stop`] comes at most once. After `finished` was
+/// true, the host asks for nothing but the [`report`](Self::report).
+///
+/// What stays true: `now` never goes back. An app uses only sockets that this host opened for it, draws chance from
+/// [`Host::random`] alone, and changes nothing in `report`, which may be asked for at any moment. Everything it was
+/// told wrong (a refused socket, a lost connection) is in its report.
 pub trait App: Send {
     /// Told that something happened at `now`; acts through `host`.
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -12,7 +13,9 @@ use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError};
+use crate::check::{
+    check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::pace::{Deadlines, Pace};
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
@@ -37,7 +40,7 @@ const MOST_PAYLOAD: u32 = 65_499;
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
 /// What a ping is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingConfig {
     /// Whom to ask.
@@ -45,26 +48,32 @@ pub struct PingConfig {
     /// The flow's number.
     pub flow: u32,
     /// How many requests.
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub count: u64,
     /// The distance between requests. Either this or `gap_ps`.
     #[serde(default)]
+    #[schemars(range(min = 1_000_000, max = LONGEST_PS))]
     pub interval_ps: Option<u64>,
     /// The distribution of distances between requests.
     #[serde(default)]
     pub gap_ps: Option<Distribution>,
     /// Bytes after the echo header: 0 to 65,499. Either this or `size_bytes`.
     #[serde(default)]
+    #[schemars(range(min = 0, max = MOST_PAYLOAD))]
     pub payload_bytes: Option<u32>,
     /// The distribution of bytes after the echo header.
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
     /// Differentiated services code point of the requests, 0 to 63.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 63))]
     pub dscp: Option<u8>,
     /// How long to wait for a reply; at most 30,000 intervals.
+    #[schemars(range(min = 1))]
     pub timeout_ps: u64,
     /// The interval of counting; a second when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub count_interval_ps: Option<u64>,
 }
 

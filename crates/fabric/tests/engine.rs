@@ -115,7 +115,8 @@ fn a_card_tells_of_frames_together_when_its_timer_ends_or_enough_wait() {
         bench.send(Time::ZERO, a, frame(1, 2, 1514));
     }
     bench.finish(Time::from_ns(1_000_000));
-    // A frame takes 123.04 us with its gap, and is whole 0.96 us before that ends. The timer begins with the first of them.
+    // A frame takes 123.04 us with its gap, and is whole 0.96 us before that ends. The timer begins with the first
+    // of them.
     let first = 123_040 - 960;
     assert_eq!(told(&bench), [first + 200_000, first + 200_000, 3 * 123_040 - 960 + 200_000]);
 

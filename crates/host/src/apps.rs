@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 use twinnet_apps::{App, AppConfig, Event, SocketId};
-use twinnet_units::random::Rng;
 use twinnet_units::Time;
+use twinnet_units::{impossible, random::Rng};
 
 use super::sockets::{Kind, Socket};
 use super::stack::{Arrival, Stack, Told, Turn};
@@ -46,7 +46,7 @@ impl fmt::Debug for Apps {
 impl Apps {
     /// Plans an app.
     pub(super) fn start(&mut self, number: u32, config: &AppConfig, at: Time, random: Rng, stack: &mut Stack) {
-        let Ok(place) = u32::try_from(self.entries.len()) else { return };
+        let Ok(place) = u32::try_from(self.entries.len()) else { return impossible!("more than 2^32 apps on a host") };
         // A number that is in use stays with whom it belongs to.
         let Err(position) = self.places.binary_search_by_key(&number, |(number, _)| *number) else { return };
         self.places.insert(position, (number, place));
@@ -68,7 +68,7 @@ impl Apps {
     /// Asks an app to end.
     pub(super) fn stop(&mut self, number: u32, stack: &mut Stack, turn: &mut Turn<'_>) {
         let Some(place) = self.place(number) else { return };
-        let Some(entry) = self.entries.get_mut(place as usize) else { return };
+        let Some(entry) = self.entries.get_mut(place as usize) else { return impossible!("an app without an entry") };
         if let State::Planned(planned) = &entry.state {
             entry.state = State::Finished(planned.report(turn.now));
             self.finished += 1;
@@ -102,7 +102,7 @@ impl Apps {
 
     /// The alarm of the app at `place` rang.
     pub(super) fn timer(&mut self, place: u32, rung: Time, stack: &mut Stack, turn: &mut Turn<'_>) {
-        let Some(entry) = self.entries.get_mut(place as usize) else { return };
+        let Some(entry) = self.entries.get_mut(place as usize) else { return impossible!("an alarm of no app") };
         if !entry.alarm.rings(rung) {
             return;
         }
@@ -169,7 +169,7 @@ impl Apps {
 
     /// Tells an app something, and sees what it wants next.
     fn tell(&mut self, place: u32, event: Event<'_>, stack: &mut Stack, turn: &mut Turn<'_>) {
-        let Some(entry) = self.entries.get_mut(place as usize) else { return };
+        let Some(entry) = self.entries.get_mut(place as usize) else { return impossible!("an event for no app") };
         let State::Running(app) = &mut entry.state else { return };
         let now = turn.now;
         app.handle(now, event, &mut HostView::new(stack, turn, place, &mut entry.random));

@@ -1,6 +1,7 @@
 //! ARP: asking for hardware addresses of IPv4 neighbours, and answering (RFC 826).
 
 use std::net::{IpAddr, Ipv4Addr};
+use twinnet_units::impossible;
 
 use twinnet_packet::{arp, ethernet, Frame};
 
@@ -61,7 +62,9 @@ impl Stack {
 
     /// Sends an ARP packet from `interface`, whose hardware address becomes the sender's.
     fn send_arp(&mut self, interface: u16, to: [u8; 6], packet: arp::Repr, turn: &mut Turn<'_>) {
-        let Some(source) = self.interfaces.get(interface as usize).map(|at| at.mac) else { return };
+        let Some(source) = self.interfaces.get(interface as usize).map(|at| at.mac) else {
+            return impossible!("no such interface");
+        };
         let mut frame = turn.pool.take();
         frame.bytes.resize(L3 + arp::PACKET_LENGTH, 0);
         ethernet::Repr { destination: to, source, ether_type: ethernet::ARP }.emit(&mut frame.bytes);

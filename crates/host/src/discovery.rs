@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use twinnet_packet::{icmpv6, Frame};
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::interface::Charge;
 use super::neighbours::{Neighbour, Pending, Task};
@@ -96,7 +96,7 @@ impl Stack {
     }
 
     fn solicit(&mut self, interface: u16, target: Ipv6Addr, to: Option<[u8; 6]>, turn: &mut Turn<'_>) {
-        let Some(at) = self.interfaces.get(interface as usize) else { return };
+        let Some(at) = self.interfaces.get(interface as usize) else { return impossible!("no such interface") };
         let source = at.address_towards(target.into()).or_else(|| at.address_towards(solicited_node(target).into()));
         let Some(source) = source else { return };
         let source_link = Some(at.mac);
@@ -115,7 +115,7 @@ impl Stack {
         message: icmpv6::Repr,
         turn: &mut Turn<'_>,
     ) {
-        let Some(at) = self.interfaces.get(interface as usize) else { return };
+        let Some(at) = self.interfaces.get(interface as usize) else { return impossible!("no such interface") };
         let path = Path::new(&PathParts {
             epoch: self.epoch,
             interface,
@@ -156,7 +156,9 @@ impl Stack {
         let interface = packet.interface;
         match message {
             icmpv6::Repr::NeighbourSolicitation { target, source_link } if self.is_local(target.into()) => {
-                let Some(mac) = self.interfaces.get(interface as usize).map(|at| at.mac) else { return };
+                let Some(mac) = self.interfaces.get(interface as usize).map(|at| at.mac) else {
+                    return impossible!("a message by no interface");
+                };
                 let duplicate_check = source.is_unspecified();
                 let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
                 // Whoever asks for its own address is told by multicast (RFC 4861, 7.2.4).

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use twinnet_apps::AppConfig;
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 pub use config::{HostConfig, HostConfigError, InterfaceConfig, RouteConfig, MOST_INTERFACES};
 pub use counters::HostCounters;
@@ -54,7 +54,17 @@ use timers::Owner;
 use twinnet_packet::FramePool;
 use twinnet_units::random::stream;
 
-/// A host inside the fabric.
+/// A host inside the fabric: its interfaces, its network stack and its apps.
+///
+/// Who calls it, and in which order: the fabric alone. [`receive`](Self::receive) for each frame that arrived,
+/// [`pull`](Self::pull) when the line behind an interface can take a frame, [`timer`](Self::timer) at the moment that
+/// [`deadline`](Self::deadline) names, [`carrier`](Self::carrier) when a link goes up or down. After each of them the
+/// caller takes what has changed: [`next_woken`](Self::next_woken) until it is `None` (interfaces that have frames to
+/// pull), [`take_finished_apps`](Self::take_finished_apps) and the `deadline`.
+///
+/// What stays true: `now` never goes back. A frame is pulled once, in the order in which it was queued. A packet
+/// that goes no further is in [`counters`](Self::counters). All randomness comes from the seed and the host's name,
+/// so that another host does not change it.
 #[derive(Debug)]
 pub struct ModelHost {
     name: Box<str>,
@@ -92,7 +102,7 @@ impl ModelHost {
 
     /// A frame has arrived whole at interface `interface`.
     pub fn receive(&mut self, interface: usize, frame: Box<Frame>, now: Time, pool: &mut FramePool) {
-        let Ok(interface) = u16::try_from(interface) else { return };
+        let Ok(interface) = u16::try_from(interface) else { return impossible!("a frame for an interface past 65535") };
         let turn = &mut Turn { now, pool };
         if frame.offload.is_none() {
             return self.arrive(interface, frame, turn);
@@ -183,7 +193,9 @@ impl ModelHost {
 
     /// The link at `interface` went up or down. Going down, its neighbours are forgotten, as Linux does.
     pub fn carrier(&mut self, interface: usize, up: bool, now: Time) {
-        let Ok(interface) = u16::try_from(interface) else { return };
+        let Ok(interface) = u16::try_from(interface) else {
+            return impossible!("a carrier of an interface past 65535");
+        };
         if up {
             return;
         }

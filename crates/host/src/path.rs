@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use twinnet_packet::{checksum, ethernet};
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::interface::LOOPBACK;
 
@@ -148,7 +148,9 @@ impl Path {
     /// is not fragmented (IPv4), and `traffic_class` is written as it is.
     pub(super) fn seal(&self, bytes: &mut [u8], payload: u16, identification: u16, whole: bool, traffic_class: u8) {
         if self.source.is_ipv4() {
-            let Some(ip) = bytes.get_mut(L3..V4_HEADERS) else { return };
+            let Some(ip) = bytes.get_mut(L3..V4_HEADERS) else {
+                return impossible!("a packet without its IPv4 header");
+            };
             let total = payload.saturating_add(20);
             let fragment: u16 = if whole { 0x4000 } else { 0 };
             ip[1] = traffic_class;
@@ -160,7 +162,9 @@ impl Path {
             let sum = !checksum::add(self.header_sum, folded);
             ip[10..12].copy_from_slice(&sum.to_be_bytes());
         } else {
-            let Some(ip) = bytes.get_mut(L3..V6_HEADERS) else { return };
+            let Some(ip) = bytes.get_mut(L3..V6_HEADERS) else {
+                return impossible!("a packet without its IPv6 header");
+            };
             ip[0] = 0x60 | traffic_class >> 4;
             ip[1] = traffic_class << 4;
             ip[4..6].copy_from_slice(&payload.to_be_bytes());

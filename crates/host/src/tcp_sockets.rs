@@ -189,7 +189,7 @@ impl Stack {
         tcp.unserved = false;
         let signals = tcp.connection.take_signals();
         if signals != Signals::default() {
-            self.heed(number, signals, turn.now);
+            self.act_on_signals(number, signals, turn.now);
         }
         let Some(place) = self.sockets.place_of(number) else { return };
         if let Some(Socket { kind: Kind::Tcp(tcp), .. }) = self.sockets.at(place) {
@@ -257,7 +257,7 @@ impl Stack {
     }
 
     /// Turns what a connection signals into what its app is told.
-    fn heed(&mut self, number: u32, signals: Signals, now: Time) {
+    fn act_on_signals(&mut self, number: u32, signals: Signals, now: Time) {
         let Some(Socket { closed, kind: Kind::Tcp(tcp), .. }) = self.sockets.get(number) else { return };
         let (_, peer) = tcp.connection.addresses();
         let addresses = tcp.connection.addresses();

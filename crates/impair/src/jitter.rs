@@ -1,6 +1,7 @@
 //! How far a frame's delay is from the delay of the link.
 
 use rand::Rng as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::random::{unit, Rng};
 use twinnet_units::Duration;
@@ -20,7 +21,7 @@ const PARETO_SCALE: f64 = 4.0 / 3.0;
 ///
 /// The Pareto forms are those that iproute2's `netem/pareto.c` and `netem/paretonormal.c` (from NIST Net) tabulate,
 /// as continuous functions instead of 4096 points, cut off where the tables are: at 4 scales.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "snake_case", deny_unknown_fields)]
 pub enum JitterConfig {
     /// Evenly between -scale and +scale.
@@ -47,6 +48,7 @@ pub enum JitterConfig {
     /// One of the values, each as likely as the others; nothing is interpolated.
     Table {
         /// Differences to the link's delay.
+        #[schemars(length(min = 1, max = MOST_VALUES))]
         values_ps: Vec<i64>,
     },
 }

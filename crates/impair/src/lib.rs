@@ -10,6 +10,7 @@ pub use jitter::JitterConfig;
 pub use loss::LossConfig;
 
 use rand::Rng as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use twinnet_units::random::{branch, happens, Rng};
@@ -19,7 +20,7 @@ use jitter::Jitter;
 use loss::Loss;
 
 /// The impairments of one direction of a link; the default has none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImpairConfig {
     /// Differences of delay between frames.
@@ -29,8 +30,10 @@ pub struct ImpairConfig {
     /// Loss.
     pub loss: Option<LossConfig>,
     /// Probability that a frame arrives twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub duplicate: f64,
     /// Probability that one bit of a frame is flipped.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub corrupt: f64,
 }
 

@@ -1,17 +1,19 @@
 //! Which frames are lost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::random::{happens, Rng};
 
 use super::{check_probability, ImpairError};
 
 /// A loss model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossConfig {
     /// Every frame is lost with the same probability, independently.
     Bernoulli {
         /// Of a frame being lost.
+        #[schemars(range(min = 0.0, max = 1.0))]
         probability: f64,
     },
     /// Two states with a loss probability each; from frame to frame the state may change.
@@ -21,14 +23,18 @@ pub enum LossConfig {
     /// `to_bad`/(`to_bad`+`to_good`).
     GilbertElliott {
         /// From good to bad, per frame (p).
+        #[schemars(range(min = 0.0, max = 1.0))]
         to_bad: f64,
         /// From bad to good, per frame (r).
+        #[schemars(range(min = 0.0, max = 1.0))]
         to_good: f64,
         /// Of a frame being lost in the good state (1-k).
         #[serde(default)]
+        #[schemars(range(min = 0.0, max = 1.0))]
         loss_good: f64,
         /// Of a frame being lost in the bad state (1-h).
         #[serde(default = "certain")]
+        #[schemars(range(min = 0.0, max = 1.0))]
         loss_bad: f64,
     },
 }

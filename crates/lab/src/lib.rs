@@ -13,6 +13,7 @@ pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_control;
 mod virtual_lab;
+pub mod vocabulary;
 
 pub use assemble::{assemble, Bodies, Names, RunningNetwork};
 pub use error::LabError;

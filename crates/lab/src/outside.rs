@@ -2,6 +2,7 @@
 //! switches that are Open vSwitch. The fabric holds a descriptor for each of their ports, as it does for a real
 //! host's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_fabric::{PortId, DEFAULT_QUEUE_FRAMES};
 use twinnet_packet::MacAddress;
@@ -37,7 +38,7 @@ pub struct InterfacePortSpec {
 }
 
 /// What moves a switch's frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Datapath {
     /// The fabric.

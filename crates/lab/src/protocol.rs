@@ -779,6 +779,11 @@ pub enum Reply {
         events: u64,
         /// The hash of all of them, in hexadecimal digits.
         trace_hash: String,
+        /// States that cannot be which this process has met: 0, or there is a fault in the program.
+        impossible_states: u64,
+        /// The first of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_impossible_state: Option<&'static str>,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_fabric::{TunnelConfig, DEFAULT_QUEUE_FRAMES};
 use twinnet_queue::QueueConfig;
@@ -11,7 +12,7 @@ use super::error::LabError;
 use super::network::{NetworkSpec, NodeSpec};
 
 /// A tunnel to another speaker of GRE or VXLAN.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunnelEndSpec {
     /// The node's name.
@@ -25,6 +26,7 @@ pub struct TunnelEndSpec {
     pub local: Option<Ipv4Addr>,
     /// The UDP port of VXLAN, here and there.
     #[serde(default = "vxlan_port")]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// Its one port, once a link ends there.
     #[serde(default)]
@@ -32,7 +34,7 @@ pub struct TunnelEndSpec {
 }
 
 /// The port of a tunnel's end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunnelPortSpec {
     /// Its name in the lab.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
@@ -48,7 +48,16 @@ impl World for Outside {
     fn reconfigured(&mut self, _port: PortId, _config: &DirectionConfig) {}
 }
 
-/// The lab. It answers the requests of docs/reference/lab-protocol.md.
+/// A lab on the virtual clock. It answers the requests of docs/reference/lab-protocol.md.
+///
+/// Who calls it: one caller at a time, which alone lets time pass, by [`request`](Self::request) with
+/// [`Request::Advance`], [`Request::AppWait`] or [`Request::ControllersWait`]; every other request is answered at
+/// the moment that it is. When an answer says `"controllers": true`, the caller gives what
+/// [`take_control`](Self::take_control) has to the controllers, their answers to
+/// [`give_control`](Self::give_control), and asks again: virtual time waits for them meanwhile.
+///
+/// What stays true: the same description, seed and requests at the same moments give the same replies and the same
+/// trace hash, on every machine. A request that is refused has changed nothing.
 pub struct VirtualLab {
     network: RunningNetwork,
     apps: ModelApps,
@@ -107,6 +116,8 @@ impl VirtualLab {
                 elapsed_ps: self.now(),
                 events: self.network.fabric.events_handled(),
                 trace_hash: format!("{:016x}", self.network.fabric.trace_hash()),
+                impossible_states: impossible::met(),
+                first_impossible_state: impossible::first(),
             }),
             Request::FidelityReset(_) | Request::Stop(_) => Ok(Reply::Done {}),
             other => requests::answer(&mut self.network, other, &mut self.outside).unwrap_or_else(|other| {

@@ -1,8 +1,9 @@
 //! Frames of one TCP connection that follow each other, put together into one super-segment.
 //!
-//! This is what the receive offload of a network card or of Linux (GRO) does with frames that it finds waiting together: the host's stack
-//! then takes them in one step. Frames are joined under the rules of Linux's `tcp_gro_receive`: same connection, the next sequence
-//! number, the same acknowledgement, window, options and congestion mark; all of one size but the last; and nothing follows a frame with PSH.
+//! This is what the receive offload of a network card or of Linux (GRO) does with frames that it finds waiting
+//! together: the host's stack then takes them in one step. Frames are joined under the rules of Linux's
+//! `tcp_gro_receive`: same connection, the next sequence number, the same acknowledgement, window, options and
+//! congestion mark; all of one size but the last; and nothing follows a frame with PSH.
 
 use crate::big_endian::get_u16;
 use crate::extract::Layout;
@@ -121,8 +122,8 @@ impl Coalesced {
         self.frames
     }
 
-    /// The super-segment without its payload, which is elided: that of all frames follows, each from the length of these headers on.
-    /// The checksum is left to the wire, as it was.
+    /// The super-segment without its payload, which is elided: that of all frames follows, each from the length of
+    /// these headers on. The checksum is left to the wire, as it was.
     #[must_use]
     pub fn finish(mut self) -> Frame {
         let length = (self.header.len() + self.payload) as u64;

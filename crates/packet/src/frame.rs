@@ -1,11 +1,12 @@
 //! The frame: real header bytes, a payload that may be elided, and the train of frames it may stand for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::carried::Fragment;
 
 /// What a link charges for a frame beyond the bytes that a capture shows (Ethernet header to payload, without FCS).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
     /// IEEE 802.3: preamble and start delimiter 8, FCS 4, inter-frame gap 12; frames shorter than 64 bytes with FCS

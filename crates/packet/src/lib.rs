@@ -3,6 +3,18 @@
 //! A protocol is a file: a checked view of bytes (`Packet`), what they say (`Repr`), and how it is written back.
 //! What switches need of all protocols at once is the [`FlowKey`]; what they change in place is a [`Rewrite`]. Left
 //! out: reassembly of fragments, IPv4 options, IGMP, SCTP chunks, the payload of MPLS.
+//!
+//! A frame has the bytes of its headers; its payload may be a length alone:
+//!
+//! ```
+//! use twinnet_packet::{Frame, Framing};
+//!
+//! let mut frame = Frame::new(vec![0; 54]);
+//! frame.elided = 1460;
+//! assert_eq!(frame.length(), 1514);
+//! // On Ethernet it costs preamble 8, check sequence 4 and gap 12 more (IEEE 802.3).
+//! assert_eq!(frame.wire_bytes(Framing::Ethernet), 1538);
+//! ```
 
 mod address;
 mod big_endian;

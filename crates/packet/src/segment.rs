@@ -135,8 +135,9 @@ fn tell_length(bytes: &mut [u8], l3: usize, ip_length: u64) {
     }
 }
 
-/// Finishes the headers `bytes` of a TCP super-segment of `length` bytes in all: lengths, the checksum of IPv4, and the pseudo-header's sum.
-/// `places` are the offsets of the network header and of the transport header, and that of the checksum from the latter.
+/// Finishes the headers `bytes` of a TCP super-segment of `length` bytes in all: lengths, the checksum of IPv4, and
+/// the pseudo-header's sum. `places` are the offsets of the network header and of the transport header, and that of
+/// the checksum from the latter.
 pub(crate) fn finish_headers(bytes: &mut [u8], places: (usize, usize, u16), length: u64) {
     let (l3, l4, checksum_offset) = places;
     tell_length(bytes, l3, length - l3 as u64);
@@ -231,7 +232,8 @@ impl Frame {
     }
 }
 
-/// A super-segment that leaves by its front, some frames at a time. The bytes of each frame are copied once, however many are left behind it.
+/// A super-segment that leaves by its front, some frames at a time. The bytes of each frame are copied once,
+/// however many are left behind it.
 #[derive(Debug)]
 pub struct Train {
     whole: Box<Frame>,
@@ -271,8 +273,8 @@ impl Train {
         self.whole.wire_bytes(framing) - self.next * framing.wire_bytes(self.header() + self.segment())
     }
 
-    /// Takes the first `frames` of what is left, all of it at most, into `blank`, whose content is lost but whose buffer is used. `None` when
-    /// nothing is left, or nothing is asked for.
+    /// Takes the first `frames` of what is left, all of it at most, into `blank`, whose content is lost but whose
+    /// buffer is used. `None` when nothing is left, or nothing is asked for.
     #[allow(clippy::cast_possible_truncation)]
     pub fn take_front(&mut self, frames: u64, mut blank: Box<Frame>) -> Option<Box<Frame>> {
         let frames = frames.min(self.frames());

@@ -40,7 +40,7 @@ mod _core {
         openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
     };
     #[pymodule_export]
-    use super::settings::{check_app, check_queue};
+    use super::settings::{check_app, check_queue, vocabulary};
     #[pymodule_export]
     use super::sockets::SocketAgent;
     #[pymodule_export]

@@ -15,6 +15,12 @@ pub fn check_queue(configuration: &str) -> PyResult<String> {
     serde_json::to_string(&config).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// What a description can hold, as JSON: kinds, fields, types, units, defaults and ranges.
+#[pyfunction]
+pub fn vocabulary() -> String {
+    twinnet_lab::vocabulary::vocabulary().to_string()
+}
+
 /// As [`check_queue`], for an app. Its `to` is an address, as a lab has put it in.
 #[pyfunction]
 pub fn check_app(configuration: &str) -> PyResult<String> {

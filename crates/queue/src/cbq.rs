@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use twinnet_packet::Frame;
@@ -45,17 +46,20 @@ const DEFAULT_GAIN: u32 = 5;
 const DEFAULT_BURST_FRAMES: u32 = 16;
 
 /// `{"kind": "cbq", ...}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbqConfig {
     /// What the whole link may carry.
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: u64,
     /// By class number. A frame's queue number selects its leaf; a number that is no leaf goes to the leaf with the
     /// lowest.
     #[serde(deserialize_with = "classes_by_number")]
+    #[schemars(with = "BTreeMap<String, CbqClassConfig>")]
     pub classes: BTreeMap<u32, CbqClassConfig>,
     /// The estimator's weight is 1/2^gain.
     #[serde(default = "default_gain")]
+    #[schemars(range(min = 1, max = 16))]
     pub gain: u32,
     /// When a class over its limit may borrow.
     #[serde(default)]
@@ -63,7 +67,7 @@ pub struct CbqConfig {
 }
 
 /// The link-sharing guidelines of the paper: when a leaf over its limit may use an ancestor's allotment that is not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkSharing {
     /// While no class at a lower level than that ancestor's is unsatisfied.
@@ -78,16 +82,18 @@ pub enum LinkSharing {
 }
 
 /// One class of the link-sharing structure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbqClassConfig {
     /// The class above; null is the link itself.
     #[serde(default)]
     pub parent: Option<u32>,
     /// Its allotment.
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: u64,
     /// 0 to 7 for leaves; 0 is served first.
     #[serde(default)]
+    #[schemars(range(max = PRIORITIES - 1))]
     pub priority: u32,
     /// Does not borrow.
     #[serde(default)]
@@ -97,6 +103,7 @@ pub struct CbqClassConfig {
     pub isolated: bool,
     /// Full-size frames that it may send back to back after a quiet time.
     #[serde(default = "default_burst")]
+    #[schemars(range(max = 1000))]
     pub burst_frames: u32,
     /// What queues a leaf's frames; null is a FIFO of 1000 frames.
     #[serde(default)]

@@ -8,12 +8,13 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
 use super::ecn::mark_congestion;
-use super::ranges::{check_frames, check_span, QueueError};
+use super::ranges::{check_frames, check_span, QueueError, LONGEST_SPAN_PS, MOST_FRAMES, SHORTEST_SPAN_PS};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -28,17 +29,20 @@ const MAX_PACKET_BYTES: u64 = 1514;
 const MEMORY_INTERVALS: u64 = 16;
 
 /// `{"kind": "codel", ...}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
     /// Frames it keeps.
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// The standing delay that is accepted.
     #[serde(default = "default_target")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// How long the delay may lie above the target: about the longest usual round trip.
     #[serde(default = "default_interval")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub interval_ps: u64,
     /// Marks frames whose sender understands it, instead of dropping them.
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use twinnet_units::random::{stream, Rng};
 
@@ -10,7 +11,9 @@ use super::codel::CodelConfig;
 use super::fq_codel::FqCodelConfig;
 use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
 use super::pie::PieConfig;
-use super::ranges::{check_burst, check_count, check_rate, refuse, QueueError, HIGHEST_RATE_BPS};
+use super::ranges::{
+    check_burst, check_count, check_rate, refuse, QueueError, HIGHEST_RATE_BPS, SHALLOWEST_BURST_BYTES,
+};
 use super::red::RedConfig;
 use super::sfq::SfqConfig;
 use super::{Drr, Fifo, Htb, Priority, QueueDiscipline, Tbf};
@@ -49,16 +52,18 @@ impl Site<'_> {
 }
 
 /// What a port does with frames that it cannot send yet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueConfig {
     /// First in, first out; what comes when it is full is dropped. At least one limit is needed.
     Fifo {
         /// Frames it keeps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1))]
         limit_frames: Option<u64>,
         /// Link-layer bytes it keeps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1))]
         limit_bytes: Option<u64>,
     },
     /// Strict priority: a band is served only when all before it are empty.
@@ -74,8 +79,10 @@ pub enum QueueConfig {
     /// Token bucket: a rate and a burst.
     Tbf {
         /// Link-layer rate.
+        #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
         rate_bps: u64,
         /// Depth of the bucket in link-layer bytes.
+        #[schemars(range(min = SHALLOWEST_BURST_BYTES))]
         burst_bytes: u64,
         /// What waits for tokens waits in this; null is a FIFO of 1000 frames.
         #[serde(default)]
@@ -84,9 +91,11 @@ pub enum QueueConfig {
     /// Hierarchical token bucket as Open vSwitch's `linux-htb`.
     Htb {
         /// The port's `max-rate`.
+        #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
         rate_bps: u64,
         /// By queue number. A frame for a number that is not here goes to queue 0.
         #[serde(deserialize_with = "queues_by_number")]
+        #[schemars(with = "BTreeMap<String, HtbQueueConfig>")]
         queues: BTreeMap<u32, HtbQueueConfig>,
     },
     /// Stochastic fairness queueing.
@@ -104,10 +113,11 @@ pub enum QueueConfig {
 }
 
 /// One class of deficit round robin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrrClassConfig {
     /// Link-layer bytes it may send in a turn.
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub quantum_bytes: u64,
     /// What queues its frames; null is a FIFO of 1000 frames.
     #[serde(default)]
@@ -115,20 +125,24 @@ pub struct DrrClassConfig {
 }
 
 /// One queue of `linux-htb`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HtbQueueConfig {
     /// Guaranteed rate; null is 12 kbit/s (an MTU a second).
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub min_rate_bps: Option<u64>,
     /// Ceiling; null is the port's rate.
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub max_rate_bps: Option<u64>,
     /// Depth of its buckets; null is MTU + 64. Open vSwitch uses no less than that, nor does this.
     #[serde(default)]
+    #[schemars(range(min = SHALLOWEST_BURST_BYTES))]
     pub burst_bytes: Option<u64>,
     /// 0 to 7; spare capacity goes to lower numbers first.
     #[serde(default)]
+    #[schemars(range(max = PRIORITIES - 1))]
     pub priority: u32,
     /// What queues its frames; null is a FIFO of 1000 frames.
     #[serde(default)]

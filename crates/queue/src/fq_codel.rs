@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -14,7 +15,10 @@ use twinnet_units::Time;
 use super::codel::{default_interval, default_target, CodelState, ControlLaw};
 use super::config::Site;
 use super::flow::flow_hash;
-use super::ranges::{check_bytes, check_frames, check_quantum, check_range, QueueError, MOST_BUCKETS};
+use super::ranges::{
+    check_bytes, check_frames, check_quantum, check_range, QueueError, LEAST_QUANTUM_BYTES, LONGEST_SPAN_PS,
+    MOST_BUCKETS, MOST_BYTES, MOST_FRAMES, SHORTEST_SPAN_PS,
+};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -23,26 +27,32 @@ const DROP_BATCH: u32 = 64;
 const UNUSED: u32 = u32::MAX;
 
 /// `{"kind": "fq_codel", ...}`; the defaults are those of RFC 8290, 5.2, and the limit of bytes the kernel's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
     /// Frames that all queues keep together.
     #[serde(default = "default_limit_frames")]
+    #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// Link-layer bytes that all queues keep together.
     #[serde(default = "default_limit_bytes")]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub limit_bytes: u64,
     /// Queues that flows are hashed into.
     #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = MOST_BUCKETS))]
     pub flows: u64,
     /// Link-layer bytes a queue may send in a turn.
     #[serde(default = "default_quantum")]
+    #[schemars(range(min = LEAST_QUANTUM_BYTES, max = u32::MAX))]
     pub quantum_bytes: u64,
     /// CoDel's target.
     #[serde(default = "default_target")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// CoDel's interval.
     #[serde(default = "default_interval")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub interval_ps: u64,
     /// Marks frames whose sender understands it, instead of dropping them.
     #[serde(default = "default_ecn")]

@@ -1,4 +1,29 @@
 //! Queue disciplines: what a port does with frames it cannot send yet. One file each.
+//!
+//! A configuration builds a discipline; the port puts frames in and takes them out, and tells it the time:
+//!
+//! ```
+//! use twinnet_packet::Frame;
+//! use twinnet_queue::{DropReason, DropSink, QueueConfig};
+//! use twinnet_units::Time;
+//!
+//! struct Lost(u32);
+//! impl DropSink for Lost {
+//!     fn dropped(&mut self, _: Box<Frame>, _: DropReason) {
+//!         self.0 += 1;
+//!     }
+//!     fn marked(&mut self, _: &Frame) {}
+//! }
+//!
+//! let config: QueueConfig = serde_json::from_str(r#"{"kind": "fifo", "limit_frames": 2}"#)?;
+//! let (mut queue, mut lost) = (config.build()?, Lost(0));
+//! for _ in 0..3 {
+//!     queue.enqueue(Box::new(Frame::new(vec![0; 60])), Time::ZERO, &mut lost);
+//! }
+//! assert_eq!((queue.backlog().frames, lost.0), (2, 1));
+//! assert!(queue.dequeue(Time::ZERO, &mut lost).is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bucket;
 mod cbq;
@@ -109,7 +134,16 @@ pub struct ClassRates {
     pub max_rate_bps: u64,
 }
 
-/// A queue discipline. The port enqueues what it is to send and dequeues when its serialiser is idle.
+/// A queue discipline, which belongs to one port (or to one class of another discipline).
+///
+/// Who calls it, and in which order: the port's line calls [`enqueue`](Self::enqueue) for each frame or train that it
+/// is to send, and [`dequeue`](Self::dequeue) whenever its serialiser is idle. When `dequeue` gives nothing, the line
+/// asks [`next_ready`](Self::next_ready) and calls `dequeue` again then, or after the next `enqueue`, whichever comes
+/// first. `now` never goes back from one call to the next.
+///
+/// What stays true: each frame that was offered is in the [`backlog`](Self::backlog), has come out of `dequeue`, or
+/// was given to the [`DropSink`], exactly once (a property test holds every discipline to it). All chance comes
+/// from the stream of the [`Site`] that it was built for.
 pub trait QueueDiscipline: Send {
     /// Offers `frame` at `now`; what is not kept (it, a part of its train, or another) goes to `drops`.
     fn enqueue(&mut self, frame: Box<Frame>, now: Time, drops: &mut dyn DropSink);

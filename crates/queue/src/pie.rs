@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use rand::RngExt as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::random::Rng;
@@ -18,7 +19,9 @@ use twinnet_units::{Duration, Time};
 
 use super::config::Site;
 use super::ecn::mark_congestion;
-use super::ranges::{check_frames, check_range, check_span, QueueError, LONGEST_SPAN_PS};
+use super::ranges::{
+    check_frames, check_range, check_span, QueueError, LONGEST_SPAN_PS, MOST_FRAMES, SHORTEST_SPAN_PS,
+};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -34,20 +37,24 @@ const SHORTEST_UPDATE_PS: u64 = 1_000_000_000;
 const SMALL_BACKLOG_BYTES: u64 = 2 * 1514;
 
 /// `{"kind": "pie", ...}`; the defaults are those of RFC 8033, 4, and the limit the kernel's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
     /// Frames it keeps.
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// The delay that is aimed at.
     #[serde(default = "default_period")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// How often the probability is set.
     #[serde(default = "default_period")]
+    #[schemars(range(min = SHORTEST_UPDATE_PS, max = LONGEST_SPAN_PS))]
     pub update_ps: u64,
     /// For so long after a quiet time nothing is dropped.
     #[serde(default = "default_burst")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS), extend("or_zero" = true))]
     pub burst_ps: u64,
     /// Marks frames whose sender understands it while the probability is below 10 %.
     #[serde(default)]

@@ -7,15 +7,17 @@ const MOST_CLASSES: usize = 1024;
 /// Keeps the arithmetic of token buckets within its range: 1 Pbit/s.
 pub(super) const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
 /// A full-size Ethernet frame with a VLAN tag; a shallower bucket would never let one through.
-const SHALLOWEST_BURST_BYTES: u64 = 1518;
+pub(super) const SHALLOWEST_BURST_BYTES: u64 = 1518;
 /// Hash buckets of one discipline.
 pub(super) const MOST_BUCKETS: u64 = 65_536;
 /// Frames that a discipline which judges them one by one may keep.
-const MOST_FRAMES: u64 = 100_000_000;
+pub(super) const MOST_FRAMES: u64 = 100_000_000;
 /// Keeps fixed-point averages of bytes within their range: 2 GB.
-const MOST_BYTES: u64 = (1 << 31) - 1;
+pub(super) const MOST_BYTES: u64 = (1 << 31) - 1;
+/// A short quantum costs many turns for each long frame.
+pub(super) const LEAST_QUANTUM_BYTES: u64 = 64;
 /// A microsecond: below it a delay means nothing.
-const SHORTEST_SPAN_PS: u64 = 1_000_000;
+pub(super) const SHORTEST_SPAN_PS: u64 = 1_000_000;
 /// Targets, intervals and periods: 1000 s.
 pub(super) const LONGEST_SPAN_PS: u64 = 1_000_000_000_000_000;
 
@@ -48,9 +50,9 @@ pub(super) fn check_bytes(path: &str, bytes: u64) -> Result<(), QueueError> {
     check_range(path, bytes, 1, MOST_BYTES)
 }
 
-/// Checks a quantum. A short one costs many turns for each long frame.
+/// Checks a quantum.
 pub(super) fn check_quantum(path: &str, bytes: u64) -> Result<(), QueueError> {
-    check_range(path, bytes, 64, u64::from(u32::MAX))
+    check_range(path, bytes, LEAST_QUANTUM_BYTES, u64::from(u32::MAX))
 }
 
 /// Checks a target, an interval or a period.

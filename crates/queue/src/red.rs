@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use rand::RngExt as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::random::Rng;
@@ -17,7 +18,7 @@ use twinnet_units::{Duration, Rate, Time};
 
 use super::config::Site;
 use super::ecn::mark_congestion;
-use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HIGHEST_RATE_BPS};
+use super::ranges::{check_bytes, check_rate, check_share, refuse, QueueError, HIGHEST_RATE_BPS, MOST_BYTES};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -29,28 +30,35 @@ const ONE: u64 = 1 << 32;
 const DEFAULT_RATE_BPS: u64 = 10_000_000;
 
 /// `{"kind": "red", ...}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     /// Below this average nothing is dropped.
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub min_bytes: u64,
     /// Where the probability reaches `max_probability`; null is three times `min_bytes`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub max_bytes: Option<u64>,
     /// Link-layer bytes it keeps; null is four times `max_bytes`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub limit_bytes: Option<u64>,
     /// Probability at `max_bytes`.
     #[serde(default = "default_probability")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub max_probability: f64,
     /// Weight of the newest length in the average.
     #[serde(default = "default_weight")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub weight: f64,
     /// The usual frame, by which idle time is counted.
     #[serde(default = "default_frame")]
+    #[schemars(range(min = 1, max = MOST_BYTES))]
     pub average_frame_bytes: u64,
     /// The rate, by which idle time is counted; null is that of the line.
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: Option<u64>,
     /// From `max_bytes` to twice that, the probability grows to 1 instead of leaping to it.
     #[serde(default = "default_gentle")]

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::random::mix;
@@ -14,7 +15,10 @@ use twinnet_units::Time;
 
 use super::config::Site;
 use super::flow::flow_hash;
-use super::ranges::{check_frames, check_quantum, check_range, check_span, QueueError, MOST_BUCKETS};
+use super::ranges::{
+    check_frames, check_quantum, check_range, check_span, QueueError, LEAST_QUANTUM_BYTES, LONGEST_SPAN_PS,
+    MOST_BUCKETS, MOST_FRAMES, SHORTEST_SPAN_PS,
+};
 use super::stamped::StampedQueue;
 use super::train::for_each_frame;
 use super::{Backlog, DropReason, DropSink, QueueDiscipline};
@@ -23,20 +27,24 @@ const UNUSED: u32 = u32::MAX;
 const FEWEST_BUCKETS: u64 = 127;
 
 /// `{"kind": "sfq", ...}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
     /// Frames that all buckets keep together.
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// Buckets that flows are hashed into.
     #[serde(default = "default_buckets")]
+    #[schemars(range(min = FEWEST_BUCKETS, max = MOST_BUCKETS))]
     pub buckets: u64,
     /// Link-layer bytes a bucket may send in a turn.
     #[serde(default = "default_quantum")]
+    #[schemars(range(min = LEAST_QUANTUM_BYTES, max = u32::MAX))]
     pub quantum_bytes: u64,
     /// How often the hash changes; 0 is never.
     #[serde(default = "default_perturb")]
+    #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS), extend("or_zero" = true))]
     pub perturb_ps: u64,
 }
 

@@ -5,6 +5,7 @@
 //! priority, and the search ends where none left can win.
 
 use std::collections::BTreeMap;
+use twinnet_units::impossible;
 
 use rustc_hash::FxHashMap;
 use twinnet_packet::{mix, FlowKey, FLOW_KEY_WORDS};
@@ -132,11 +133,15 @@ impl Classifier {
 
     /// Takes a flow out.
     pub(super) fn remove(&mut self, matching: &Match, id: FlowId) {
-        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == matching.mask) else { return };
+        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == matching.mask) else {
+            return impossible!("a flow that is in no tuple");
+        };
         let tuple = &mut self.tuples[at];
         let digest = tuple.digest(&matching.value, self.seed);
-        let Some(slots) = tuple.slots.get_mut(&digest) else { return };
-        let Some(place) = slots.iter().position(|slot| slot.id == id) else { return };
+        let Some(slots) = tuple.slots.get_mut(&digest) else { return impossible!("a flow that is in no slot") };
+        let Some(place) = slots.iter().position(|slot| slot.id == id) else {
+            return impossible!("a flow that is not in its slot");
+        };
         let priority = slots.remove(place).priority;
         self.count -= 1;
         if slots.is_empty() {

@@ -11,6 +11,25 @@
 //! - what is meant for a controller while none is connected is dropped and counted;
 //! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree
 //!   that the fabric computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
+//!
+//! A flow table of one flow, and a frame that it sends on:
+//!
+//! ```
+//! use twinnet_packet::Frame;
+//! use twinnet_switch::{FailMode, Switch, SwitchConfig};
+//! use twinnet_units::Time;
+//!
+//! let mut switch = Switch::new(SwitchConfig { dpid: 1, fail_mode: FailMode::Secure, seed: 7 });
+//! switch.add_port(1, "s1-eth1", [2, 0, 0, 0, 0, 1]);
+//! switch.add_port(2, "s1-eth2", [2, 0, 0, 0, 0, 2]);
+//! switch.add_flow("in_port=1,actions=output:2", Time::ZERO)?;
+//!
+//! let mut out = Vec::new();
+//! switch.receive(1, Box::new(Frame::new(vec![0; 60])), Time::ZERO, &mut out);
+//! assert_eq!(out.iter().map(|output| output.port).collect::<Vec<_>>(), [2]);
+//! assert!(switch.dump_flows(Time::ZERO)[0].contains("n_packets=1"));
+//! # Ok::<(), twinnet_switch::FlowSyntaxError>(())
+//! ```
 
 mod action;
 mod cache;
@@ -43,10 +62,11 @@ mod written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_openflow::v13::PortReason;
 use twinnet_packet::{FlowKey, Frame, Glance};
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use cache::Cache;
 use decision::Lookup;
@@ -61,7 +81,7 @@ pub use decision::SwitchDrop;
 pub use syntax::FlowSyntaxError;
 
 /// What a switch does with frames that no flow matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
     /// Switches them as a learning switch.
@@ -122,6 +142,17 @@ pub struct SwitchCounters {
 }
 
 /// A switch. The fabric hands it frames and sends what it puts out; it is told the time.
+///
+/// Who calls it, and in which order: ports are added first; then [`receive`](Self::receive) is called for each
+/// frame that arrived, in the order of their times, and what it puts into `out` is sent at once. Flows, groups and
+/// ports may change between two frames. The caller asks [`next_timeout`](Self::next_timeout) after each change and
+/// calls [`expire`](Self::expire) at that moment: flows do not end by themselves. A controller is spoken with
+/// through [`control`], which uses the switch in between.
+///
+/// What stays true: `now` never goes back. A frame that came in went out, to a controller, or is in
+/// [`counters`](Self::counters) with a reason. Forwarding through the cache is what a walk through the tables would
+/// have done (a property test compares them), so whatever changes a table empties the cache. Nothing that can be
+/// seen depends on the seed.
 #[derive(Debug)]
 pub struct Switch {
     config: SwitchConfig,
@@ -275,7 +306,9 @@ impl Switch {
                 if let Some(glance) = glance {
                     self.cache.remember_glance(glance, &key);
                 }
-                let Some(decision) = self.cache.find(&key) else { return };
+                let Some(decision) = self.cache.find(&key) else {
+                    return impossible!("a decision that was just kept is not in the cache");
+                };
                 (decision, layout)
             }
         };

@@ -9,6 +9,7 @@ mod rate;
 mod size;
 mod time;
 
+pub mod impossible;
 pub mod random;
 
 pub use parse::ParseError;

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Duration;
 
 /// A rate in bits per second; never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rate(NonZeroU64);
 

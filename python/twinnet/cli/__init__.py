@@ -48,6 +48,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(message: str, status: int) -> int:
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
     for line in message.splitlines() or [""]:
-        sys.stderr.write(f"twinnet: {line}\n")
+        told = f"twinnet: {line}"
+        if columns is not None and len(told) > columns:
+            from twinnet.report.text_table import wrapped
+
+            told = wrapped(told, columns)
+        sys.stderr.write(f"{told}\n")
     return status

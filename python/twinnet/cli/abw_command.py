@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import signal
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import terminal_columns, wrapped
 from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS
 
 if TYPE_CHECKING:
     from twinnet.sockets.probing import Probed
+    from twinnet.traffic.bandwidth import Probes
 
 __all__ = ["abw"]
 
@@ -52,27 +55,61 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("-4", "family", flag_value="4", help="IPv4 where the name has both.")
 @click.option("-6", "family", flag_value="6", help="IPv6 where the name has both.")
 @json_option
-def abw(host: str | None, listen: bool, as_json: bool, **options: Any) -> int:
+def abw(
+    host: str | None,
+    listen: bool,
+    method: str,
+    capacity: str | None,
+    prior: str | None,
+    prior_std: str | None,
+    settings: tuple[str, ...],
+    layer: str,
+    mtu: int,
+    most_rate: str | None,
+    budget: str | None,
+    duration: str | None,
+    allow: tuple[str, ...],
+    port: int,
+    seed: int,
+    record: bool,
+    family: str | None,
+    as_json: bool,
+) -> int:
     """Estimate the bandwidth that is available on the way to HOST, where `twinnet abw --listen` runs.
 
     Needs no lab and no privileges; as root the sender keeps its gaps on a busy machine, too.
     """
+    from twinnet.traffic.bandwidth import Probes
+
     if listen:
         if host is not None:
             raise click.UsageError("--listen waits for others: leave HOST out")
-        return _listen(as_json, options)
+        return _listen(as_json, port, most_rate, allow, duration)
     if host is None:
         raise click.UsageError("give a host, such as 10.0.0.2, or --listen")
-    if options["allow"]:
+    if allow:
         raise click.UsageError("--allow belongs to --listen")
-    return _probe(host, as_json, options)
+    probes = Probes(
+        capacity=capacity,
+        prior=prior,
+        prior_std=prior_std,
+        settings=_settings(settings),
+        layer=layer,
+        mtu=mtu,
+        most_rate=most_rate or "1 Gbit",
+        budget=budget,
+        duration=duration or "10 min",
+        record=record,
+        port=port,
+    )
+    return _probe(host, method, probes, seed, family, as_json)
 
 
-def _listen(as_json: bool, options: dict[str, Any]) -> int:
+def _listen(as_json: bool, port: int, most_rate: str | None, allow: tuple[str, ...], duration: str | None) -> int:
     from twinnet.sockets.probing import listen_for_probes
 
     def ready() -> None:
-        click.echo(f"Listening for probes on UDP {options['port']}.", err=True)
+        click.echo(f"Listening for probes on UDP {port}.", err=True)
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -80,11 +117,7 @@ def _listen(as_json: bool, options: dict[str, Any]) -> int:
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         report = listen_for_probes(
-            port=options["port"],
-            most_rate=options["most_rate"] or "10 Gbit",
-            allow=options["allow"] or None,
-            duration=options["duration"],
-            ready=ready,
+            port=port, most_rate=most_rate or "10 Gbit", allow=allow or None, duration=duration, ready=ready
         )
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -97,15 +130,11 @@ def _listen(as_json: bool, options: dict[str, Any]) -> int:
     return 0
 
 
-def _probe(host: str, as_json: bool, options: dict[str, Any]) -> int:
+def _probe(host: str, method: str, probes: Probes, seed: int, family: str | None, as_json: bool) -> int:
     from twinnet.sockets.probing import probe
 
-    names = ("capacity", "prior", "prior_std", "layer", "mtu", "budget", "port", "seed", "record")
-    given = {name: options[name] for name in names}
-    given["most_rate"] = options["most_rate"] or "1 Gbit"
-    given["duration"] = options["duration"] or "10 min"
-    family = {"4": socket.AF_INET, "6": socket.AF_INET6}.get(options["family"] or "", 0)
-    probed = probe(host, options["method"], family=family, settings=_settings(options["settings"]), **given)
+    chosen = {"4": socket.AF_INET, "6": socket.AF_INET6}.get(family or "", 0)
+    probed = probe(host, method, probes, seed=seed, family=chosen)
     if as_json:
         told = dict(probed.report.raw)
         print_json({**told, "doubts": list(probed.doubts), "processor": probed.processor.text})
@@ -133,28 +162,33 @@ def _settings(texts: tuple[str, ...]) -> dict[str, object]:
 
 
 def _print(probed: Probed) -> None:
+    columns = terminal_columns()
+    for line in _told(probed):
+        click.echo(wrapped(line, columns))
+
+
+def _told(probed: Probed) -> Iterator[str]:
     from twinnet.cli.sent_table import rate_text
 
     told = probed.report.bandwidth
     if told is None:
-        for error in probed.report.errors:
-            click.echo(error)
+        yield from probed.report.errors
         return
     if told.estimate_bps is None:
-        click.echo(f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}")
+        yield f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}"
     else:
         sort = "range" if told.confidence is None else f"{100 * told.confidence:.0f} % interval"
         ends = f"{rate_text(told.low_bps)} to {rate_text(told.high_bps)}"
-        click.echo(f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})")
+        yield f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})"
         if told.capacity_bps is not None:
-            click.echo(f"Capacity of the tight link: {rate_text(told.capacity_bps)}")
+            yield f"Capacity of the tight link: {rate_text(told.capacity_bps)}"
         if told.gave_up:
-            click.echo(f"It stopped early: {told.gave_up}")
+            yield f"It stopped early: {told.gave_up}"
     for hop in told.hops:
-        click.echo(f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}")
+        yield f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}"
     cost = (told.probe_bytes + told.control_bytes) / 1e6
-    click.echo(f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB")
+    yield f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB"
     for line in (*told.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
         if line != told.gave_up:
-            click.echo(line)
-    click.echo(probed.processor.text)
+            yield line
+    yield probed.processor.text

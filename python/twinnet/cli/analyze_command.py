@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+import sys
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from twinnet.results.captures import CaptureAnalysis, CaptureLayer, MatchedCaptures
 
 __all__ = ["analyze"]
+
+_STANDARD_INPUT = Path("-")
 
 LAYERS = ("payload", "network", "link", "wire")
 
@@ -124,6 +130,9 @@ def analyze(
     traffic at several places: delay and loss from each to the next. With --compare two sets are compared by their
     statistics, as a real network and a virtual one.
 
+    A FILE that is - is standard input: twinnet capture LAB s1-eth1 --duration '10 s' | twinnet analyze -. Ctrl-C then
+    ends the program that writes, and the analysis of what came is printed.
+
     What is wrong with a file is told beside the numbers; they are then those of the packets before.
     """
     from twinnet.results.captures import analyze_capture, match_captures
@@ -137,17 +146,23 @@ def analyze(
     if match and others:
         raise click.UsageError("--match and --compare are different questions; ask one at a time")
 
+    _check_standard_input([*files, *others])
+
     def read(path: Path | Sequence[Path]) -> CaptureAnalysis:
-        return analyze_capture(
-            path,
-            interval=interval,
-            rtp_ports=rtp_ports,
-            clock_rates=clock_rates,
-            every_packet=bool(others) or (csv_folder is not None and not match),
-        )
+        with _reading(path):
+            found = analyze_capture(
+                _opened(path),
+                interval=interval,
+                rtp_ports=rtp_ports,
+                clock_rates=clock_rates,
+                every_packet=bool(others) or (csv_folder is not None and not match),
+            )
+        return replace(found, path=Path("standard input")) if path == _STANDARD_INPUT else found
 
     if match:
-        matched = match_captures(files, match_bytes=match_bytes, every_packet=csv_folder is not None)
+        matched = match_captures(
+            [_opened_one(path) for path in files], match_bytes=match_bytes, every_packet=csv_folder is not None
+        )
         _tell_matched(matched, csv_folder, as_json)
     elif others:
         sets = [read(path) for path in files], [read(path) for path in others]
@@ -156,6 +171,40 @@ def analyze(
         _tell(files[:1], [read(files)], layer, csv_folder, as_json)
     else:
         _tell(files, [read(path) for path in files], layer, csv_folder, as_json)
+
+
+def _check_standard_input(paths: Sequence[Path]) -> None:
+    if paths.count(_STANDARD_INPUT) > 1:
+        raise click.UsageError("- is standard input, which can be read once; give files for the others")
+    if _STANDARD_INPUT in paths and sys.stdin.isatty():
+        raise click.UsageError(
+            "standard input is a terminal; write for example: twinnet capture LAB s1-eth1 | twinnet analyze -"
+        )
+
+
+def _opened_one(path: Path) -> Path:
+    return Path("/dev/stdin") if path == _STANDARD_INPUT else path
+
+
+def _opened(path: Path | Sequence[Path]) -> Path | list[Path]:
+    return _opened_one(path) if isinstance(path, Path) else [_opened_one(one) for one in path]
+
+
+@contextlib.contextmanager
+def _reading(path: Path | Sequence[Path]) -> Generator[None]:
+    """While standard input is read, leave the first Ctrl-C to the program that writes: its end is the capture's end."""
+    if path != _STANDARD_INPUT:
+        yield
+        return
+
+    def first(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _tell(

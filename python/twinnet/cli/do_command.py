@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option
 
 __all__ = ["do"]
@@ -12,8 +13,8 @@ _LOOK_S = 0.2
 
 
 @click.command(short_help="Do lines of the prompt in a running lab.")
-@click.argument("lab_name", metavar="LAB")
-@click.argument("lines", nargs=-1, required=True, metavar="LINE...")
+@click.argument("lab_name", metavar="LAB", shell_complete=completion.labs)
+@click.argument("lines", nargs=-1, required=True, metavar="LINE...", shell_complete=completion.lines)
 @json_option
 def do(lab_name: str, lines: tuple[str, ...], as_json: bool) -> int:
     """Do each LINE in LAB as its prompt does: twinnet do LAB 'link s1 h1 down' 'pingall'.

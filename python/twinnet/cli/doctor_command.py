@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.report.text_table import terminal_columns, wrapped
 
 __all__ = ["doctor"]
 
@@ -35,7 +36,7 @@ def doctor(as_json: bool) -> int:
         print_json(findings)
     else:
         for finding in findings:
-            click.echo(_told(finding))
+            click.echo(wrapped(_told(finding), terminal_columns()))
     return 0 if can_run_labs({str(finding["ability"]): bool(finding["ok"]) for finding in findings}) else 1
 
 

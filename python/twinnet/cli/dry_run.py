@@ -24,7 +24,7 @@ def tell_plan(
     network's picture."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.network_pictures import network_pictures
-    from twinnet.report.text_table import table
+    from twinnet.report.text_table import table, terminal_columns
     from twinnet.report.wording import counted, worded_span
     from twinnet.study.congestion_control import told_controls
     from twinnet.study.network_of import network_of
@@ -63,6 +63,6 @@ def tell_plan(
         by_levels.setdefault(tuple(run.levels.values()), []).append(executor.expected_s(run))
     factors = list(study.specification.factors) or ["levels"]
     rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
-    click.echo("\n" + table([*factors, "runs", "each takes about"], rows))
+    click.echo("\n" + table([*factors, "runs", "each takes about"], rows, terminal_columns()))
     already = f", {len(kept)} of them finished already" if kept else ""
     click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ _HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @json_option
-@click.argument("lab_name", metavar="LAB")
-@click.argument("host")
+@click.argument("lab_name", metavar="LAB", shell_complete=completion.labs)
+@click.argument("host", shell_complete=completion.hosts)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def exec_(lab_name: str, host: str, command: tuple[str, ...], as_json: bool) -> int:
     """Run COMMAND in HOST of LAB with its own exit status (128 + signal when a signal ended it).

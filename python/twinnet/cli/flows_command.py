@@ -6,14 +6,15 @@ import sys
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 __all__ = ["flows"]
 
 
 @click.command(short_help="Show, add or delete a switch's flows in a running lab.")
-@click.argument("lab_name", metavar="LAB")
-@click.argument("switch")
+@click.argument("lab_name", metavar="LAB", shell_complete=completion.labs)
+@click.argument("switch", shell_complete=completion.switches)
 @click.argument("action", type=click.Choice(["dump", "add", "del"]), default="dump")
 @click.argument("lines", metavar="[FLOW]...", nargs=-1)
 @json_option

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 __all__ = ["graph"]
 
 
 @click.command(short_help="Draw a network: SVG, PDF, PNG, Graphviz or Mermaid.")
-@click.argument("network")
+@click.argument("network", shell_complete=completion.network_or_study)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["svg", "png", "pdf", "dot", "mermaid"]),
-    help="What to write; what --out ends in when nothing is said, and SVG without --out.",
+    help="What to write; default: what --out ends in, and SVG without --out.",
 )
 @click.option("--rate", help='Line rate of every link of a template, such as "1 Gbit".')
 @click.option("--delay", help='Delay of every link of a template, such as "50 us".')

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option
 from twinnet.errors import TimeLimit
 from twinnet.units import duration_ps
@@ -18,7 +19,7 @@ __all__ = ["lab"]
 
 
 @click.command(short_help="Start a network and open its prompt.")
-@click.argument("network")
+@click.argument("network", shell_complete=completion.networks)
 @click.option("--rate", help='Line rate of every link, such as "1 Gbit".')
 @click.option("--delay", help='Delay of every link, such as "50 us".')
 @click.option("--jitter", help='Jitter of every link, such as "1 ms" or "1 ms normal".')
@@ -30,6 +31,7 @@ __all__ = ["lab"]
 )
 @click.option(
     "--controller",
+    shell_complete=completion.controllers,
     metavar="ADDRESS|APP",
     help="Controller of the switches: tcp:127.0.0.1:6653, or learning, shortest-path, tree-flooding, module:Class.",
 )
@@ -40,7 +42,12 @@ __all__ = ["lab"]
 )
 @click.option("--wait", default="10 s", show_default=True, help="How long to wait until controllers have joined.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for controllers.")
-@click.option("--queue", metavar="KIND[,NAME=VALUE]...", help="Queue of every port, such as fifo,limit_frames=100.")
+@click.option(
+    "--queue",
+    shell_complete=completion.queues,
+    metavar="KIND[,NAME=VALUE]...",
+    help="Queue of every port, such as fifo,limit_frames=100.",
+)
 @click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
 @click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line and leave; may be given several times.")

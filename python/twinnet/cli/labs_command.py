@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns
 
 __all__ = ["labs"]
 
@@ -30,6 +30,6 @@ def labs(as_json: bool) -> None:
         print_json(found)
     elif found:
         rows = [["-" if value is None else value for value in one.values()] for one in found]
-        click.echo(table(["name", "hosts", "switches", "age (s)"], rows))
+        click.echo(table(["name", "hosts", "switches", "age (s)"], rows, terminal_columns()))
     else:
         click.echo("no lab is running")

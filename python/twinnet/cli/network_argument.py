@@ -58,7 +58,13 @@ def network_of_file(text: str, seed: int) -> Network:
     """
     from twinnet.network import templates
     from twinnet.network.topology_file import load_network
+    from twinnet.study.resolution import built_in_studies
 
+    if text in built_in_studies():
+        raise BadValue(
+            f"{text} is a study, not a network",
+            f"make its runs with: twinnet run {text}; see its network with: twinnet graph {text}",
+        )
     if not text.endswith((".yaml", ".yml")) and "/" not in text:
         return templates.from_text(text, seed)
     if Path(text).is_file() and _is_study(text):

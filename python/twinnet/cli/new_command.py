@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 
 __all__ = ["new"]
@@ -17,13 +18,12 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
 @click.argument("name")
 @click.option(
     "--network",
+    shell_complete=completion.networks,
     default="dumbbell:2",
     show_default=True,
     help="The template of its network, such as tree:2,2.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; NAME/study.yaml when nothing is said."
-)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; default: NAME/study.yaml.")
 @json_option
 def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
     """Write a study called NAME that runs as it is, every key with a comment, to change into your own.

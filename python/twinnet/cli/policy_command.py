@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns
 
 if TYPE_CHECKING:
     from twinnet.network import Network
@@ -36,12 +37,18 @@ def list_policies(as_json: bool) -> None:
     if as_json:
         print_json([_described(name, one) for name, one in found])
         return
-    click.echo(table(["policy", "what it does"], [[name, one.title] for name, one in found]))
+    click.echo(table(["policy", "what it does"], [[name, one.title] for name, one in found], terminal_columns()))
 
 
 @policy.command("show")
-@click.argument("name", metavar="POLICY")
-@click.option("--network", "where", metavar="FILE|TEMPLATE", help="The network; tree:2,2 when nothing is said.")
+@click.argument("name", metavar="POLICY", shell_complete=completion.policies)
+@click.option(
+    "--network",
+    "where",
+    shell_complete=completion.networks,
+    metavar="FILE|TEMPLATE",
+    help="The network; default: tree:2,2.",
+)
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
 @click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")
 @click.option("--rules", is_flag=True, help="Print the commands for Open vSwitch as well.")
@@ -70,7 +77,7 @@ def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules
     )
     click.echo()
     rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
-    click.echo(table(["queue", "class", "minimum", "maximum"], rows))
+    click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
     count, switches = len(compiled.ports), len({one.switch for one in compiled.ports})
     click.echo(
         f"\nEnforced at {compiled.enforcement.text}: {count} ports of {switches} switches. "
@@ -125,7 +132,7 @@ def compare(results: Path, out: Path | None, as_json: bool) -> None:
         return
     best = tables["ranking"]
     columns = [name for name in best.columns if name not in ("policy", "enforced_at")]
-    click.echo(table(columns, [[_cell(row[name]) for name in columns] for row in best.to_dicts()]))
+    click.echo(table(columns, [[_cell(row[name]) for name in columns] for row in best.to_dicts()], terminal_columns()))
     if not tables["leaf-and-core"].is_empty():
         click.echo("\nLeaves and core (difference: leaf minus core):")
         columns = [
@@ -139,12 +146,16 @@ def compare(results: Path, out: Path | None, as_json: bool) -> None:
             "effect_g",
         ]
         click.echo(
-            table(columns, [[_cell(row[name]) for name in columns] for row in tables["leaf-and-core"].to_dicts()])
+            table(
+                columns,
+                [[_cell(row[name]) for name in columns] for row in tables["leaf-and-core"].to_dicts()],
+                terminal_columns(),
+            )
         )
     if full:
         most = sorted(full, key=lambda row: -int(row[3]))[:12]
         click.echo("\nQueues that were full (frames dropped, all repetitions; the twelve with most):")
-        click.echo(table(["profile", "port", "class", "dropped"], most))
+        click.echo(table(["profile", "port", "class", "dropped"], most, terminal_columns()))
     for line in misplaced:
         click.echo(f"warning: {line}")
     click.echo(f"\nFiles: {folder}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from twinnet.cli.sent_table import microseconds, rate_text
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.sockets.receiving import Received, ReceivedFlow
 
 __all__ = ["print_received", "received_record"]
@@ -17,14 +17,14 @@ def print_received(received: Received) -> None:
     """Print a table of flows and what went wrong."""
     head = ["from", "flow", "received", "lost", "late", "twice", "goodput", "delay us", "jitter 3550", "gap p99 us"]
     rows = [_row(flow) for flow in received.flows]
-    click.echo(table(head, rows) if rows else "Nothing was received.")
+    click.echo(table(head, rows, terminal_columns()) if rows else "Nothing was received.")
     told: set[str] = set()
     for flow in received.flows:
         for note in _notes(flow):
             line = f"{flow.report.source}: {note}"
             if line not in told:
                 told.add(line)
-                click.echo(line)
+                click.echo(wrapped(line, terminal_columns()))
     for error in received.errors:
         click.echo(error)
 

@@ -39,6 +39,9 @@ COMMANDS: dict[str, Entry] = {
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
     "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),
+    "capture": Entry(
+        "twinnet.cli.capture_command", "capture", "Capture a port of a running lab, live into Wireshark too."
+    ),
     "exec": Entry("twinnet.cli.exec_command", "exec_", "Run a program in a host of a running lab."),
     "flows": Entry("twinnet.cli.flows_command", "flows", "Show, add or delete a switch's flows in a running lab."),
     "switch": Entry(
@@ -48,6 +51,9 @@ COMMANDS: dict[str, Entry] = {
         "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
     ),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
+    "completion": Entry(
+        "twinnet.cli.completion_command", "completion", "Print the script that completes twinnet's words in your shell."
+    ),
     "doctor": Entry(
         "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
     ),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -91,7 +92,7 @@ def send(
     clock_port: int,
     no_clock: bool,
     as_json: bool,
-    **options: Any,
+    **options: str | float | bool | Path | None,
 ) -> int:
     """Send flows from this machine: UDP, TCP, RTP or ICMP echo, by any process of gaps and sizes, paced to the
     microsecond; or all flows of a file.
@@ -129,20 +130,20 @@ def send(
     return 1 if sent.failed else 0
 
 
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
+def _settings(given: Mapping[str, object]) -> dict[str, object]:
     """Return the options as settings of a flow."""
     from twinnet.traffic.distributions import Distribution, OnOff
 
-    settings = dict(given)
+    settings: dict[str, object] = dict(given)
     protocol = settings.get("protocol", "udp")
     for name in ("gap", "size"):
         if name in settings:
-            settings[name] = Distribution.parse(settings[name], name)
+            settings[name] = Distribution.parse(str(settings[name]), name)
     on, off = settings.pop("on", None), settings.pop("off", None)
     if (on is None) != (off is None):
         raise click.UsageError("periods need both --on and --off")
     if on is not None:
-        settings["on_off"] = OnOff(Distribution.parse(on, "on"), Distribution.parse(off, "off"))
+        settings["on_off"] = OnOff(Distribution.parse(str(on), "on"), Distribution.parse(str(off), "off"))
     if settings.pop("no_fragment", False):
         settings["fragment"] = False
     if settings.pop("gather", False):
@@ -154,9 +155,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if protocol == "icmp":
         settings["count"] = settings.pop("packets", None) or _requests(settings)
         settings.pop("duration", None)
-    ends = ["duration", "packets", "count", "writes"]
-    if isinstance(settings.get("size"), str):
-        ends.append("size")
+    ends = ["duration", "packets", "count", "writes", "bytes"]
     endless_trace = "trace" in settings and not settings.get("repeat")
     if protocol != "icmp" and not endless_trace and not any(name in settings for name in ends):
         settings["duration"] = "10 s"
@@ -165,22 +164,22 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _settings_of_tcp(settings: dict[str, Any]) -> None:
+def _settings_of_tcp(settings: dict[str, object]) -> None:
     """Name a stream's ends: what is sent in all, or how many writes."""
     if "packets" in settings:
         settings["writes"] = settings.pop("packets")
     if "size_bytes" in settings:
         if "size" in settings:
             raise click.UsageError("--bytes ends a flow whose writes have one --payload; with --size say --packets")
-        settings["size"] = settings.pop("size_bytes")
+        settings["bytes"] = settings.pop("size_bytes")
 
 
-def _is_scheduled(settings: dict[str, Any]) -> bool:
+def _is_scheduled(settings: dict[str, object]) -> bool:
     names = ("rate", "packets_per_second", "gap", "unpaced", "trace", "preset", "voice")
     return any(name in settings for name in names)
 
 
-def _requests(settings: dict[str, Any]) -> int:
+def _requests(settings: dict[str, object]) -> int:
     """How many echo requests fill the duration."""
     from twinnet.units import duration_ps
 

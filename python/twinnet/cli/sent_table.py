@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.sockets.sending import Sent, SentFlow
 
 __all__ = ["microseconds", "print_sent", "rate_text", "sent_record"]
@@ -29,13 +29,15 @@ def microseconds(picoseconds: float | None) -> str:
 
 def print_sent(sent: Sent) -> None:
     """Print a table of flows, what went wrong, and whose processor it was."""
+    if sent.interrupted:
+        click.echo("interrupted: this is what was sent until then")
     head = ["flow", "to", "sent", "bytes", "requested", "achieved", "gap error p50 us", "p99 us", "max us"]
-    click.echo(table(head, [_row(flow) for flow in sent.flows]))
+    click.echo(table(head, [_row(flow) for flow in sent.flows], terminal_columns()))
     for flow in sent.flows:
         for note in _notes(flow):
-            click.echo(f"flow {flow.report.flow}: {note}")
+            click.echo(wrapped(f"flow {flow.report.flow}: {note}", terminal_columns()))
     if any(flow.report.pacing is not None for flow in sent.flows):
-        click.echo(sent.processor.text)
+        click.echo(wrapped(sent.processor.text, terminal_columns(), hanging=0))
 
 
 def _row(flow: SentFlow) -> list[object]:

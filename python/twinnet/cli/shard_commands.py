@@ -32,8 +32,8 @@ def shard_options(command: _Command) -> _Command:
     deal = click.option(
         "--deal",
         type=click.Choice(["run", "repetition"]),
-        help="Deal single runs to the shards in turn, or whole repetitions; on the wall clock repetitions when nothing "
-        "is said, on the virtual clock runs.",
+        help="Deal single runs to the shards in turn, or whole repetitions; default: repetitions on the wall "
+        "clock, runs on the virtual clock.",
     )
     return shard(deal(command))
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_shard, shard_options
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
@@ -49,7 +50,7 @@ def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
 _Command = Callable[..., Any]
 
 _STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
-    click.argument("study"),
+    click.argument("study", shell_complete=completion.studies),
     click.option(
         "--set",
         "settings",
@@ -58,7 +59,9 @@ _STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
         callback=_settings,
         help="Set a parameter or a path such as time_limit.",
     ),
-    click.option("--preset", metavar="NAME", help="A size that the study names, such as demo."),
+    click.option(
+        "--preset", metavar="NAME", shell_complete=completion.presets, help="A size that the study names, such as demo."
+    ),
     click.option(
         "--repeat", type=click.IntRange(1, 100_000), metavar="N", help="Repetitions of each combination of levels."
     ),
@@ -90,7 +93,7 @@ def study_options(command: _Command) -> _Command:
 @click.option(
     "--clock",
     type=click.Choice(["wall", "virtual"]),
-    help="Emulate with real hosts, or simulate with models; what the study says when nothing is said.",
+    help="Emulate with real hosts, or simulate with models; default: what the study says.",
 )
 @click.option(
     "--interface",
@@ -233,9 +236,10 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
         # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
         words = answer_in_words(analysis)
         figure = next((one for one in sorted(page.parent.glob("*.svg")) if one.stem == "throughput"), None)
-        seen = f" Figure: {figure}" if figure is not None else ""
-        click.echo(f"\n{words}{seen}" if words else "", nl=bool(words))
-        click.echo(f"Report: {page}" if words else f"\nReport: {page}")
+        click.echo(f"\n{wrapped(words, terminal_columns(), hanging=0)}" if words else "")
+        if words and figure is not None:
+            click.echo(f"Figure: {figure}")
+        click.echo(f"Report: {page}")
 
 
 def _load(results: Path, with_invalid: bool = False) -> Analysis:
@@ -250,7 +254,7 @@ _results = click.Path(file_okay=False, path_type=Path)
 
 @click.command(short_help="Write the report of results: a page, figures, tables.")
 @click.argument("results", type=_results)
-@click.option("--out", type=_results, metavar="DIR", help="Where to write it; RESULTS/report when nothing is said.")
+@click.option("--out", type=_results, metavar="DIR", help="Where to write it; default: RESULTS/report.")
 @click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
 @json_option
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
@@ -293,7 +297,7 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
         print_json(compared_record(found))
     elif found.compared:
         head = ["quantity", "levels", "time", str(first), str(second), "difference", "n", "p", "effect (g)"]
-        click.echo(table(head, compared_rows(found)))
+        click.echo(table(head, compared_rows(found), terminal_columns()))
     if not as_json and (found.only_first or found.only_second):
         click.echo(
             f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
@@ -319,7 +323,11 @@ def studies(as_json: bool) -> None:
         )
         return
     click.echo(
-        table(["study", "question", "presets"], [[one.study, one.question, ", ".join(one.presets)] for one in loaded])
+        table(
+            ["study", "question", "presets"],
+            [[one.study, one.question, ", ".join(one.presets)] for one in loaded],
+            terminal_columns(),
+        )
     )
 
 

@@ -14,7 +14,7 @@ __all__ = ["validate"]
 
 @click.command(short_help="Check the simulation against laws of queueing, of chance and of TCP.")
 @click.option("--quick", is_flag=True, help="Fewer settings and samples: seconds instead of minutes.")
-@click.option("--only", multiple=True, metavar="LAW", help="This law; may be given again. All when nothing is said.")
+@click.option("--only", multiple=True, metavar="LAW", help="This law; may be given again. Default: all.")
 @click.option(
     "--markdown",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -203,7 +203,7 @@ class AvailableBandwidth(Controller):
             Host, switches, host; as :meth:`shortest_path` gives them.
         since_s, until_s
             The time over which is averaged, on the lab's clock; answers nearest to its ends count. The last two answers
-            when nothing is said.
+            by default.
         probe_bytes
             Bytes of probes in that time (at `layer`) that are not to count as traffic.
         jitter_s

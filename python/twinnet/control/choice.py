@@ -17,7 +17,7 @@ from twinnet.control.targets import parse_target
 from twinnet.control.tls import Tls, checked_tls
 from twinnet.errors import BadQuantity, BadValue, NotAvailable, did_you_mean
 from twinnet.ranges import way_ps
-from twinnet.units import duration_ps
+from twinnet.units import Duration, duration_ps
 
 __all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
 
@@ -71,7 +71,7 @@ class ControllerChoice:
         cls,
         controller: str | Controller | Callable[[], Controller] | None,
         run: str | Sequence[str] | None,
-        delay: str,
+        delay: Duration,
         quiet: str,
         patience: str,
         tls: Tls | None = None,

@@ -56,7 +56,7 @@ class ConnectedSwitch:
         tell_when_removed
             Whether :meth:`Controller.on_flow_removed` is called when it ends.
         buffer
-            A frame that the switch keeps (:attr:`PacketIn.buffer`), to which the flow is applied.
+            A frame that the switch keeps (``PacketIn.buffer``), to which the flow is applied.
 
         Raises
         ------

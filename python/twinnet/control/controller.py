@@ -43,8 +43,8 @@ class Controller:
 
     Switches speak OpenFlow 1.3 with it. The methods are called one at a time; on the virtual clock no time passes in
     them. An exception in one of them ends the controller: on the virtual clock it is raised from what let time pass,
-    on the wall clock the switches go on by their fail mode, and :meth:`Lab.wait_for_controllers` and the end of the lab
-    raise it.
+    on the wall clock the switches go on by their fail mode, and :meth:`twinnet.Lab.wait_for_controllers` and
+    the end of the lab raise it.
 
     Examples
     --------

@@ -145,7 +145,7 @@ class PacketIn:
     table, cookie
         Of the flow that sent it.
     buffer
-        The number under which the switch keeps the rest; :data:`NO_BUFFER`: all of it is in `data`.
+        The number under which the switch keeps the rest; ``twinnet.control.events.NO_BUFFER``: all of it is in `data`.
     """
 
     switch: ConnectedSwitch

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from twinnet.errors import BadValue, NotAvailable
 
@@ -46,6 +46,9 @@ class Tls:
     >>> Tls("s1-key.pem", "s1-cert.pem", ca_cert="ca.pem").ca_cert
     'ca.pem'
     """
+
+    # What pydantic reads of a dataclass that it is to make of a mapping in a file.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     private_key: str | os.PathLike[str]
     certificate: str | os.PathLike[str]

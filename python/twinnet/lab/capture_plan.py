@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from twinnet.errors import BadQuantity, BadValue
 from twinnet.ranges import counting_interval_ps
-from twinnet.units import format_size, size_bytes
+from twinnet.units import Size, format_size, size_bytes
 
 __all__ = ["CapturePlan"]
 
@@ -25,15 +25,20 @@ class CapturePlan:
     Parameters
     ----------
     path, limit, snap, ring, direction
-        As for :meth:`twinnet.lab.Lab.capture`.
+        As for :meth:`twinnet.Lab.capture`.
     """
 
-    def __init__(self, path: str, limit: str | None, snap: str | None, ring: object, direction: str) -> None:
-        self.path: Path = Path(path)
+    def __init__(
+        self, path: str | IO[bytes], limit: Size | None, snap: Size | None, ring: object, direction: str
+    ) -> None:
+        self.stream: IO[bytes] | None = None if isinstance(path, str) else path
+        self.path: Path = Path(path if isinstance(path, str) else str(getattr(path, "name", "stream")))
         if direction not in ("both", "in", "out"):
             raise BadValue(f"the direction is {direction!r}; allowed are 'both', 'in' and 'out'")
         if limit is not None and ring is not None:
             raise BadValue("a capture has a limit or a ring", "leave limit out: a ring is bounded by its files")
+        if self.stream is not None and ring is not None:
+            raise BadValue("a ring needs the path of its files, not a stream", "leave ring out, or give a path")
         snap_bytes = size_bytes(snap, "snap") if snap is not None else None
         least, most = _SNAP_BYTES
         if snap_bytes is not None and not least <= snap_bytes <= most:
@@ -52,7 +57,10 @@ class CapturePlan:
         return self.path.name
 
     def open(self) -> int:
-        """Return a descriptor of the file, empty, or of the folder of a ring's files; raises `BadValue`."""
+        """Return a descriptor of the file (empty), of the stream, or of the folder of a ring's files; raises
+        `BadValue`."""
+        if self.stream is not None:
+            return self._duplicate(self.stream)
         try:
             if self.ring is None:
                 return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -60,6 +68,16 @@ class CapturePlan:
             return os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise BadValue(f"the capture file {str(self.path)!r} cannot be written: {error.strerror}") from None
+
+    @staticmethod
+    def _duplicate(stream: IO[bytes]) -> int:
+        try:
+            stream.flush()
+            return os.dup(stream.fileno())
+        except (OSError, ValueError) as error:
+            raise BadValue(
+                f"the stream cannot take a capture: {error}", "give a path, or a binary file or pipe that is open"
+            ) from None
 
     def _refuse_earlier_ring(self) -> None:
         dot = self.path.suffix
@@ -71,7 +89,7 @@ class CapturePlan:
             )
 
 
-def _file_bytes(text: str, what: str) -> int:
+def _file_bytes(text: Size, what: str) -> int:
     found = size_bytes(text, what)
     if found < _LEAST_FILE_BYTES:
         raise BadQuantity(f"the {what} {text!r} is too small for a capture", f"give at least {_LEAST_FILE_BYTES} B")

@@ -10,9 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
@@ -33,8 +32,8 @@ from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
-from twinnet.traffic.apps import App, Flow
-from twinnet.units import duration_ps, format_duration
+from twinnet.traffic.app import App, Flow
+from twinnet.units import Duration, Size, duration_ps, format_duration
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
 
@@ -45,16 +44,16 @@ _SHORTEST_SAMPLE_PS = 1_000_000
 
 
 class Lab:
-    """A network that is running; started by ``with``. On the wall clock (:meth:`twinnet.Network.emulate`) hosts are
-    real and time passes by itself; on the virtual clock (:meth:`twinnet.Network.simulate`) hosts are models and time
+    """A network that is running; started by ``with``. On the wall clock (``net.emulate()``) hosts are
+    real and time passes by itself; on the virtual clock (``net.simulate()``) hosts are models and time
     passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
 
     Parameters
     ----------
     network
-        What to build; ``None`` for a lab that another process built (:func:`attach`).
+        What to build; ``None`` for a lab that another process built (:func:`twinnet.lab.attach`).
     name
-        The name under which other terminals find it; chosen when nothing is said.
+        The name under which other terminals find it; twinnet chooses one when you give none.
     interface
         ``tap``, ``veth`` or ``auto``; on the wall clock only.
     clock
@@ -182,7 +181,7 @@ class Lab:
             raise NotAvailable("no controller runs in this process", "attach one with net.controller(MyController())")
         return self._controllers.controller
 
-    def wait_for_controllers(self, timeout: str = "10 s") -> None:
+    def wait_for_controllers(self, timeout: Duration = "10 s") -> None:
         """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller
         in this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
         more is on its way between controllers and switches.
@@ -386,7 +385,7 @@ class Lab:
         """Return the link between the nodes `a` and `b`."""
         return LabLink(self, a, b)
 
-    def at(self, when: str) -> LabMoment:
+    def at(self, when: Duration) -> LabMoment:
         """Return the moment `when` after the lab's start: ``lab.at("2 s").link("h1", "s1").set(up=False)``. Raises
         `BadValue` when it is past."""
         return LabMoment(self, self._moment_ps(when))
@@ -399,7 +398,7 @@ class Lab:
         """Return the lab's time in picoseconds since its start."""
         return int(self.connection.request("now")["now_ps"])
 
-    def run_until(self, when: str) -> None:
+    def run_until(self, when: Duration) -> None:
         """Go on until the lab's clock shows `when`: on the virtual clock by doing all that happens until then, on the
         wall clock by waiting."""
         until_ps = moment_ps(when)
@@ -465,7 +464,7 @@ class Lab:
             )
         return self.fidelity().trace_hash
 
-    def start(self, traffic: App | Flow, at: str | None = None, name: str | None = None) -> AppHandle:
+    def start(self, traffic: App | Flow, at: Duration | None = None, name: str | None = None) -> AppHandle:
         """Start traffic now, or at the lab's time `at`. A receiver that an earlier flow started is shared.
 
         Parameters
@@ -492,14 +491,14 @@ class Lab:
         flow = self._flow_number(traffic.sender)
         return AppHandle(self, self._start(traffic.sender, flow, at_ps, name), receiver, flow)
 
-    def wait(self, apps: Iterable[AppHandle], until: str | None = None) -> bool:
+    def wait(self, apps: Iterable[AppHandle], until: Duration | None = None) -> bool:
         """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
         numbers = [handle.app for handle in apps]
         until_ps = moment_ps(until) if until is not None else None
         return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
-        """Return what `apps` (numbers; all when nothing is said) measured so far, in the order asked for."""
+        """Return what `apps` (numbers; default: all) measured so far, in the order asked for."""
         fields = {"apps": list(apps)} if apps is not None else {}
         found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
         if apps is None:
@@ -510,9 +509,9 @@ class Lab:
     def capture(
         self,
         interface: str,
-        path: str,
-        limit: str | None = None,
-        snap: str | None = None,
+        path: str | IO[bytes],
+        limit: Size | None = None,
+        snap: Size | None = None,
         ring: tuple[int, str] | None = None,
         direction: Literal["both", "in", "out"] = "both",
     ) -> Capture:
@@ -523,7 +522,8 @@ class Lab:
         interface
             Such as ``s1-eth1``.
         path
-            The file to write; an existing one is replaced.
+            The file to write; an existing one is replaced. Or a binary file or pipe that is open: the standard input
+            of ``wireshark -k -i -`` shows frames while they pass.
         limit
             The most data that is written, with unit.
         snap
@@ -538,17 +538,20 @@ class Lab:
         asked = CapturePlan(path, limit, snap, ring, direction)
         place = asked.open()
         try:
-            where = {"path": str(Path(path).resolve())} if self.clock == "virtual" else {"file": asked.name}
+            if self.clock == "wall":
+                where = {"file": asked.name}
+            else:
+                where = {"path": f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())}
             descriptors = () if self.clock == "virtual" else (place,)
             answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
         finally:
             os.close(place)
-        return Capture(self, int(answer["capture"]), path)
+        return Capture(self, int(answer["capture"]), str(asked.path), is_stream=asked.stream is not None)
 
-    def sample(self, interfaces: Sequence[str], interval: str = "100 ms") -> PortSampler:
+    def sample(self, interfaces: Sequence[str], interval: Duration = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
 
-        It goes on until :meth:`PortSampler.stop`, or until 1,048,576 intervals of all its ports together are kept; then
+        It goes on until its ``stop()``, or until 1,048,576 intervals of all its ports together are kept; then
         `full` of what it has read tells so.
         """
         for interface in interfaces:
@@ -567,7 +570,7 @@ class Lab:
         # Several clients of one lab choose numbers at once: the process number keeps them apart.
         return (os.getpid() & 0xFFFF) << 16 | self._flows if not self._owner else self._flows
 
-    def _moment_ps(self, when: str) -> int:
+    def _moment_ps(self, when: Duration) -> int:
         """The moment `when` of the lab's clock, which must not be past."""
         at_ps, now_ps = moment_ps(when), self.now_ps()
         if at_ps < now_ps:
@@ -616,7 +619,7 @@ class Lab:
         key = (app.host, app.kind, int(app.fields["port"]))
         known = self._receivers.get(key)
         if known is not None:
-            if known[0] != app:
+            if (known[0].kind, known[0].fields) != (app.kind, app.fields):
                 raise BadValue(
                     f"{app.host} has a {app.kind} on port {key[2]} already, with other settings", "choose another port"
                 )
@@ -626,7 +629,7 @@ class Lab:
         return number
 
 
-def _sampling_ps(interval: str) -> int:
+def _sampling_ps(interval: Duration) -> int:
     length = duration_ps(interval, "interval")
     if length < _SHORTEST_SAMPLE_PS:
         raise BadValue(f"the interval {interval!r} is too short; ports are sampled every microsecond at most")

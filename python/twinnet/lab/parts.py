@@ -82,6 +82,9 @@ class LabHost:
         self._lab = lab
         self.name = name
 
+    def __repr__(self) -> str:
+        return f"<LabHost {self.name}>"
+
     @property
     def ip(self) -> str:
         """The first IPv4 address without its prefix length."""
@@ -173,6 +176,9 @@ class LabSwitch:
         self._lab = lab
         self.name = name
 
+    def __repr__(self) -> str:
+        return f"<LabSwitch {self.name}>"
+
     @property
     def open_vswitch(self) -> Bridge | None:
         """The bridge that the switch is, when it is Open vSwitch."""
@@ -256,6 +262,11 @@ class LabLink:
         self.index: int
         self.index, self._turned = lab.layout.link(a, b)
 
+    def __repr__(self) -> str:
+        link = self._lab.layout.links[self.index]
+        a, b = (link[end]["node"] for end in ("ba" if self._turned else "ab"))
+        return f"<LabLink {a} - {b}>"
+
     def set(self, direction: Side = "both", **settings: Unpack[LineChange]) -> LabLink:
         """Change settings while the link runs, together: ``rate``, ``delay``, ``jitter``, ``loss``, ``up``, ...
 
@@ -281,7 +292,7 @@ class LabLink:
 
 @dataclass(frozen=True)
 class LabMoment:
-    """A moment of a lab's clock at which links change; made by :meth:`twinnet.lab.Lab.at`."""
+    """A moment of a lab's clock at which links change; made by :meth:`twinnet.Lab.at`."""
 
     lab: Lab
     at_ps: int
@@ -320,6 +331,10 @@ class AppHandle:
         self.receiver = receiver
         self.flow = flow
 
+    def __repr__(self) -> str:
+        flow = "" if self.flow is None else f", flow {self.flow}"
+        return f"<AppHandle of app {self.app}{flow}>"
+
     @property
     def app(self) -> int:
         """The number of the app that decides when this is finished: the sender, or the receiver when there is no
@@ -353,8 +368,9 @@ class AppHandle:
 class Capture:
     """A capture that runs; use it with ``with``, or stop it."""
 
-    def __init__(self, lab: Lab, number: int, path: str) -> None:
+    def __init__(self, lab: Lab, number: int, path: str, is_stream: bool = False) -> None:
         self._lab = lab
+        self._is_stream = is_stream
         self.number = number
         self.path = path
         self.stopped: bool = False
@@ -363,14 +379,20 @@ class Capture:
         self.failure: str | None = None
         self.files: list[str] = []
 
+    def __repr__(self) -> str:
+        state = f"{self.frames} frames, {self.dropped} dropped" if self.stopped else "running"
+        return f"<Capture {self.path}: {state}>"
+
     def stop(self) -> Capture:
         """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
-        file could not be written) and `files` (those that are there, the oldest first) are known."""
+        file could not be written) and `files` (those that are there, the oldest first; none of a stream) are known."""
         if not self.stopped:
             result = self._lab.connection.request("capture.stop", capture=self.number)
             self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
             self.failure = result.get("failure")
             folder = Path(self.path).parent
+            if self._is_stream:
+                return self
             self.files = [str(folder / Path(name).name) for name in result.get("files", ()) if name] or [self.path]
         return self
 

@@ -14,12 +14,15 @@ __all__ = ["PortSampler"]
 
 
 class PortSampler:
-    """A sampler of ports in a lab, made by :meth:`twinnet.lab.Lab.sample`. Leaving a ``with`` block stops it."""
+    """A sampler of ports in a lab, made by :meth:`twinnet.Lab.sample`. Leaving a ``with`` block stops it."""
 
     def __init__(self, lab: Lab, number: int) -> None:
         self._lab = lab
         self._last: PortSamples | None = None
         self.number = number
+
+    def __repr__(self) -> str:
+        return f"<PortSampler {self.number}, {'running' if self._last is None else self._last}>"
 
     def read(self) -> PortSamples:
         """Return what was counted so far, or until it was stopped."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from twinnet.errors import BadFile, BadTopology
 from twinnet.network.network import Network
 from twinnet.ranges import line_rate_bps
-from twinnet.units import format_rate
+from twinnet.units import BitsPerSecond, Duration, Rate, format_rate
 
 if TYPE_CHECKING:
     import networkx
@@ -49,8 +49,8 @@ def from_graph(
     seed
         The network's seed.
     line
-        Settings of each link between switches, over those of `link`; see :func:`twinnet.network.graphs.rate_by_degree`
-        and :func:`twinnet.network.graphs.delay_by_distance`.
+        Settings of each link between switches, over those of `link`; see ``twinnet.network.graphs.rate_by_degree``
+        and ``twinnet.network.graphs.delay_by_distance``.
     names
         Switches are called ``s1``, ``s2``, ... in the order of the nodes, or by the nodes' labels, shortened to what a
         name may be.
@@ -114,12 +114,12 @@ def rate_by_degree(least: str, per_edge: str) -> LineRule:
     def rule(graph: networkx.Graph[Any], a: Any, b: Any, _: Mapping[str, Any]) -> Mapping[str, Any]:
         degrees: Any = graph.degree
         fewer = min(int(degrees[a]), int(degrees[b]))
-        return {"rate": f"{base + more * (fewer - 1)} bit"}
+        return {"rate": BitsPerSecond(base + more * (fewer - 1))}
 
     return rule
 
 
-def delay_by_distance(unknown: str = "1 ms") -> LineRule:
+def delay_by_distance(unknown: Duration = "1 ms") -> LineRule:
     """Return a rule by which a link's delay is what light takes in fibre over the great circle between its nodes'
     ``Latitude`` and ``Longitude``, as the Topology Zoo gives them; `unknown` where one lacks them."""
 
@@ -133,7 +133,7 @@ def delay_by_distance(unknown: str = "1 ms") -> LineRule:
     return rule
 
 
-def zoo_rule(rate: str | None = None, unknown_delay: str = "1 ms") -> LineRule:
+def zoo_rule(rate: Rate | None = None, unknown_delay: Duration = "1 ms") -> LineRule:
     """Return the rule for files of the Topology Zoo: delays by distance, and rates by ``LinkSpeedRaw`` (bit/s).
 
     Parameters
@@ -175,7 +175,7 @@ def from_graphml(
     path: str | Path,
     hosts_per_switch: int = 1,
     seed: int = 1,
-    rate: str | None = None,
+    rate: Rate | None = None,
     parallel: Literal["refuse", "merge"] = "refuse",
     **link: Any,
 ) -> Network:

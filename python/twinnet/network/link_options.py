@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from twinnet.units import Duration, Rate
+
 if TYPE_CHECKING:
     from twinnet.network.link_settings import GilbertElliott, Jitter, JitterTable
     from twinnet.network.tunnels import Tunnel
@@ -16,9 +18,9 @@ __all__ = ["DirectionSettings", "LineChange", "LineOptions", "LinkOptions"]
 class DirectionSettings(TypedDict, total=False):
     """What one direction of a link does to frames."""
 
-    rate: str | None
+    rate: Rate | None
     """The line rate, such as ``"10 Mbit"``; ``None``: no limit."""
-    delay: str
+    delay: Duration
     """Propagation delay, such as ``"5 ms"``; at most 1 h."""
     jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None
     """Random delay besides: ``"1 ms"``, ``"1 ms normal"``, or a class."""

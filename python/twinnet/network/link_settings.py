@@ -17,6 +17,7 @@ __all__ = [
     "GilbertElliott",
     "Jitter",
     "JitterTable",
+    "coalescing_spec",
     "direction_spec",
     "processing_spec",
 ]
@@ -36,7 +37,7 @@ DEFAULT_DIRECTION: dict[str, Any] = {
     "duplicate": 0.0,
     "corrupt": 0.0,
 }
-"""A direction about which nothing is said: no rate limit, no delay, no impairment."""
+"""A direction without settings: no rate limit, no delay, no impairment."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,22 @@ def processing_spec(time: object, jitter: object) -> dict[str, Any] | None:
     """Return how long a model host takes for a frame, in the form of the lab protocol; ``None`` when it is no time."""
     spec = {"delay_ps": way_ps(time, "processing"), "jitter": jitter_spec(jitter)}
     return spec if any(spec.values()) else None
+
+
+def coalescing_spec(delay: object, frames: object) -> dict[str, Any] | None:
+    """Return how the network cards of a host coalesce interrupts, in the form of the lab protocol; ``None`` when they
+    do not."""
+    delay_ps = way_ps(delay, "interrupt delay")
+    if frames is not None and (isinstance(frames, bool) or not isinstance(frames, int) or frames < 1):
+        raise BadValue(f"the number of frames of an interrupt is {frames!r}", "give a whole number from 1")
+    if delay_ps == 0:
+        if frames not in (None, 1):
+            raise BadValue(
+                f"an interrupt cannot wait for {frames} frames without a delay",
+                'give interrupt_delay, such as "50 us": the longest that a frame waits for others',
+            )
+        return None
+    return {"delay_ps": delay_ps, "frames": frames}
 
 
 def loss_spec(value: object) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ Side = Literal["both", "ab", "ba"]
 
 
 class NetworkMoment:
-    """A moment after the lab's start at which links change; made by :meth:`Network.at`."""
+    """A moment after the lab's start at which links change; made by :meth:`twinnet.Network.at`."""
 
     def __init__(self, network: Network, at_ps: int) -> None:
         self._network = network

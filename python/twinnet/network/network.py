@@ -40,6 +40,7 @@ from twinnet.network.link_settings import (
     GilbertElliott,
     Jitter,
     JitterTable,
+    coalescing_spec,
     direction_spec,
     processing_spec,
 )
@@ -47,8 +48,10 @@ from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
+from twinnet.network.unknown_settings import refuses_unknown_settings
 from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps, way_ps
+from twinnet.units import Duration, Rate
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
@@ -95,7 +98,7 @@ class Network(Drawable, Startable):
         self,
         connect: str | Controller | Callable[[], Controller] | None = None,
         run: str | Sequence[str] | None = None,
-        delay: str = "0 s",
+        delay: Duration = "0 s",
         quiet: str = "20 ms",
         patience: str = "10 s",
         tls: Tls | None = None,
@@ -105,7 +108,7 @@ class Network(Drawable, Startable):
         Parameters
         ----------
         connect
-            Where it is (``tcp:127.0.0.1:6653`` when nothing is said, ``ssl:127.0.0.1:6653`` with `tls`); or a
+            Where it is (default: ``tcp:127.0.0.1:6653``; ``ssl:127.0.0.1:6653`` with `tls`); or a
             :class:`twinnet.control.Controller`, which
             runs in this process, or the class of one, of which each lab then makes its own.
         run
@@ -181,6 +184,7 @@ class Network(Drawable, Startable):
             raise BadTopology(f"{name} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
         return found
 
+    @refuses_unknown_settings
     def host(
         self,
         name: str,
@@ -193,6 +197,8 @@ class Network(Drawable, Startable):
         model: bool = False,
         processing: str = "0 s",
         processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
+        interrupt_delay: str = "0 s",
+        interrupt_frames: int | None = None,
     ) -> Host:
         """Add a host.
 
@@ -217,6 +223,9 @@ class Network(Drawable, Startable):
         processing, processing_jitter
             How long a model takes for each frame that arrives, and how far single frames are from that: as delay and
             jitter of a link. A real host takes its own time (docs/reference/model-hosts.md).
+        interrupt_delay, interrupt_frames
+            How its network cards coalesce interrupts: a frame waits up to that time for others, or until so many wait,
+            and the host is told of all together (``ethtool -C rx-usecs``, ``rx-frames``). Not at all by default.
         """
         self._free_name(name)
         number = self._hosts + 1
@@ -236,12 +245,14 @@ class Network(Drawable, Startable):
             sysctls=checked_sysctls(sysctls),
             model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
+            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
         )
         self._claim(name, addresses, host.mac)
         self._hosts += 1
         self._nodes[name] = host
         return host
 
+    @refuses_unknown_settings
     def router(
         self,
         name: str,
@@ -250,12 +261,14 @@ class Network(Drawable, Startable):
         model: bool = False,
         processing: str = "0 s",
         processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
+        interrupt_delay: str = "0 s",
+        interrupt_frames: int | None = None,
     ) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
         Parameters
         ----------
-        name, routes, sysctls, model, processing, processing_jitter
+        name, routes, sysctls, model, processing, processing_jitter, interrupt_delay, interrupt_frames
             As for :meth:`host`.
         """
         self._free_name(name)
@@ -268,24 +281,26 @@ class Network(Drawable, Startable):
             forwarding=True,
             model=flag(model, "model"),
             processing=processing_spec(processing, processing_jitter),
+            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
         )
         self._routers += 1
         self._nodes[name] = router
         return router
 
+    @refuses_unknown_settings
     def switch(
         self,
         name: str,
         dpid: int | str | None = None,
         fail_mode: str = "standalone",
         flows: Sequence[str] = (),
-        delay: str = "0 s",
+        delay: Duration = "0 s",
         controllers: Sequence[str] = (),
         listen: str | None = None,
         protocols: Sequence[str] = PROTOCOLS,
         kind: str = "own",
         datapath: str | None = None,
-        control_delay: str | None = None,
+        control_delay: Duration | None = None,
         tls: Tls | None = None,
     ) -> Switch:
         """Add a switch.
@@ -314,9 +329,9 @@ class Network(Drawable, Startable):
             ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
             only.
         datapath
-            With ``ovs``: ``netdev`` (in user space, also when nothing is said) or ``system`` (the kernel's module).
+            With ``ovs``: ``netdev`` (in user space, the default) or ``system`` (the kernel's module).
         control_delay
-            What the way between the switch and its controllers takes, each way. When nothing is said: what
+            What the way between the switch and its controllers takes, each way. Default: what
             :meth:`controller` says for the network's controller, nothing for `controllers`.
         tls
             Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``.
@@ -360,7 +375,7 @@ class Network(Drawable, Startable):
         interface
             Its name, such as ``eth1``, in the network namespace of the program that owns the lab.
         name
-            The name of the node; that of the interface when nothing is said.
+            The name of the node; default: that of the interface.
         """
         addressing.checked_real_interface(interface)
         node_name = interface if name is None else name
@@ -372,12 +387,13 @@ class Network(Drawable, Startable):
         self._nodes[node_name] = node
         return node
 
+    @refuses_unknown_settings
     def link(
         self,
         a: Node | str,
         b: Node | str,
-        rate: str | None = None,
-        delay: str = "0 s",
+        rate: Rate | None = None,
+        delay: Duration = "0 s",
         jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
         loss: float | str | GilbertElliott | Mapping[str, float | str] | None = None,
         duplicate: float | str | None = None,
@@ -405,7 +421,7 @@ class Network(Drawable, Startable):
         a, b
             The nodes, or their names.
         rate
-            The line rate with unit; no limit when nothing is said.
+            The line rate with unit; default: no limit.
         delay
             Propagation delay.
         jitter
@@ -430,7 +446,7 @@ class Network(Drawable, Startable):
         a_to_b, b_to_a
             Settings of one direction that differ: a mapping of ``rate``, ``delay``, ``jitter``, ``loss``, ...
         port_a, port_b
-            OpenFlow port numbers at a switch; the next free one when nothing is said.
+            OpenFlow port numbers at a switch; default: the next free one.
         address_a, address_b
             Addresses with prefix length of the new interface; needed at a router (``()`` for none).
         parallel
@@ -498,7 +514,7 @@ class Network(Drawable, Startable):
         tunnel
             :func:`twinnet.gre` or :func:`twinnet.vxlan` with a `remote`.
         name
-            The name of the tunnel's end; ``tun1``, ``tun2``, ... when nothing is said.
+            The name of the tunnel's end; default: ``tun1``, ``tun2``, and so on.
         settings
             Of the link between `node` and the tunnel's end, as :meth:`link` takes them: what is done to frames before
             they enter the tunnel and after they left it.

@@ -93,6 +93,8 @@ class Host(Node):
         Whether it is a model inside the fabric on the wall clock too; on the virtual clock every host is.
     processing
         How long a model takes for each frame that arrives, in the form of the lab protocol; ``None`` for no time.
+    coalescing
+        How its network cards coalesce interrupts, in the form of the lab protocol; ``None`` where they do not.
     """
 
     number: int = 0
@@ -103,6 +105,7 @@ class Host(Node):
     forwarding: bool = False
     model: bool = False
     processing: Mapping[str, Any] | None = None
+    coalescing: Mapping[str, Any] | None = None
 
     @property
     def ip(self) -> str | None:
@@ -129,6 +132,7 @@ class Host(Node):
             "routes": [{"to": to, "via": via} for to, via in self.routes],
             "sysctls": dict(self.sysctls),
             "processing": self.processing and dict(self.processing),
+            "coalescing": self.coalescing and dict(self.coalescing),
         }
 
 

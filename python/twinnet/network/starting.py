@@ -31,11 +31,11 @@ class Startable:
         Parameters
         ----------
         name
-            The name under which other terminals find the lab; chosen when nothing is said.
+            The name under which other terminals find the lab; twinnet chooses one when you give none.
         interface
             ``tap``, ``veth`` or ``auto`` (TAP where this machine allows it).
         realtime, slip_after_ps
-            As :class:`twinnet.lab.Lab` documents them.
+            As :class:`twinnet.Lab` documents them.
         """
         from twinnet.lab.lab import Lab
 
@@ -50,7 +50,7 @@ class Startable:
         Parameters
         ----------
         seed
-            The seed of all randomness; the network's own when nothing is said.
+            The seed of all randomness; default: the network's own.
         static_neighbours
             Whether hosts know each other's hardware addresses beforehand and need not ask by ARP or neighbour
             discovery, which flood a network of switches: for large networks, and where only the traffic matters.

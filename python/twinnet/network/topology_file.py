@@ -147,7 +147,7 @@ def _given(model: Any) -> dict[str, Any]:
 def _switch(model: SwitchModel | None) -> dict[str, Any]:
     fields = _given(model)
     if model is not None and model.tls is not None:
-        fields["tls"] = model.tls.build()
+        fields["tls"] = model.tls
     return fields
 
 

@@ -170,6 +170,8 @@ class HostModel(_Strict):
     model: Annotated[bool, Field(strict=True)] = False
     processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
     processing_jitter: JitterValue = None
+    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
+    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 class RouterModel(_Strict):
@@ -180,18 +182,24 @@ class RouterModel(_Strict):
     model: Annotated[bool, Field(strict=True)] = False
     processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
     processing_jitter: JitterValue = None
+    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
+    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
-class TlsModel(_Strict):
-    """What control channels over TLS need: paths of PEM files, seen from where the program was started."""
-
-    private_key: Annotated[str, Field(min_length=1)]
-    certificate: Annotated[str, Field(min_length=1)]
-    ca_cert: Annotated[str, Field(min_length=1)] | None = None
-
-    def build(self) -> Tls:
-        """Return what :class:`Network` takes."""
-        return Tls(self.private_key, self.certificate, self.ca_cert)
+_PATH_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
+TlsFiles = Annotated[
+    Tls,
+    WithJsonSchema(
+        {
+            "type": "object",
+            "description": "Paths of PEM files for control channels over TLS, seen from where the program was started.",
+            "properties": {"private_key": _PATH_SCHEMA, "certificate": _PATH_SCHEMA, "ca_cert": _PATH_SCHEMA},
+            "required": ["private_key", "certificate"],
+            "additionalProperties": False,
+        }
+    ),
+]
+"""What control channels over TLS need."""
 
 
 class SwitchModel(_Strict):
@@ -206,7 +214,7 @@ class SwitchModel(_Strict):
     controllers: list[str] = []
     control_delay: DelayText | None = None
     listen: str | None = None
-    tls: TlsModel | None = None
+    tls: TlsFiles | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
 
 
@@ -225,7 +233,7 @@ class ControllerModel(_Strict):
     delay: DelayText = "0 s"
     quiet: Annotated[str, _DURATION] = "20 ms"
     patience: Annotated[str, _DURATION] = "10 s"
-    tls: TlsModel | None = None
+    tls: TlsFiles | None = None
 
     @model_validator(mode="after")
     def _program_or_app(self) -> Any:
@@ -236,9 +244,8 @@ class ControllerModel(_Strict):
     def settings(self) -> dict[str, Any]:
         """What :meth:`Network.controller` takes; raises `BadValue` for an app that is none."""
         place = self.connect if self.app is None else app_factory(self.app)
-        tls = self.tls.build() if self.tls is not None else None
         waits = {"delay": self.delay, "quiet": self.quiet, "patience": self.patience}
-        return {"connect": place, "run": self.run, **waits, "tls": tls}
+        return {"connect": place, "run": self.run, **waits, "tls": self.tls}
 
 
 class DirectionModel(_Strict):

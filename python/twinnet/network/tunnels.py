@@ -62,7 +62,7 @@ class Tunnel:
 
     @property
     def underlay_mtu(self) -> int:
-        """The underlay's MTU in bytes: 1500 where nothing is said."""
+        """The underlay's MTU in bytes: 1500 by default."""
         return self.mtu if self.mtu is not None else _ETHERNET_MTU
 
     @property
@@ -131,7 +131,7 @@ def gre(
     key
         Tells several tunnels between the same two apart; ``None``: the header has no key.
     mtu
-        The underlay's MTU in bytes, or text with unit: the longest IPv4 packet. For a link 1500 when nothing is said;
+        The underlay's MTU in bytes, or text with unit: the longest IPv4 packet. For a link 1500 by default;
         a tunnel to another speaker goes by what its underlay has.
     fragment
         Whether a packet that is longer is cut by IPv4; otherwise it is dropped and counted.

@@ -93,7 +93,7 @@ class _Grouped(_ClassBased):
     Parameters
     ----------
     groups
-        Hosts by group; equal parts of the load's when nothing is said.
+        Hosts by group; default: equal parts of the load's.
     share, borrow, discipline, link_sharing
         As for :class:`BasicCbq`.
     """

@@ -54,7 +54,7 @@ def compile_policy(
     policy
         The policy.
     enforcement
-        Where it is enforced; at the core when nothing is said.
+        Where it is enforced; default: at the core.
     load
         What the network is to carry.
     previous

@@ -15,7 +15,7 @@ from twinnet.network.nodes import Port, Switch
 from twinnet.policies.load import Load
 from twinnet.policies.paths import Paths
 from twinnet.ranges import line_rate_bps
-from twinnet.units import format_rate
+from twinnet.units import Rate, format_rate
 
 __all__ = ["EnforcedPort", "Enforcement"]
 
@@ -52,7 +52,7 @@ class Enforcement:
         switches without hosts that are farthest from these. ``all``: every switch. Or a list of switches (``s1``) and
         ports (``s1-eth2``).
     rate
-        The rate of each scheduler, with unit; the line rate of the port when nothing is said.
+        The rate of each scheduler, with unit; default: the line rate of the port.
     direction
         ``egress``: queues, before a port sends. ``ingress``: meters only, where frames come in.
 
@@ -63,7 +63,7 @@ class Enforcement:
     """
 
     at: str | Sequence[str] = "core"
-    rate: str | None = None
+    rate: Rate | None = None
     direction: Literal["egress", "ingress"] = "egress"
 
     def __post_init__(self) -> None:

@@ -39,7 +39,7 @@ class Line:
 
 
 def rate_of(demand: Demand) -> int:
-    """What a demand needs in bits per second; 1 Mbit/s when nothing is said."""
+    """What a demand needs in bits per second; default: 1 Mbit/s."""
     return _UNSAID_BPS if demand.rate is None else line_rate_bps(demand.rate)
 
 

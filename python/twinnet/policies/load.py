@@ -14,6 +14,7 @@ from twinnet.network.network import Network
 from twinnet.network.nodes import Host
 from twinnet.policies.match import Protocol
 from twinnet.ranges import line_rate_bps
+from twinnet.units import Rate
 
 __all__ = ["Demand", "Load", "spread_evenly"]
 
@@ -39,7 +40,7 @@ class Demand:
     application: str
     protocol: Protocol = "tcp"
     port: int | None = None
-    rate: str | None = None
+    rate: Rate | None = None
 
     def __post_init__(self) -> None:
         if self.client == self.server:

@@ -24,9 +24,9 @@ class Match:
     Parameters
     ----------
     protocol
-        ``tcp``, ``udp`` or ``icmp``; any when nothing is said.
+        ``tcp``, ``udp`` or ``icmp``; default: any.
     source, destination
-        Names of hosts, addresses or prefixes (``10.0.1.0/24``), of which one must hold; any when nothing is said.
+        Names of hosts, addresses or prefixes (``10.0.1.0/24``), of which one must hold; default: any.
     source_port, destination_port
         Ports of TCP or UDP, 1 to 65535.
     dscp

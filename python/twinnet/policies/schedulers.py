@@ -9,6 +9,7 @@ from twinnet.policies.traffic_class import TrafficClass, amount_bps
 from twinnet.qos import Cbq, CbqClass, Drr, DrrClass, Fifo, Htb, HtbQueue, Priority, Tbf
 from twinnet.qos.cbq import LinkSharing
 from twinnet.qos.queue import Queue
+from twinnet.units import BitsPerSecond, Bytes, Rate
 
 __all__ = ["cbq", "drr", "htb", "shaped", "strict_priority"]
 
@@ -21,8 +22,8 @@ def _htb_queue(minimum_bps: int | None, maximum_bps: int | None, priority: int, 
     return HtbQueue(_rate(minimum_bps), _rate(maximum_bps), priority=priority, queue=queue)
 
 
-def _rate(rate_bps: int | None) -> str | None:
-    return None if rate_bps is None else f"{rate_bps} bit"
+def _rate(rate_bps: int | None) -> Rate | None:
+    return None if rate_bps is None else BitsPerSecond(rate_bps)
 
 
 def htb(rate_bps: int, classes: Mapping[int, TrafficClass]) -> Queue:
@@ -32,7 +33,7 @@ def htb(rate_bps: int, classes: Mapping[int, TrafficClass]) -> Queue:
         low = None if one.minimum is None else amount_bps(one.minimum, rate_bps, "the minimum")
         high = None if one.maximum is None else amount_bps(one.maximum, rate_bps, "the maximum")
         queues[number] = _htb_queue(low, high, one.priority, one.queue)
-    return Htb(f"{rate_bps} bit", queues)
+    return Htb(BitsPerSecond(rate_bps), queues)
 
 
 def cbq(rate_bps: int, classes: Mapping[int, TrafficClass], link_sharing: LinkSharing = "formal") -> Queue:
@@ -43,8 +44,8 @@ def cbq(rate_bps: int, classes: Mapping[int, TrafficClass], link_sharing: LinkSh
         low = share if one.minimum is None else amount_bps(one.minimum, rate_bps, "the minimum")
         high = None if one.maximum is None else amount_bps(one.maximum, rate_bps, "the maximum")
         bounded = high is not None and high <= low
-        found[number] = CbqClass(f"{low} bit", priority=one.priority, bounded=bounded, queue=one.queue)
-    return Cbq(f"{rate_bps} bit", found, link_sharing=link_sharing)
+        found[number] = CbqClass(BitsPerSecond(low), priority=one.priority, bounded=bounded, queue=one.queue)
+    return Cbq(BitsPerSecond(rate_bps), found, link_sharing=link_sharing)
 
 
 def strict_priority(rate_bps: int, classes: Mapping[int, TrafficClass]) -> Queue:
@@ -60,7 +61,7 @@ def drr(rate_bps: int, classes: Mapping[int, TrafficClass]) -> Queue:
     for number in range(max(classes) + 1):
         one = classes.get(number)
         quantum = _QUANTUM_BYTES if one is None else max(_QUANTUM_BYTES, round(_QUANTUM_BYTES * one.weight / least))
-        found.append(DrrClass(f"{quantum} B", one.queue if one is not None and one.queue is not None else Fifo()))
+        found.append(DrrClass(Bytes(quantum), one.queue if one is not None and one.queue is not None else Fifo()))
     return shaped(rate_bps, Drr(found))
 
 
@@ -68,4 +69,4 @@ def shaped(rate_bps: int, queue: Queue) -> Queue:
     """`queue` behind a token bucket of `rate_bps` that lets a tenth of a millisecond pass at once, two frames at
     least."""
     burst = max(_LEAST_BURST_BYTES, rate_bps // 8 // 10_000)
-    return Tbf(f"{rate_bps} bit", f"{burst} B", queue)
+    return Tbf(BitsPerSecond(rate_bps), Bytes(burst), queue)

@@ -39,9 +39,9 @@ class TrafficClass:
     weight
         Its part where the discipline shares by weights, above 0.
     queue
-        The discipline behind it; a FIFO of 1000 frames when nothing is said.
+        The discipline behind it; default: a FIFO of 1000 frames.
     dscp
-        The differentiated services code point that its packets get, 0 to 63; they keep theirs when nothing is said.
+        The differentiated services code point that its packets get, 0 to 63; default: they keep theirs.
     meter
         What a switch lets pass of it, the rest it drops: a rate or a share. Without one it is not metered.
     burst

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from twinnet.errors import BadValue, ProgramFailed, ProgramMissing
 from twinnet.programs.transfer import require
-from twinnet.units import duration_ps, rate_bps
+from twinnet.units import Duration, Rate, duration_ps, rate_bps
 
 __all__ = ["PICTURES", "Clip", "make_clip"]
 
@@ -45,10 +45,10 @@ class Clip:
 def make_clip(
     path: str | os.PathLike[str],
     *,
-    duration: str = "50 s",
+    duration: Duration = "50 s",
     size: str = "800x600",
     frames_per_second: int = 60,
-    rate: str = "1026 kbit",
+    rate: Rate = "1026 kbit",
     picture: str = "testsrc2",
 ) -> Clip:
     """Make a clip at `path` by ffmpeg; an existing file is replaced.
@@ -60,7 +60,7 @@ def make_clip(
     rate
         Mean rate of the coded video.
     picture
-        One of :data:`PICTURES`.
+        One of ``twinnet.programs.clip.PICTURES``.
 
     Raises
     ------

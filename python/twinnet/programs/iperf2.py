@@ -8,7 +8,7 @@ from statistics import mode
 from twinnet.errors import BadValue, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
 from twinnet.results.flow_report import FlowReport, Intervals
-from twinnet.units import duration_ps, rate_bps, size_bytes
+from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_bytes
 
 __all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]
 
@@ -25,11 +25,11 @@ def iperf2(
     client: str,
     server: str,
     *,
-    duration: str = "10 s",
-    rate: str | None = None,
-    payload: str = "1470 B",
+    duration: Duration = "10 s",
+    rate: Rate | None = None,
+    payload: Size = "1470 B",
     port: int = 5001,
-    interval: str = "1 s",
+    interval: Duration = "1 s",
     flow: int = 0,
     congestion_control: str | None = None,
 ) -> Transfer:

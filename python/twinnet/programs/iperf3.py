@@ -8,7 +8,7 @@ from typing import Any, cast
 from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
 from twinnet.results.flow_report import FlowReport, Intervals, Summary
-from twinnet.units import duration_ps, rate_bps, size_bytes
+from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_bytes
 
 __all__ = ["iperf3", "read_report"]
 
@@ -17,12 +17,12 @@ def iperf3(
     client: str,
     server: str,
     *,
-    duration: str = "10 s",
-    rate: str | None = None,
+    duration: Duration = "10 s",
+    rate: Rate | None = None,
     udp: bool = False,
-    payload: str | None = None,
+    payload: Size | None = None,
     port: int = 5201,
-    interval: str = "1 s",
+    interval: Duration = "1 s",
     flow: int = 0,
     congestion_control: str | None = None,
 ) -> Transfer:

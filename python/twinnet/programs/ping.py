@@ -8,7 +8,7 @@ import statistics
 from twinnet.errors import ProgramFailed
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport, Summary
-from twinnet.units import duration_ps, size_bytes
+from twinnet.units import Duration, Size, duration_ps, size_bytes
 
 __all__ = ["ping", "read_report"]
 
@@ -21,9 +21,9 @@ def ping(
     target: str,
     *,
     count: int = 3,
-    interval: str = "1 s",
-    payload: str = "56 B",
-    timeout: str = "1 s",
+    interval: Duration = "1 s",
+    payload: Size = "56 B",
+    timeout: Duration = "1 s",
     flow: int = 0,
 ) -> Transfer:
     """Return `count` echo requests by ping in host `client` to host `target`."""

@@ -35,7 +35,7 @@ _LINGER_S = 1.0
 _PS_PER_MS = 1e9
 _QUIET = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
 _PROBE = ("-analyzeduration", "500000")
-"""Half a second of a stream tells what it is; ffmpeg takes five when nothing is said, more than short clips have."""
+"""Half a second of a stream tells what it is; by default ffmpeg takes five seconds, more than short clips have."""
 _VLC = (sys.executable, "-m", "twinnet.programs.vlc_sender")
 _COPY = ("-map", "0:v:0", "-c", "copy", "-muxdelay", "0", "-muxpreload", "0", "-flush_packets", "1", "-f", "mpegts")
 
@@ -64,7 +64,7 @@ def stream(
         by the receiver (VLC), then RTP by UDP. ``http``: fetched by the receiver, over TCP. VLC begins to stream over
         ``rtsp`` and ``http`` when it listens: the receiver is started at once then.
     port
-        Where it is received (``http``: served); 5004, 8554 or 8080 when nothing is said.
+        Where it is received (``http``: served); default: 5004, 8554 or 8080.
     judge
         Whether the received video is compared with the clip (see :func:`twinnet.programs.judge_video`), for which both
         are decoded twice.

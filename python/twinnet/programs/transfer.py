@@ -16,7 +16,7 @@ from twinnet.lab.lab import Lab
 from twinnet.lab.parts import Capture
 from twinnet.lab_process.job import Ending, Job
 from twinnet.results.flow_report import FlowReport
-from twinnet.traffic.apps import App
+from twinnet.traffic.app import App
 
 __all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "require_all", "serve", "start"]
 
@@ -112,7 +112,7 @@ class Transfer:
     server_begins: bool = False
 
     def without_server(self) -> Transfer:
-        """Return the transfer without its server: another one, started by :func:`serve`, is used."""
+        """Return the transfer without its server: another one, started by ``serve``, is used."""
         return replace(self, server_argv=None, server_app=None)
 
 

@@ -8,7 +8,7 @@ from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport
 from twinnet.traffic.apps import http_server
-from twinnet.units import size_bytes
+from twinnet.units import Size, size_bytes
 
 __all__ = ["read_bytes", "wget"]
 
@@ -16,7 +16,7 @@ _SAVED = re.compile(r" URL:\S+ \[([0-9]+)(?:/[0-9]+)?\] -> ")
 
 
 def wget(
-    client: str, server: str, *, size: str, port: int = 8080, flow: int = 0, congestion_control: str | None = None
+    client: str, server: str, *, size: Size, port: int = 8080, flow: int = 0, congestion_control: str | None = None
 ) -> Transfer:
     """Return a fetch of `size` by wget in host `client` from the built-in HTTP server in host `server`, which uses its
     host's congestion control or the one that is named."""

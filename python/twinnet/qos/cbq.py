@@ -30,7 +30,7 @@ class CbqClass(Described):
     rate
         Its allotment, with unit.
     parent
-        The number of the class above; the link itself when nothing is said.
+        The number of the class above; default: the link itself.
     priority
         0 to 7, of a class without classes below: who is served first.
     bounded
@@ -40,7 +40,7 @@ class CbqClass(Described):
     burst_frames
         Full-size frames that it may send back to back after a quiet time.
     queue
-        Where its frames wait; a FIFO of 1000 frames when nothing is said. Only for a class without classes below.
+        Where its frames wait; default: a FIFO of 1000 frames. Only for a class without classes below.
     """
 
     rate: Rate
@@ -69,7 +69,7 @@ class Cbq(Queue):
     rate
         Its allotment, with unit.
     parent
-        The number of the class above; the link itself when nothing is said.
+        The number of the class above; default: the link itself.
     priority
         0 to 7, of a class without classes below: who is served first.
     bounded
@@ -79,7 +79,7 @@ class Cbq(Queue):
     burst_frames
         Full-size frames that it may send back to back after a quiet time.
     queue
-        Where its frames wait; a FIFO of 1000 frames when nothing is said. Only for a class without classes below.
+        Where its frames wait; default: a FIFO of 1000 frames. Only for a class without classes below.
     """
 
     kind: Literal["cbq"] = field(default="cbq", kw_only=True, repr=False)

@@ -10,6 +10,7 @@ from twinnet.errors import BadQueue
 from twinnet.qos.queue import Queue, checked_count, checked_inner, optional_spec
 from twinnet.qos.queue_settings import MOST_CLASSES
 from twinnet.settings import Described, size
+from twinnet.units import Size
 
 __all__ = ["Drr", "DrrClass"]
 
@@ -23,10 +24,10 @@ class DrrClass(Described):
     quantum
         What it may send in each round, with unit.
     queue
-        Where its frames wait; a FIFO of 1000 frames when nothing is said.
+        Where its frames wait; default: a FIFO of 1000 frames.
     """
 
-    quantum: Annotated[str, size(1, (1 << 32) - 1, BadQueue)]
+    quantum: Annotated[Size, size(1, (1 << 32) - 1, BadQueue)]
     queue: Queue | None = None
 
     def __post_init__(self) -> None:

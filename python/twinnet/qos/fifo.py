@@ -13,7 +13,7 @@ __all__ = ["Fifo"]
 
 @dataclass(frozen=True)
 class Fifo(Queue):
-    """A FIFO limited in frames, in bytes or in both; 1000 frames when nothing is said.
+    """A FIFO limited in frames, in bytes or in both; default: 1000 frames.
 
     Parameters
     ----------

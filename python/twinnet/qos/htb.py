@@ -27,15 +27,15 @@ class HtbQueue(Described):
     Parameters
     ----------
     min_rate
-        Guaranteed, with unit. As in Open vSwitch, 12 kbit/s when nothing is said.
+        Guaranteed, with unit. Default: 12 kbit/s, as in Open vSwitch.
     max_rate
-        The ceiling; the port's own rate when nothing is said.
+        The ceiling; default: the port's own rate.
     burst
-        How much may be sent at once at the ceiling; chosen by the rate when nothing is said.
+        How much may be sent at once at the ceiling; default: chosen by the rate.
     priority
         Who is offered spare capacity first: the lowest number.
     queue
-        Where frames wait; a FIFO of 1000 frames when nothing is said.
+        Where frames wait; default: a FIFO of 1000 frames.
     """
 
     min_rate: Rate | None = None
@@ -64,15 +64,15 @@ class Htb(Queue):
     Parameters
     ----------
     min_rate
-        Guaranteed, with unit. As in Open vSwitch, 12 kbit/s when nothing is said.
+        Guaranteed, with unit. Default: 12 kbit/s, as in Open vSwitch.
     max_rate
-        The ceiling; the port's own rate when nothing is said.
+        The ceiling; default: the port's own rate.
     burst
-        How much may be sent at once at the ceiling; chosen by the rate when nothing is said.
+        How much may be sent at once at the ceiling; default: chosen by the rate.
     priority
         Who is offered spare capacity first: the lowest number.
     queue
-        Where frames wait; a FIFO of 1000 frames when nothing is said.
+        Where frames wait; default: a FIFO of 1000 frames.
     """
 
     kind: Literal["htb"] = field(default="htb", kw_only=True, repr=False)

@@ -21,7 +21,7 @@ class Queue(Described):
     """A queue configuration; immutable, checked when it is made.
 
     A discipline is a frozen dataclass with a field ``kind`` of one literal, by which files name it. What it says of its
-    fields is all that is said of them: see :mod:`twinnet.settings`.
+    fields is all that is said of them: see ``twinnet.settings``.
     """
 
     disciplines: ClassVar[list[type[Queue]]] = []

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from twinnet.errors import BadQueue
 from twinnet.settings import Flag, Share, Whole, duration, rate, size
+from twinnet.units import Duration, Size
+from twinnet.units import Rate as RateValue
 
 __all__ = [
     "MOST_BYTES",
@@ -33,17 +35,17 @@ _DEEPER = "a bucket that no full-size frame with a VLAN tag fits into would neve
 
 Frames = Annotated[int, Whole(BadQueue, 1, 10**8)]
 """Frames that one discipline keeps."""
-Limit = Annotated[str, size(1, _MOST_STORED_BYTES, BadQueue)]
+Limit = Annotated[Size, size(1, _MOST_STORED_BYTES, BadQueue)]
 """Data that a FIFO keeps."""
-Threshold = Annotated[str, size(1, MOST_BYTES, BadQueue)]
+Threshold = Annotated[Size, size(1, MOST_BYTES, BadQueue)]
 """A limit or threshold in bytes of a discipline that averages or counts them."""
-Quantum = Annotated[str, size(64, (1 << 32) - 1, BadQueue)]
+Quantum = Annotated[Size, size(64, (1 << 32) - 1, BadQueue)]
 """What may be sent in a turn. A short one costs many turns for each long frame."""
-Burst = Annotated[str, size(1518, _MOST_STORED_BYTES, BadQueue, remedy=_DEEPER)]
+Burst = Annotated[Size, size(1518, _MOST_STORED_BYTES, BadQueue, remedy=_DEEPER)]
 """The depth of a bucket; below a full-size frame with a VLAN tag it would never let one through."""
-Rate = Annotated[str, rate(1, 10**15, BadQueue)]
+Rate = Annotated[RateValue, rate(1, 10**15, BadQueue)]
 """A rate of the link layer."""
-Span = Annotated[str, duration(10**6, 10**15, BadQueue)]
+Span = Annotated[Duration, duration(10**6, 10**15, BadQueue)]
 """A target, an interval or a period: 1 us to 1000 s."""
 Part = Annotated[float, Share(BadQueue)]
 """A probability or a weight."""

@@ -21,9 +21,9 @@ class Red(Queue):
     min
         Below this average nothing is dropped, with unit.
     max
-        Where the probability reaches `max_probability`; three times `min` when nothing is said.
+        Where the probability reaches `max_probability`; default: three times `min`.
     limit
-        The most data that waits; four times `max` when nothing is said.
+        The most data that waits; default: four times `max`.
     max_probability
         The probability at `max`.
     weight
@@ -31,7 +31,7 @@ class Red(Queue):
     average_frame
         The usual frame, by which the average decays while the line is idle.
     rate
-        The rate by which it does so; the line's own when nothing is said.
+        The rate by which it does so; default: the line's own.
     gentle
         From `max` to twice that the probability grows to 1 instead of leaping to it.
     ecn

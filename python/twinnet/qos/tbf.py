@@ -22,7 +22,7 @@ class Tbf(Queue):
     burst
         The bucket's depth, with unit; at least one full frame with a VLAN tag, 1518 B.
     queue
-        Where frames wait for tokens; a FIFO of 1000 frames when nothing is said.
+        Where frames wait for tokens; default: a FIFO of 1000 frames.
     """
 
     kind: Literal["tbf"] = field(default="tbf", kw_only=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from twinnet.report.text_table import table
+from twinnet.report.text_table import table, terminal_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +129,11 @@ def comparison_text(compared: pl.DataFrame, labels: tuple[str, str]) -> str:
         for key, label in zip(("first", "second"), labels, strict=True):
             name = f"{row['quantity']} ({row['unit']})"
             lines.append([name, label, *(_number(row[f"{key}_{measure}"]) for measure in measures)])
-    sets = table(["quantity", "set", "samples", "mean", "min", "max", "variance", "std", "normality p"], lines)
+    sets = table(
+        ["quantity", "set", "samples", "mean", "min", "max", "variance", "std", "normality p"],
+        lines,
+        terminal_columns(),
+    )
     tests = ("student_p", "welch_p", "holm_p", "mann_whitney_p", "hedges_g", "cliffs_delta")
     differences = table(
         [f"{labels[1]} - {labels[0]}", "difference", "Student p", "Welch p", "Holm p", "Mann-Whitney p", "g", "d"],
@@ -137,6 +141,7 @@ def comparison_text(compared: pl.DataFrame, labels: tuple[str, str]) -> str:
             [row["quantity"], _number(row["difference_of_means"]), *(_number(row[test]) for test in tests)]
             for row in compared.to_dicts()
         ],
+        terminal_columns(),
     )
     return f"{sets}\n\n{differences}"
 
@@ -150,7 +155,7 @@ def _shown(title: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> st
         for row in frame.head(SHOWN).to_dicts()
     ]
     more = f"\n... and {frame.height - SHOWN} more (--json, --csv)" if frame.height > SHOWN else ""
-    return f"\n{title}\n{table(list(columns), rows)}{more}"
+    return f"\n{title}\n{table(list(columns), rows, terminal_columns())}{more}"
 
 
 def _end(row: Row, which: str) -> str:

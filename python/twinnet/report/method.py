@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
@@ -24,16 +24,6 @@ _CLOCKS = {
 }
 _MOST_NAMED = 12
 """Hosts whose names are all told."""
-_WHAT = {
-    "udp": "UDP datagrams",
-    "tcp": "one TCP connection",
-    "http": "HTTP/1.1 GET",
-    "ping": "ICMP echo requests",
-    "bandwidth": "probes for available bandwidth",
-    "rtp": "video over RTP",
-    "voice": "one direction of a call",
-    "video": "video in segments over HTTP/1.1",
-}
 
 
 def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
@@ -219,44 +209,34 @@ def _few(hosts: Sequence[str]) -> str:
 
 
 def _sent(entry: Traffic) -> str:
-    said = _WHAT[entry.app]
-    if entry.rate_bps is not None:
-        said += f" at {format_rate(entry.rate_bps)} of payload each"
-        said += ", Poisson" if entry.process == "poisson" else ", constant rate"
-    if entry.packets_per_second is not None:
-        said += f" at {entry.packets_per_second:g} a second each"
-        said += ", Poisson" if entry.process == "poisson" else ", constant rate"
-    if entry.gap is not None:
-        said += f", gaps {_distribution(entry.gap)}"
-    if entry.size is not None:
-        said += f", sizes {_distribution(entry.size)}"
-    if entry.preset is not None:
-        said += f" as of {entry.preset}"
-    if entry.unpaced or (entry.app == "tcp" and not _is_scheduled(entry)):
+    said = entry.kind.in_words
+    sends = entry.sends
+    process = ", Poisson" if sends.get("process") == "poisson" else ", constant rate"
+    if "rate" in sends:
+        said += f" at {format_rate(sends['rate'])} of payload each{process}"
+    if "packets_per_second" in sends:
+        said += f" at {sends['packets_per_second']:g} a second each{process}"
+    if "gap" in sends:
+        said += f", gaps {sends['gap']}"
+    if "size" in sends:
+        said += f", sizes {sends['size']}"
+    if "preset" in sends:
+        said += f" as of {sends['preset']}"
+    if sends.get("unpaced") or (entry.app == "tcp" and not {"rate", "packets_per_second", "gap"} & sends.keys()):
         said += ", as fast as it goes"
-    if entry.dscp is not None:
-        said += f", DSCP {entry.dscp}"
-    if entry.payload_bytes is not None:
-        said += f", {entry.payload_bytes} B payload"
-    if entry.bytes is not None:
-        said += f", {format_size(entry.bytes)}"
-    if entry.ladder_bps is not None:
-        said += f", at {' or '.join(format_rate(rate) for rate in entry.ladder_bps)}"
-    if entry.count is not None and entry.count > 1:
-        said += f", {entry.count} times"
+    if "dscp" in sends:
+        said += f", DSCP {sends['dscp']}"
+    if "payload" in sends:
+        said += f", {sends['payload']} B payload"
+    if "bytes" in sends:
+        said += f", {format_size(sends['bytes'])}"
+    if "rates" in sends:
+        said += f", at {' or '.join(format_rate(rate) for rate in sends['rates'])}"
+    if sends.get("count", 1) > 1:
+        said += f", {sends['count']} times"
     if entry.congestion_control is not None:
         said += f", {entry.congestion_control}"
     return said + (f", port {entry.port}" if entry.port is not None else "")
-
-
-def _is_scheduled(entry: Traffic) -> bool:
-    return any(way is not None for way in (entry.rate_bps, entry.packets_per_second, entry.gap))
-
-
-def _distribution(given: Mapping[str, object]) -> str:
-    """A distribution as it is written in options: ``exponential(mean 10 ms)``."""
-    parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "distribution")
-    return f"{given.get('distribution')}({parameters})"
 
 
 def _when(entry: Traffic) -> str:

@@ -57,7 +57,7 @@ class PlainObserver:
 
     def stopping(self) -> None:
         """Tell that an interrupt was seen."""
-        self._say("stopping: runs that are going on are ended; finished runs are kept")
+        self._say("interrupted: the runs that are going on are ended; finished runs are kept")
 
     def _say(self, text: str) -> None:
         self.console.print(Text(text), soft_wrap=True)
@@ -108,7 +108,9 @@ class LiveObserver:
 
     def stopping(self) -> None:
         """Tell that an interrupt was seen."""
-        self.console.print(Text("stopping: runs that are going on are ended; finished runs are kept", style="yellow"))
+        self.console.print(
+            Text("interrupted: the runs that are going on are ended; finished runs are kept", style="yellow")
+        )
 
 
 class SilentObserver:

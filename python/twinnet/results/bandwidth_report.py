@@ -96,7 +96,7 @@ class Bandwidth:
     hops
         Of methods that locate the tight link.
     record
-        Stamps of each train, where they were asked for; what :func:`twinnet.replay_bandwidth` takes.
+        Stamps of each train, where they were asked for; what ``twinnet.bandwidth.replay`` takes.
     """
 
     method: str

@@ -17,7 +17,7 @@ import polars as pl
 
 from twinnet import _core
 from twinnet.errors import BadFile, BadValue
-from twinnet.results.shown import html_section
+from twinnet.results.shown import ShownInUnits, html_section
 from twinnet.units import duration_ps
 
 __all__ = ["LAYERS", "CaptureAnalysis", "CaptureLayer", "MatchedCaptures", "analyze_capture", "match_captures"]
@@ -32,8 +32,8 @@ _PS_PER_NS = 1000
 _FLAGS = ("whole", "marker", "sequence_error")
 
 
-@dataclass(frozen=True)
-class CaptureAnalysis:
+@dataclass(frozen=True, repr=False)
+class CaptureAnalysis(ShownInUnits):
     """What one capture says.
 
     Attributes
@@ -92,8 +92,8 @@ class CaptureAnalysis:
         return html_section(str(self), [one.head(20) for one in tables if not one.is_empty()])
 
 
-@dataclass(frozen=True)
-class MatchedCaptures:
+@dataclass(frozen=True, repr=False)
+class MatchedCaptures(ShownInUnits):
     """What several captures of the same traffic say together.
 
     Attributes
@@ -112,6 +112,12 @@ class MatchedCaptures:
     segments: pl.DataFrame
     packets: pl.DataFrame
     notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return what was matched in one line."""
+        sent, lost = self.segments["sent"].sum(), self.segments["lost"].sum()
+        names = ", ".join(str(path) for path in self.paths)
+        return "; ".join([f"{names}: {sent} packets sent, {lost} lost", *self.notes])
 
 
 def analyze_capture(

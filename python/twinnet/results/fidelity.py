@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
+from twinnet.results.shown import ShownInUnits
 
 __all__ = [
     "EXACT",
@@ -166,8 +167,8 @@ def _machine_times(given: Any) -> dict[str, MachineTime]:
     return {name: MachineTime.from_spec(one) for name, one in told.items()}
 
 
-@dataclass(frozen=True)
-class FidelityRecord:
+@dataclass(frozen=True, repr=False)
+class FidelityRecord(ShownInUnits):
     """What a lab measured about itself, since its start or the last reset.
 
     Parameters
@@ -211,6 +212,8 @@ class FidelityRecord:
         ``wall`` or ``virtual``.
     events, trace_hash
         On the virtual clock how much happened, and a hash over all of it in its order.
+    impossible_states
+        How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict tells.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
     raw
@@ -239,6 +242,7 @@ class FidelityRecord:
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
+    impossible_states: int = 0
     agent: AgentTiming | None = None
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -272,6 +276,7 @@ class FidelityRecord:
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
+            impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
             raw=dict(spec),
         )
@@ -314,6 +319,16 @@ class FidelityRecord:
         """Stolen time over the elapsed time of all cores."""
         elapsed_s = self.elapsed_ps / 1e12 * max(self.cores, 1)
         return self.steal_s / elapsed_s if elapsed_s else 0.0
+
+    def __str__(self) -> str:
+        """Return the verdict, and on the wall clock how late frames were."""
+        told = f"{self.verdict()}, {self.elapsed_ps / 1e12:.4g} s"
+        if self.clock == "virtual":
+            return told
+        late = self.lateness_ns
+        return f"{told}, {self.handed_over} frames, late by {late.p50 / 1e3:.3g} us (99 % {late.p99 / 1e3:.3g}, " + (
+            f"largest {late.max / 1e3:.3g})"
+        )
 
     def verdict(self, thresholds: Thresholds | None = None) -> Verdict:
         """Return whether the run can be trusted by `thresholds` (the defaults when nothing is given)."""

@@ -138,17 +138,26 @@ class _Check:
 def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
     """Return what `record` is worth by `limits`: the worst of all that is found, with every reason."""
     if record.clock == "virtual":
-        return Verdict("valid", (EXACT,))
+        return Verdict("invalid", (_fault(record),)) if record.impossible_states else Verdict("valid", (EXACT,))
     checks = (*_frames(record, limits), *_lines(record, limits), *_machine(record, limits))
     findings = [check.finding() for check in checks]
     overloaded = record.agent.overloaded_senders if record.agent is not None else 0
     if overloaded:
         findings.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
+    if record.impossible_states:
+        findings.append(("invalid", _fault(record)))
     worst: State = "valid"
     for candidate in ("doubtful", "invalid"):
         if any(state == candidate for state, _ in findings):
             worst = candidate
     return Verdict(worst, tuple(words for state, words in findings if state != "valid"))
+
+
+def _fault(record: FidelityRecord) -> str:
+    first = record.raw.get("first_impossible_state", "unknown")
+    return (
+        f"twinnet met {record.impossible_states} states that cannot be, a fault of its own; report the first: {first}"
+    )
 
 
 def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:

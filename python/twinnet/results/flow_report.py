@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from twinnet.results.shown import html_section, rate, size, span
+from twinnet.results.shown import ShownInUnits, html_section, rate, size, span
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(ShownInUnits):
     """The distribution of a time, in picoseconds; ``None`` where a program does not tell.
 
     Parameters
@@ -470,8 +470,8 @@ class Viewing:
         )
 
 
-@dataclass(frozen=True)
-class FlowReport:
+@dataclass(frozen=True, repr=False)
+class FlowReport(ShownInUnits):
     """One flow as one of its ends saw it.
 
     Parameters
@@ -667,8 +667,8 @@ def _percentiles_ms(told: Mapping[str, int] | None) -> dict[float, float]:
     return {float(name): value / 1e9 for name, value in sorted((told or {}).items(), key=lambda one: float(one[0]))}
 
 
-@dataclass(frozen=True)
-class AppReport:
+@dataclass(frozen=True, repr=False)
+class AppReport(ShownInUnits):
     """What one app measured so far.
 
     Parameters

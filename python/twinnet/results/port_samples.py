@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from twinnet.results.shown import html_section
+from twinnet.results.shown import ShownInUnits, html_section
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,7 @@ class PortSeries:
     drops
         Frames that it was to send and that did not arrive.
     dropped
-        Frames that were dropped, by reason (:data:`DROP_REASONS`); all but `loop` are among `drops`.
+        Frames that were dropped, by reason (``DROP_REASONS``); all but `loop` are among `drops`.
     marked
         Frames marked as having met congestion instead of being dropped.
     backlog_frames, backlog_bytes
@@ -60,8 +60,8 @@ class PortSeries:
         return cls(dropped=dropped, **plain)
 
 
-@dataclass(frozen=True)
-class PortSamples:
+@dataclass(frozen=True, repr=False)
+class PortSamples(ShownInUnits):
     """What a sampler counted.
 
     Parameters

@@ -11,9 +11,17 @@ from twinnet.units import format_rate, format_size
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["html_section", "rate", "size", "span", "without_empty_columns"]
+__all__ = ["ShownInUnits", "html_section", "rate", "size", "span", "without_empty_columns"]
 
 _TIMES = (("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0))
+
+
+class ShownInUnits:
+    """A result whose `repr` is its text with units, so that a notebook and a list of results can be read."""
+
+    def __repr__(self) -> str:
+        """Return the name of the class and the text."""
+        return f"<{type(self).__name__} {self}>"
 
 
 def span(mean_ps: float, least_ps: float, most_ps: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.machine import HERE, Machine
-from twinnet.traffic.apps import App
+from twinnet.traffic.app import App
 
 __all__ = ["CLOCK_PORT", "ClockComparison", "ToldFlow", "clock_server", "compare_clocks", "tell_flows", "this_clock"]
 

@@ -5,30 +5,22 @@
 
 from __future__ import annotations
 
-import inspect
 import ipaddress
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
 from twinnet.ranges import moment_ps
+from twinnet.settings import settings_of
 from twinnet.sockets.machine import HERE
-from twinnet.traffic import apps
-from twinnet.traffic.apps import App
-from twinnet.traffic.presets import preset_settings, voice_settings
+from twinnet.traffic.app import App
+from twinnet.traffic.kinds import SOURCES
 
-__all__ = ["PROTOCOLS", "PlannedFlow", "planned_flow", "read_flows"]
+__all__ = ["PlannedFlow", "planned_flow", "read_flows"]
 
-PROTOCOLS: dict[str, Callable[..., App]] = {
-    "udp": apps.udp_source,
-    "tcp": apps.tcp_source,
-    "rtp": apps.rtp_source,
-    "icmp": apps.ping,
-}
-"""The source of each protocol."""
 _MOST_FLOWS = 4096
 _FILES = ("trace", "frame_sizes")
 
@@ -53,8 +45,8 @@ class PlannedFlow:
 
 
 def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> PlannedFlow:
-    """Return flow `number` as `settings` say: ``protocol``, ``to``, ``start``, ``preset`` or ``voice``, and what the
-    protocol's source in :mod:`twinnet.traffic.apps` takes.
+    """Return flow `number` as `settings` say: ``protocol``, ``to``, ``start`` and the settings of the protocol's source
+    in :data:`twinnet.traffic.kinds.SOURCES`.
 
     Raises
     ------
@@ -63,21 +55,19 @@ def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> P
     """
     rest = dict(settings)
     protocol, start = str(rest.pop("protocol", "udp")), rest.pop("start", None)
-    if protocol not in PROTOCOLS:
-        raise BadValue(f"the protocol {protocol!r} is not known; allowed are {', '.join(PROTOCOLS)}")
+    if protocol not in SOURCES:
+        raise BadValue(f"the protocol {protocol!r} is not known; allowed are {', '.join(SOURCES)}")
     if "to" not in rest:
         raise BadValue("a flow needs a receiver", "give to: an address or the name of a machine")
     to = _address(str(rest.pop("to")), family)
-    rest = _known_application(protocol, rest)
-    source = PROTOCOLS[protocol]
-    allowed = [name for name in inspect.signature(source).parameters if name not in ("host", "to")]
+    source = SOURCES[protocol]
+    allowed = settings_of(source)
     for name in rest:
         if name not in allowed:
-            known = [*allowed, "protocol", "start", *(["preset", "voice"] if protocol == "udp" else [])]
-            raise BadValue(f"{protocol} has no setting {name!r}: {did_you_mean(name, known)}")
-    if protocol == "udp":
+            raise BadValue(f"{protocol} has no setting {name!r}: {did_you_mean(name, [*allowed, 'protocol', 'start'])}")
+    if protocol == "udp" and not rest.get("unpaced", False):
         # The machine is there for this: every datagram at its own moment, unless something else is asked for.
-        rest.setdefault("exact", not rest.get("unpaced", False))
+        rest.setdefault("exact", True)
     rest.setdefault("flow", number)
     app = source(HERE, to, **rest)
     return PlannedFlow(protocol, app, 0 if start is None else moment_ps(start, "start"))
@@ -122,21 +112,6 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
         except UsageError as error:
             raise BadFile(f"{path}, flow {number}: {error}") from None
     return found
-
-
-def _known_application(protocol: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Put what a preset or a codec stands for in its place."""
-    name, codec = settings.pop("preset", None), settings.pop("voice", None)
-    quiet = bool(settings.pop("silence_suppression", False))
-    if name is None and codec is None:
-        if quiet:
-            raise BadValue("silence suppression is for voice", "give voice: G.711, or leave it out")
-        return settings
-    if protocol != "udp" or (name is not None and codec is not None):
-        raise BadValue("a flow has a preset or voice, not both, and both are UDP")
-    if codec is not None:
-        return {**voice_settings(str(codec), quiet), "dscp": 46, "port": 5006, **settings}
-    return {**preset_settings(str(name)), **settings}
 
 
 def _address(name: str, family: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from twinnet._core import CoreError, SocketAgent
 from twinnet.errors import LabError
 from twinnet.results.flow_report import AppReport
-from twinnet.traffic.apps import App
+from twinnet.traffic.app import App
 
 __all__ = ["HERE", "Machine", "Processor"]
 

@@ -7,15 +7,17 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinnet.errors import BadValue, LabError
 from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.machine import HERE, Machine, Processor
-from twinnet.traffic.bandwidth import BANDWIDTH_PORT, bandwidth_listener, bandwidth_prober
-from twinnet.units import duration_ps
+from twinnet.traffic.app import App
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT, Probes, bandwidth_listener
+from twinnet.units import Rate, duration_ps
 
 __all__ = ["Probed", "listen_for_probes", "probe"]
+
+_USUAL_PROBES = Probes()
 
 _TURN_PS = 200_000_000_000
 
@@ -55,15 +57,17 @@ class Probed:
         return tuple(found)
 
 
-def probe(to: str, method: str = "hybrid", *, seed: int = 1, family: int = 0, **settings: Any) -> Probed:
+def probe(to: str, method: str = "hybrid", probes: Probes = _USUAL_PROBES, *, seed: int = 1, family: int = 0) -> Probed:
     """Estimate the available bandwidth to the listener at `to`, a name or an address.
 
     Parameters
     ----------
     to
         The listener's host.
-    method, settings
-        As for :func:`twinnet.bandwidth.bandwidth_prober`.
+    method
+        One of :data:`twinnet.bandwidth.METHODS`.
+    probes
+        The settings of the estimate.
     seed
         Of what the method draws.
     family
@@ -74,7 +78,7 @@ def probe(to: str, method: str = "hybrid", *, seed: int = 1, family: int = 0, **
     BadValue
         The name is not known, or a setting is not allowed.
     """
-    app = bandwidth_prober(HERE, _address(to, family), method, flow=1, **settings)
+    app = App(HERE, "bandwidth_prober", {**probes.prober_fields(_address(to, family), method), "flow": 1})
     with Machine() as machine:
         number = machine.start(app, seed=seed)
         try:
@@ -88,7 +92,7 @@ def probe(to: str, method: str = "hybrid", *, seed: int = 1, family: int = 0, **
 def listen_for_probes(
     *,
     port: int = BANDWIDTH_PORT,
-    most_rate: str = "10 Gbit",
+    most_rate: Rate = "10 Gbit",
     allow: Sequence[str] | None = None,
     duration: str | None = None,
     ready: Callable[[], None] | None = None,

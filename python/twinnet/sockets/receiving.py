@@ -12,7 +12,7 @@ from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.clocks import ClockComparison, clock_server
 from twinnet.sockets.machine import HERE, Machine
 from twinnet.traffic import apps
-from twinnet.traffic.apps import App
+from twinnet.traffic.app import App
 from twinnet.units import duration_ps
 
 __all__ = ["Received", "ReceivedFlow", "receive"]

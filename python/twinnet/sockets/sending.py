@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.sockets.clocks import ClockComparison, ToldFlow, compare_clocks, tell_flows
 from twinnet.sockets.flow_plan import PlannedFlow
 from twinnet.sockets.machine import Machine, Processor
+from twinnet.traffic.app import App
 
 __all__ = ["Sent", "SentFlow", "send"]
 
@@ -162,12 +162,12 @@ def _again(
     return found
 
 
-def _on_clock(flow: PlannedFlow, clocks: dict[str, ClockComparison | None]) -> Any:
+def _on_clock(flow: PlannedFlow, clocks: dict[str, ClockComparison | None]) -> App:
     """Let datagrams carry the receiver's time, as well as it is known."""
     found = clocks.get(_receiver(flow))
     if flow.protocol != "udp" or found is None or found.same_clock:
         return flow.app
-    return replace(flow.app, fields={**flow.app.fields, "clock_offset_ps": found.offset_ps})
+    return App(flow.app.host, flow.app.kind, {**flow.app.fields, "clock_offset_ps": found.offset_ps})
 
 
 def _receiver(flow: PlannedFlow) -> str:

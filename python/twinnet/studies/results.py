@@ -183,7 +183,7 @@ class StudyResults:
         Parameters
         ----------
         name
-            One of :attr:`figures`; the first when nothing is said.
+            One of :attr:`figures`; default: the first.
         """
         if not self._figures:
             raise BadValue(f"{self.study} measures nothing over time, so there is no figure", "look at .means")
@@ -197,7 +197,7 @@ class StudyResults:
         return StudyComparison(self, other, compare_results(self._analysis, other._analysis))
 
     def report(self, folder: str | os.PathLike[str] | None = None) -> Path:
-        """Write the page, its figures and tables into `folder` (``report`` beside the runs when nothing is said) and
+        """Write the page, its figures and tables into `folder` (default: ``report`` beside the runs) and
         return the page's path."""
         return write_report(self._analysis, Path(folder) if folder is not None else self.folder / "report")
 

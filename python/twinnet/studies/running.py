@@ -68,7 +68,7 @@ def run(
     repetitions
         How often each combination of levels is run.
     clock
-        ``wall``: emulate with real hosts; ``virtual``: simulate with models. What the study says when nothing is said.
+        ``wall``: emulate with real hosts; default: ``virtual``: simulate with models. What the study says.
     order
         Of the runs: ``listed`` or ``random``.
     out

@@ -242,7 +242,7 @@ def _last_arrival_s(counts: Intervals, place: int, zero_ps: int) -> float | None
 
 
 def _empty_interval(flow: PlannedFlow, end_ps: int) -> dict[str, Any]:
-    return _whole_interval(flow, "client" if flow.entry.app in ("http", "video") else "sink", 0, 0, end_ps)
+    return _whole_interval(flow, "client" if flow.entry.protocol == "http" else "sink", 0, 0, end_ps)
 
 
 def _whole_interval(flow: PlannedFlow, role: str, size: int, start_ps: int, end_ps: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
-from twinnet.traffic import apps, bandwidth
+from twinnet.units import Picoseconds
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
@@ -50,7 +50,7 @@ class LabExecutor:
     Attributes
     ----------
     interface
-        `tap`, `veth` or `auto`, as :meth:`twinnet.Network.emulate` takes it; `auto` on the virtual clock.
+        `tap`, `veth` or `auto`, as ``net.emulate()`` takes it; `auto` on the virtual clock.
     """
 
     interface: str = "auto"
@@ -99,7 +99,7 @@ class _Run:
             {port for one in self.specification.measurements.values() if one.is_series for port in one.ports or ()}
         )
         self._join_controllers()
-        sampler = self.lab.sample(ports, f"{self.sample_ps} ps") if ports else None
+        sampler = self.lab.sample(ports, Picoseconds(self.sample_ps)) if ports else None
         counted = self._path_sampler()
         programs = ProgramTraffic(self.lab, self.specification.traffic, self.sample_ps)
         programs.serve()
@@ -187,9 +187,9 @@ class _Run:
         paths = PathMtus(self.lab.layout.links)
         counted = min(paths.to_receiver(self.specification.traffic, entry.to), default=None)
         for source in entry.sources:
-            traffic = app_traffic(entry, source, self.sample_ps, counted)
+            traffic = entry.between(source, self.sample_ps, counted)
             # Named by what it is and not by its number: another flow does not change this one's random numbers.
-            handle = self.lab.start(traffic, f"{zero_ps + entry.start_ps} ps", f"{entry.name}/{source}")
+            handle = self.lab.start(traffic, Picoseconds(zero_ps + entry.start_ps), f"{entry.name}/{source}")
             address = self.lab.layout.address(source)
             mtu = paths.between(source, entry.to)
             self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle, path_mtu=mtu))
@@ -206,7 +206,7 @@ class _Run:
             if self.looks.due(now_ps):
                 self.looks.take(self.lab.fidelity(), now_ps, zero_ps)
             until_ps = min(now_ps + _SLICE_PS, limit_ps)
-            apps_ended = not handles or self.lab.wait(handles, until=f"{until_ps} ps")
+            apps_ended = not handles or self.lab.wait(handles, until=Picoseconds(until_ps))
             if apps_ended and programs.ended():
                 return
             if now_ps >= limit_ps:
@@ -247,7 +247,7 @@ class _VirtualRun(_Run):
             return self.progress.stop.is_set()
 
         self.lab.while_time_passes(look_up)
-        ended = self.lab.wait(handles, until=f"{limit_ps} ps")
+        ended = self.lab.wait(handles, until=Picoseconds(limit_ps))
         self._check_stop(0.0)
         if not ended:
             for handle in handles:
@@ -258,7 +258,7 @@ class _VirtualRun(_Run):
 
     def _until(self, moment_ps: int) -> None:
         self.lab.while_time_passes(lambda _: self.progress.stop.is_set())
-        self.lab.run_until(f"{moment_ps} ps")
+        self.lab.run_until(Picoseconds(moment_ps))
         self._check_stop(0.0)
 
 
@@ -288,78 +288,3 @@ def sample_interval_ps(specification: StudySpecification) -> int:
 
 def _known_end_ps(specification: StudySpecification) -> int:
     return max((entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
-
-
-def app_traffic(entry: Traffic, source: str, interval_ps: int, path_mtu: int | None = None) -> apps.App | apps.Flow:
-    """The apps of one flow of `entry`; receivers of datagrams count what carries them on a path of `path_mtu` bytes."""
-    interval = f"{interval_ps} ps"
-    size = f"{entry.bytes} B" if entry.bytes is not None else None
-    duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
-    port = _given(port=entry.port)
-    control = _given(congestion_control=entry.congestion_control)
-    payload = _given(payload=f"{entry.payload_bytes} B" if entry.payload_bytes is not None else None)
-    rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
-    marked = _given(dscp=entry.dscp)
-    kept = _given(record_packets=entry.record_packets, path_mtu=path_mtu)
-    match entry.app:
-        case "udp":
-            settings: dict[str, Any] = port | payload | marked | kept | _given(size=entry.size, on_off=entry.on_off)
-            settings |= _given(exact=entry.exact, fragment=entry.fragment, gap=entry.gap)
-            settings |= {"interval": interval, "duration": duration}
-            if entry.preset is not None:
-                return apps.preset(source, entry.to, entry.preset, **settings)
-            if entry.trace is not None:
-                played = [(f"{gap} ps", f"{size} B") for gap, size in entry.trace]
-                settings |= {"trace": played, "repeat": entry.repeat is not False}
-            elif entry.unpaced:
-                settings["unpaced"] = True
-            elif entry.gap is None:
-                settings |= _given(rate=rate, packets_per_second=entry.packets_per_second) | {"process": entry.process}
-            return apps.udp(source, entry.to, **settings)
-        case "rtp":
-            video = _given(rate=rate, frames_per_second=entry.frames_per_second, paced=entry.paced)
-            video |= _given(group_frames=entry.group_frames, b_frames=entry.b_frames, variation=entry.variation)
-            if entry.frame_sizes is not None:
-                video |= {"frame_sizes": [f"{size} B" for size in entry.frame_sizes]}
-            video |= kept | _given(shaping=f"{entry.shaping_ps} ps" if entry.shaping_ps else None)
-            return apps.rtp(source, entry.to, interval=interval, duration=duration, **port, **marked, **video)
-        case "voice":
-            suppressed = bool(entry.silence_suppression)
-            call: dict[str, Any] = port | marked | kept | {"interval": interval, "duration": duration}
-            return apps.voice(source, entry.to, entry.codec or "G.711", silence_suppression=suppressed, **call)
-        case "tcp":
-            more = port | control | marked | _given(duration=duration)
-            scheduled = _given(rate=rate, packets_per_second=entry.packets_per_second, gap=entry.gap)
-            if scheduled:
-                process = entry.process if entry.gap is None else None
-                more |= scheduled | payload | _given(on_off=entry.on_off, process=process)
-            # Of a source that sends sizes of its own, the whole is told by its duration.
-            more |= _given(size=size if size is not None else entry.size)
-            return apps.tcp_bulk(source, entry.to, interval=interval, **more)
-        case "http":
-            more = port | control | _given(count=entry.count, connections=entry.connections, think=entry.think)
-            more |= _given(duration=duration, size=size if size is not None else entry.size)
-            return apps.http_get(source, entry.to, interval=interval, **more)
-        case "video":
-            lengths = {"segment": entry.segment_ps, "buffer": entry.buffer_ps, "needed": entry.needed_ps}
-            watched: dict[str, Any] = {name: f"{value} ps" for name, value in lengths.items() if value is not None}
-            watched |= port | control | {"duration": duration}
-            rates = [f"{one} bit" for one in entry.ladder_bps or ()]
-            return apps.video(source, entry.to, rates=rates, interval=interval, **watched)
-        case "bandwidth":
-            more = port | _given(duration=duration, settings=entry.settings)
-            for name, value, unit in (
-                ("capacity", entry.capacity_bps if entry.method in ("spruce", "hybrid") else None, "bit"),
-                ("most_rate", entry.most_rate_bps, "bit"),
-                ("budget", entry.budget_bytes, "B"),
-            ):
-                more |= _given(**{name: f"{value} {unit}" if value is not None else None})
-            return bandwidth.bandwidth(source, entry.to, entry.method or "hybrid", **more)
-        case "ping":
-            pace = _given(interval=f"{entry.interval_ps} ps" if entry.interval_ps is not None else None)
-            more = pace | payload | marked | _given(gap=entry.gap, size=entry.size)
-            return apps.ping(source, entry.to, count=entry.count or 1, count_interval=interval, **more)
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}

@@ -24,26 +24,6 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
     # Every entry of traffic carries the one that it uses.
     | {"congestion_control"}
 )
-_WITHOUT_EFFECT_WHEN_ABSENT = (
-    "shaping_ps",
-    "record_packets",
-    "streamer",
-    "over",
-    "preset",
-    "packets_per_second",
-    "unpaced",
-    "fragment",
-    "repeat",
-    "group_frames",
-    "b_frames",
-    "variation",
-    "think",
-    "ladder_bps",
-    "segment_ps",
-    "buffer_ps",
-    "needed_ps",
-)
-"""Settings of traffic that came after others: without them a run is what it was before."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +110,8 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     if content["policy"] is None:
         del content["policy"]
     for entry in content["traffic"]:
-        for key in _WITHOUT_EFFECT_WHEN_ABSENT:
-            if entry[key] is None:
-                del entry[key]
+        for key in [key for key, value in entry.items() if value is None]:
+            del entry[key]
     content["levels"] = {
         factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text", "network"})
         for factor, level in sorted(levels.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -10,16 +10,12 @@ from pydantic import BaseModel, Field
 from twinnet.network import Network
 from twinnet.policies import CompiledPolicy, Demand, Enforcement, Load, compile_policy, find_policy
 from twinnet.study.field_types import STRICT, RateBps
+from twinnet.units import BitsPerSecond, Rate
 
 if TYPE_CHECKING:
     from twinnet.study.specification import StudySpecification, Traffic
 
 __all__ = ["PolicySettings", "compiled_policy", "load_of"]
-
-_PORTS = {"http": 8080, "video": 8081, "rtp": 5004, "voice": 5006, "tcp": 5002, "udp": 5003}
-"""Of the built-in apps, where the traffic names none."""
-_APPLICATIONS = {"http": "http", "video": "video", "rtp": "video", "voice": "voice", "ping": "ping"}
-"""What policies call the traffic; other traffic goes by its own name."""
 
 
 class PolicySettings(BaseModel):
@@ -54,21 +50,15 @@ def load_of(specification: StudySpecification) -> Load:
 
 
 def _demands(entry: Traffic) -> Iterator[Demand]:
-    application = _APPLICATIONS.get(entry.app, entry.name)
-    port = None if entry.app == "ping" else entry.port or _PORTS[entry.app]
-    protocol = {"ping": "icmp", "http": "tcp", "video": "tcp", "tcp": "tcp"}.get(entry.app, "udp")
-    rate = f"{entry.rate_bps} bit" if entry.rate_bps is not None else None
-    if entry.app == "video" and rate is None and entry.ladder_bps:
-        rate = f"{max(entry.ladder_bps)} bit"
+    kind = entry.kind
+    application = kind.application or entry.name
+    port = None if kind.transport == "icmp" else entry.port or kind.__dataclass_fields__["port"].default
+    rates: Sequence[Rate] = entry.sends.get("rates", ())
+    rate: Rate | None = max(rates) if rates else entry.sends.get("rate")
     for source in entry.sources:
         # A client asks; what streams by itself is sent to its client.
-        asked = entry.app in ("http", "video", "ping")
-        client, server = (source, entry.to) if asked else (entry.to, source)
-        yield Demand(client, server, application, "icmp" if protocol == "icmp" else _transport(protocol), port, rate)
-
-
-def _transport(protocol: str) -> Literal["tcp", "udp"]:
-    return "tcp" if protocol == "tcp" else "udp"
+        client, server = (source, entry.to) if kind.asked_for else (entry.to, source)
+        yield Demand(client, server, application, kind.transport, port, rate)
 
 
 def compiled_policy(specification: StudySpecification, network: Network) -> CompiledPolicy | None:
@@ -76,7 +66,7 @@ def compiled_policy(specification: StudySpecification, network: Network) -> Comp
     settings = specification.policy
     if settings is None:
         return None
-    rate = f"{settings.rate_bps} bit" if settings.rate_bps is not None else None
+    rate = BitsPerSecond(settings.rate_bps) if settings.rate_bps is not None else None
     at = settings.at if isinstance(settings.at, str) else tuple(settings.at)
     enforcement = Enforcement(at, rate, settings.direction)
     return compile_policy(network, find_policy(settings.use, settings.settings), enforcement, load_of(specification))

@@ -16,12 +16,14 @@ from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.specification import Traffic
+from twinnet.traffic.rtp import USUAL_RATE
+from twinnet.units import BitsPerSecond, Bytes, Picoseconds
 
 __all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
 
 FIRST_FLOW_NUMBER = 1_000_000
 """Numbers of programs' flows begin here, far from those that the lab gives to apps."""
-_VIDEO_BPS = 1_026_000
+_USUAL_PAYLOAD = Bytes(1470)
 _FRAMES_PER_SECOND = 60
 
 
@@ -38,14 +40,23 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
 
 def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
     """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do."""
-    interval = f"{reported_interval_ps(interval_ps)} ps"
+    interval = Picoseconds(reported_interval_ps(interval_ps))
     port = entry.port or 0
-    duration = f"{entry.duration_ps} ps" if entry.duration_ps is not None else None
+    sends = entry.sends
+    duration: Picoseconds | None = sends.get("duration")
+    rate: BitsPerSecond | None = sends.get("rate")
     match entry.app:
-        case "udp" if entry.process == "constant" and entry.rate_bps is not None and duration is not None:
-            payload = f"{entry.payload_bytes or 1470} B"
-            settings = {"rate": f"{entry.rate_bps} bit", "payload": payload, "duration": duration}
-            return programs.iperf2(source, entry.to, port=port, interval=interval, flow=number, **settings)
+        case "udp" if sends.get("process", "constant") == "constant" and rate is not None and duration is not None:
+            return programs.iperf2(
+                source,
+                entry.to,
+                port=port,
+                interval=interval,
+                flow=number,
+                rate=rate,
+                payload=sends.get("payload", _USUAL_PAYLOAD),
+                duration=duration,
+            )
         case "tcp" if duration is not None:
             return programs.iperf2(
                 source,
@@ -56,18 +67,17 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
                 duration=duration,
                 congestion_control=entry.congestion_control,
             )
-        case "http" if (entry.count or 1) == 1 and (entry.connections or 1) == 1:
-            size, control = f"{entry.bytes} B", entry.congestion_control
+        case "http" if sends.get("count", 1) == 1 and sends.get("connections", 1) == 1:
+            size, control = sends["bytes"], entry.congestion_control
             return programs.wget(source, entry.to, size=size, port=port, flow=number, congestion_control=control)
         case "rtp" if duration is not None:
-            rate = f"{entry.rate_bps or _VIDEO_BPS} bit"
-            clip = _clip(duration, rate, int(entry.frames_per_second or _FRAMES_PER_SECOND))
+            clip = _clip(duration, rate or USUAL_RATE, int(sends.get("frames_per_second", _FRAMES_PER_SECOND)))
             by = entry.streamer or "ffmpeg"
             over = entry.over or "rtp"
             return programs.stream(source, entry.to, clip, by=by, over=over, port=entry.port, flow=number)
         case "ping":
-            pace = f"{entry.interval_ps} ps" if entry.interval_ps is not None else "1 s"
-            return programs.ping(source, entry.to, count=entry.count or 1, interval=pace, flow=number)
+            pace = sends.get("interval", Picoseconds(10**12))
+            return programs.ping(source, entry.to, count=sends.get("count", 1), interval=pace, flow=number)
         case _:
             raise NotAvailable(
                 f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
@@ -82,7 +92,7 @@ def _clips() -> tempfile.TemporaryDirectory[str]:
 
 
 @functools.cache
-def _clip(duration: str, rate: str, frames_per_second: int) -> programs.Clip:
+def _clip(duration: Picoseconds, rate: BitsPerSecond, frames_per_second: int) -> programs.Clip:
     """A clip that all runs of a study share: the same pictures meet all networks."""
     name = f"{duration}-{rate}-{frames_per_second}.ts".replace(" ", "")
     return programs.make_clip(

@@ -7,14 +7,28 @@ the Rust side, which checks them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, cast
 
 from twinnet.errors import BadValue
-from twinnet.ranges import line_rate_bps, run_time_ps, transfer_bytes
-from twinnet.traffic.apps import App, Flow
-from twinnet.units import size_bytes
+from twinnet.ranges import line_rate_bps
+from twinnet.settings import OneOf, Setting, Whole, duration, rate, size
+from twinnet.traffic.app import App, Flow
+from twinnet.traffic.traffic_settings import FlowNumber, Port, Switch, TrafficSettings
+from twinnet.units import Duration, Rate, Size
 
-__all__ = ["BANDWIDTH_PORT", "METHODS", "bandwidth", "bandwidth_listener", "bandwidth_method", "bandwidth_prober"]
+__all__ = [
+    "BANDWIDTH_PORT",
+    "METHODS",
+    "Bandwidth",
+    "BandwidthListener",
+    "BandwidthProber",
+    "Probes",
+    "bandwidth",
+    "bandwidth_listener",
+    "bandwidth_method",
+    "bandwidth_prober",
+]
 
 METHODS = ("pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid")
 """The names of all methods."""
@@ -26,9 +40,9 @@ _NEED_CAPACITY = ("spruce", "hybrid")
 def bandwidth_method(
     method: str,
     *,
-    capacity: str | None = None,
-    prior: str | None = None,
-    prior_std: str | None = None,
+    capacity: Rate | None = None,
+    prior: Rate | None = None,
+    prior_std: Rate | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return a method in the form of the lab protocol.
@@ -45,7 +59,7 @@ def bandwidth_method(
         Settings of the method by their names, in base units (bit/s, nanoseconds, bytes).
     """
     if method not in METHODS:
-        raise BadValue(f"the method {method!r} is not known", f"allowed are {', '.join(METHODS)}")
+        raise BadValue(f"the method {method!r} is not known; allowed are {', '.join(METHODS)}")
     found: dict[str, Any] = {"name": method}
     if capacity is not None:
         if method not in _NEED_CAPACITY:
@@ -59,43 +73,61 @@ def bandwidth_method(
     return found | dict(settings or {})
 
 
-def bandwidth_listener(
-    host: str, *, port: int = BANDWIDTH_PORT, most_rate: str = "10 Gbit", allow: Sequence[str] | None = None
-) -> App:
-    """Return a listener that tells probers when their probes arrived.
+ProbeRate = Annotated[Rate, rate(10_000, 10**12)]
+"""The highest rate that may be sent."""
+LineRate = Annotated[Rate, rate(1, 10**13)]
+"""A rate of a line."""
+
+
+Budget = Annotated[Size, size(1000, 1 << 50)]
+"""The most data that probes may cost."""
+ProbeTime = Annotated[Duration, duration(10**9, 86_400 * 10**12)]
+"""The most time that an estimate may take: a day."""
+
+
+@dataclass(frozen=True)
+class MethodSettings(Setting):
+    """Settings of a method by their names, in base units; the core checks them."""
+
+    def read(self, value: object, what: str) -> dict[str, object]:
+        """Return the settings."""
+        if not isinstance(value, Mapping):
+            raise self.error(f"{what} is {value!r}; allowed is a mapping of names to numbers")
+        return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: numbers and flags by name."""
+        return {"type": "object", "additionalProperties": {"type": ["number", "boolean"]}}
+
+
+@dataclass(frozen=True)
+class BandwidthListener(TrafficSettings, App):
+    """A listener in `host` that tells probers when their probes arrived.
 
     It sends to nobody more bytes than it received from there, and lets probers send at `most_rate` at most. With
     `allow`, only those addresses are answered.
     """
-    fields: dict[str, Any] = {"port": port, "most_rate_bps": line_rate_bps(most_rate)}
-    return App(host, "bandwidth_listener", fields | ({} if allow is None else {"allow": list(allow)}))
+
+    host: str
+    port: Port = field(default=BANDWIDTH_PORT, kw_only=True)
+    most_rate: ProbeRate = field(default="10 Gbit", kw_only=True)
+    allow: Sequence[str] | None = field(default=None, kw_only=True)
+    kind: str = field(init=False, default="bandwidth_listener", repr=False)
+    fields: Mapping[str, Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed = {} if self.allow is None else {"allow": list(self.allow)}
+        self._keep("fields", self.given() | allowed)
 
 
-def bandwidth_prober(
-    host: str,
-    to: str,
-    method: str = "hybrid",
-    *,
-    capacity: str | None = None,
-    prior: str | None = None,
-    prior_std: str | None = None,
-    settings: Mapping[str, object] | None = None,
-    layer: Literal["wire", "network"] = "wire",
-    mtu: int = 1500,
-    most_rate: str = "1 Gbit",
-    budget: str | None = None,
-    duration: str = "10 min",
-    record: bool = False,
-    port: int = BANDWIDTH_PORT,
-    flow: int | None = None,
-) -> App:
-    """Return a prober that estimates the available bandwidth from `host` to the listener at `to`.
+@dataclass(frozen=True, kw_only=True)
+class Probes(TrafficSettings):
+    """An estimate of the available bandwidth of a path.
 
     Parameters
     ----------
-    host, to
-        Where it runs; the listener's host, its name or address.
-    method, capacity, prior, prior_std, settings
+    capacity, prior, prior_std, settings
         As for :func:`bandwidth_method`.
     layer
         The layer at which rates are told: ``wire`` (an Ethernet line's rate is its capacity) or ``network`` (IP).
@@ -109,37 +141,99 @@ def bandwidth_prober(
         The most time that it may take.
     record
         Whether the report keeps the stamps of all trains.
-    port, flow
-        The listener's port; the flow's number in reports, chosen by the lab when nothing is said.
+    port
+        The listener's port.
+    flow
+        The flow's number in reports; chosen by the lab when nothing is said.
     """
-    if layer not in ("wire", "network"):
-        raise BadValue(f"the layer is {layer!r}; allowed are 'wire' and 'network'")
-    if isinstance(mtu, bool) or not 92 <= mtu <= 65_535:
-        raise BadValue(f"the MTU is {mtu!r}; allowed are 92 to 65535 bytes")
-    headers = 48 if ":" in to else 28
-    fields: dict[str, Any] = {
-        "to": to,
-        "port": port,
-        "flow": flow,
-        "method": bandwidth_method(method, capacity=capacity, prior=prior, prior_std=prior_std, settings=settings),
-        "layer": layer,
-        "most_payload": mtu - headers,
-        "most_rate_bps": line_rate_bps(most_rate),
-        "duration_ps": run_time_ps(duration),
-        "record": bool(record),
-    }
-    if budget is not None:
-        fields["budget_bytes"] = transfer_bytes(budget, least=size_bytes("1 kB", "budget"))
-    return App(host, "bandwidth_prober", fields)
+
+    capacity: LineRate | None = None
+    prior: LineRate | None = None
+    prior_std: LineRate | None = None
+    settings: Annotated[Mapping[str, object], MethodSettings()] | None = None
+    layer: Annotated[str, OneOf(BadValue, ("wire", "network"))] = "wire"
+    mtu: Annotated[int, Whole(BadValue, 92, 65_535)] = 1500
+    most_rate: ProbeRate = "1 Gbit"
+    budget: Budget | None = None
+    duration: ProbeTime = "10 min"
+    record: Switch = False
+    port: Port = BANDWIDTH_PORT
+    flow: FlowNumber | None = None
+
+    in_words: ClassVar[str] = "probes for available bandwidth"
+    protocol: ClassVar[str] = "bandwidth"
+    left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "prior", "prior_std", "layer", "mtu", "record"})
+    needed_in_studies: ClassVar[tuple[str, ...]] = ("method",)
+    counted_by: ClassVar[str | None] = None
+
+    @classmethod
+    def in_study(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        """A study may compare methods: the capacity is for those that use one."""
+        method = settings.get("method")
+        if method == "spruce" and settings.get("capacity") is None:
+            raise BadValue("spruce needs 'capacity', that of the tight link")
+        return (
+            settings if method in _NEED_CAPACITY else {key: one for key, one in settings.items() if key != "capacity"}
+        )
+
+    def prober_fields(self, to: str, method: str) -> dict[str, Any]:
+        """Return the fields of a ``bandwidth_prober`` to `to`."""
+        found = self.given(Probes)
+        for name in ("capacity_bps", "prior_bps", "prior_std_bps", "settings", "mtu"):
+            found.pop(name, None)
+        chosen = bandwidth_method(
+            method,
+            capacity=self.capacity,
+            prior=self.prior,
+            prior_std=self.prior_std,
+            settings=self.settings,
+        )
+        longest = self.mtu - (48 if ":" in to else 28)
+        return {"to": to, "flow": None, "method": chosen, "most_payload": longest} | found
 
 
-def bandwidth(source: str, target: str, method: str = "hybrid", *, port: int = BANDWIDTH_PORT, **settings: Any) -> Flow:
-    """Return an estimate of the available bandwidth from host `source` to host `target`; `settings` as for
-    :func:`bandwidth_prober`.
+Method = Annotated[str, OneOf(BadValue, METHODS)]
+"""A method by its name."""
+
+
+@dataclass(frozen=True)
+class BandwidthProber(Probes, App):
+    """A prober that estimates the available bandwidth from `host` to the listener at the host or address `to`; the
+    settings are those of `Probes`."""
+
+    host: str
+    kind: str = field(init=False, default="bandwidth_prober", repr=False)
+    fields: Mapping[str, Any] = field(init=False, repr=False)
+    to: str
+    method: Method = "hybrid"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep("fields", self.prober_fields(self.to, self.method))
+
+
+@dataclass(frozen=True)
+class Bandwidth(Probes, Flow):
+    """An estimate of the available bandwidth from host `source` to host `target`; the settings are those of `Probes`.
 
     Examples
     --------
-    >>> bandwidth("h1", "h2", "pathload").sender.kind
+    >>> Bandwidth("h1", "h2", "pathload").sender.kind
     'bandwidth_prober'
     """
-    return Flow(bandwidth_listener(target, port=port), bandwidth_prober(source, target, method, port=port, **settings))
+
+    source: str
+    target: str
+    method: Method = "hybrid"
+    receiver: App = field(init=False, repr=False)
+    sender: App = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep("receiver", BandwidthListener(self.target, port=self.port))
+        self._keep("sender", App(self.source, "bandwidth_prober", self.prober_fields(self.target, self.method)))
+
+
+bandwidth = Bandwidth
+bandwidth_listener = BandwidthListener
+bandwidth_prober = BandwidthProber

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from twinnet.errors import BadValue
-from twinnet.units import duration_ps, size_bytes
+from twinnet.units import Duration, Size, duration_ps, size_bytes
 
 __all__ = [
     "Distribution",
@@ -79,6 +79,12 @@ class Distribution:
         rest = {str(key): value for key, value in given.items()}
         name, least, most = rest.pop("distribution", None), rest.pop("least", None), rest.pop("most", None)
         return cls(str(name), rest, cast("str | None", least), cast("str | None", most))
+
+    def __str__(self) -> str:
+        """The distribution as people read it: ``exponential(mean 10 ms)``."""
+        bounds = {"least": self.least, "most": self.most}
+        told = {**self.parameters, **{name: one for name, one in bounds.items() if one is not None}}
+        return f"{self.name}({', '.join(f'{name} {value}' for name, value in told.items())})"
 
     @classmethod
     def parse(cls, text: str, what: str) -> Distribution:
@@ -179,7 +185,7 @@ class OnOff:
         return {"on_ps": self.on.to_spec("on", duration_ps), "off_ps": self.off.to_spec("off", duration_ps)}
 
 
-def constant(value: str) -> Distribution:
+def constant(value: Duration | Size) -> Distribution:
     """Return one value: ``constant("20 ms")``."""
     return Distribution("constant", {"value": value})
 

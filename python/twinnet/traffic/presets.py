@@ -1,4 +1,4 @@
-"""What known applications send: settings of :func:`twinnet.traffic.apps.udp` by name, each with its source.
+"""What known applications send: settings of :class:`twinnet.traffic.udp.Datagrams` by name, each with its source.
 
 Sizes are those of the UDP payload. RTP's header of 12 bytes (RFC 3550) is in those of voice.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinnet.errors import BadValue
 from twinnet.traffic import distributions
+from twinnet.units import Bytes, Picoseconds
 
-__all__ = ["PRESETS", "VOICE_CODECS", "preset_settings", "voice_settings"]
+__all__ = ["PRESETS", "VOICE_CODECS", "voice_settings"]
 
 _RTP_HEADER_BYTES = 12
 
@@ -32,12 +32,10 @@ def voice_settings(codec: str, silence_suppression: bool) -> dict[str, Any]:
     one talker of a conversation: 1.004 s and 1.587 s, not checked against its text. That both are exponential is ours:
     the recommendation draws the states of two talkers (one talks, both, none), and what one of them does follows.
     """
-    if codec not in VOICE_CODECS:
-        raise BadValue(f"the codec {codec!r} is not known; allowed are {', '.join(VOICE_CODECS)}")
     frame_ms, size = VOICE_CODECS[codec]
     settings: dict[str, Any] = {
-        "gap": distributions.constant(f"{frame_ms} ms"),
-        "payload": f"{size + _RTP_HEADER_BYTES} B",
+        "gap": distributions.constant(Picoseconds(frame_ms * 10**9)),
+        "payload": Bytes(size + _RTP_HEADER_BYTES),
     }
     if silence_suppression:
         settings["on_off"] = distributions.on_off(
@@ -75,11 +73,4 @@ PRESETS: dict[str, dict[str, Any]] = {
         "size": distributions.normal("141 B", "46 B"),
     },
 }
-"""Settings of :func:`twinnet.traffic.apps.udp` by the name of the preset."""
-
-
-def preset_settings(name: str) -> dict[str, Any]:
-    """Return the settings of the preset `name`."""
-    if name not in PRESETS:
-        raise BadValue(f"the preset {name!r} is not known; allowed are {', '.join(PRESETS)}")
-    return dict(PRESETS[name])
+"""Settings of :class:`twinnet.traffic.udp.Datagrams` by the name of the preset."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import twinnet as tn
+from twinnet.units import BitsPerSecond, Bytes, Picoseconds
 from twinnet.validation.law import Law, Row
 
 __all__ = ["LAW", "Hop", "expected_ps"]
@@ -45,7 +46,7 @@ def switched(hops: Sequence[Hop]) -> tn.Network:
     network = tn.Network()
     nodes = [network.host("h1"), *(network.switch(f"s{n}") for n in range(1, len(hops))), network.host("h2")]
     for hop, near, far in zip(hops, nodes[:-1], nodes[1:], strict=True):
-        network.link(near, far, rate=f"{hop.rate_bps} bit", delay=f"{hop.delay_ps} ps")
+        network.link(near, far, rate=BitsPerSecond(hop.rate_bps), delay=Picoseconds(hop.delay_ps))
     return network
 
 
@@ -57,7 +58,7 @@ def routed(hops: Sequence[Hop]) -> tn.Network:
     pairs = ((near, left), (left, router), (router, right), (right, far))
     addresses: tuple[dict[str, Any], ...] = ({}, {"address_b": "10.1.0.1/24"}, {"address_a": "10.2.0.1/24"}, {})
     for hop, (a, b), address in zip(hops, pairs, addresses, strict=True):
-        network.link(a, b, rate=f"{hop.rate_bps} bit", delay=f"{hop.delay_ps} ps", **address)
+        network.link(a, b, rate=BitsPerSecond(hop.rate_bps), delay=Picoseconds(hop.delay_ps), **address)
     return network
 
 
@@ -65,7 +66,7 @@ def measured_ps(network: tn.Network, payload: int, packets: int) -> tuple[int, i
     """Return the least and the largest delay of datagrams that go one by one."""
     with network.simulate(static_neighbours=True) as lab:
         flow = lab.start(
-            tn.apps.udp("h1", "h2", packets_per_second=1, payload=f"{payload} B", packets=packets),
+            tn.apps.udp("h1", "h2", packets_per_second=1, payload=Bytes(payload), packets=packets),
             # Learning switches flood the first; nothing else is under way, so its delay is that of the others.
             at="1 s",
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from twinnet.validation import (
+    active_queues,
     cubic_window,
     datagram_delay,
     deterministic_queue,
     equal_sources,
+    fair_queues,
     finite_queue,
     jitter,
+    link_sharing,
     loss,
     loss_limited,
     scheduler_shares,
@@ -28,6 +31,12 @@ LAWS: tuple[Law, ...] = (
     scheduler_shares.HTB,
     scheduler_shares.DRR,
     scheduler_shares.PRIORITY,
+    fair_queues.SFQ,
+    fair_queues.FQ_CODEL,
+    link_sharing.LAW,
+    active_queues.RED,
+    active_queues.CODEL,
+    active_queues.PIE,
     token_bucket.LAW,
     loss.LAW,
     jitter.LAW,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import twinnet as tn
 from twinnet.results.flow_report import FlowReport, Intervals
+from twinnet.units import Bytes
 
 __all__ = ["Bottleneck", "Stream", "bytes_per_second", "jain_index", "run_streams"]
 
@@ -61,7 +62,7 @@ def run_streams(
         right,
         rate=f"{link.rate_mbit} Mbit",
         delay=f"{link.rtt_ms / 2} ms",
-        queue_a=tn.qos.Fifo(limit=f"{link.buffer_bytes} B"),
+        queue_a=tn.qos.Fifo(limit=Bytes(link.buffer_bytes)),
     )
     with network.simulate(static_neighbours=True) as lab:
         flows = [

@@ -1,9 +1,10 @@
 //! What a prober of available bandwidth reports: its estimate, what it took, and the trains that it sent.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A layer at which bytes are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
     /// What an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The line's rate

@@ -12,6 +12,7 @@
 //! Differences: the chirps need a range that has the answer near its middle. Where none is given, a train of packets
 //! sent at once tells where to begin, and the range follows the estimates.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::chirp::{chirp, silence_ns, ChirpWindow};
@@ -21,42 +22,54 @@ use super::train::{Plan, Train};
 use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssoloConfig {
     /// Bytes of each packet, the headers of IP included.
+    #[schemars(range(min = 60, max = 8200))]
     pub packet_bytes: u32,
     /// The lowest rate of a chirp; null with `high_bps` for a range that is found and followed (published: 10
     /// Mbit/s).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e3, max = 1e11))]
     pub low_bps: Option<f64>,
     /// The highest (published: 200 Mbit/s).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e3, max = 1e11))]
     pub high_bps: Option<f64>,
     /// The finest step as a share of half of the range.
+    #[schemars(range(min = 0.02, max = 0.1))]
     pub error: f64,
     /// The ratio of one step to the one nearer to the middle.
+    #[schemars(range(min = 1.01, max = 3.0))]
     pub spread: f64,
     /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
     /// then is less than a step.
+    #[schemars(range(min = 1, max = 20))]
     pub hold: u32,
     /// Mean load of the probes in bit/s, where the range is given; a tenth of the lowest rate otherwise, if that is
     /// more.
+    #[schemars(range(min = 1e3, max = 1e10))]
     pub load_bps: f64,
     /// Chirps over which estimates are smoothed.
+    #[schemars(range(min = 2, max = 1000))]
     pub smoothing: u32,
     /// Whether by the vertical horizontal filter; by a sliding mean otherwise.
     pub filter: bool,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
+    #[schemars(range(min = 1.0, max = 100.0))]
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
+    #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
     /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub batch_ns: f64,
     /// Chirps to send.
+    #[schemars(range(min = 1, max = 10_000))]
     pub chirps: u32,
 }
 

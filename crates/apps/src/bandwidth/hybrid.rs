@@ -21,6 +21,7 @@
 //! in by its own variance. All rates are those of the stamps at which packets really left. A train in which the
 //! sender lost its processor counts up to there; where arrivals come in batches only the ends of batches count.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
@@ -31,31 +32,41 @@ use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
 /// The settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HybridConfig {
     /// Capacity of the tight link in bit/s, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e3, max = 1e12))]
     pub capacity_bps: Option<f64>,
     /// What counters say is available, in bit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub prior_bps: Option<f64>,
     /// The standard deviation of that; a tenth of it when nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e12))]
     pub prior_std_bps: Option<f64>,
     /// Packets that are sent at once before each train.
+    #[schemars(range(min = 1, max = 100))]
     pub burst: u32,
     /// Packets of a train after them.
+    #[schemars(range(min = 5, max = 900))]
     pub packets: u32,
     /// The rate of a train as a share of the estimate.
+    #[schemars(range(min = 0.8, max = 2.0))]
     pub overload: f64,
     /// Mean silence between trains, in nanoseconds; at least three times a train.
+    #[schemars(range(min = 1e4, max = 1e11))]
     pub idle_ns: f64,
     /// Trains at least.
+    #[schemars(range(min = 3, max = 10_000))]
     pub least_trains: u32,
     /// Trains at most.
+    #[schemars(range(min = 3, max = 10_000))]
     pub trains: u32,
     /// The standard error, as a share of the estimate, at which no more trains are sent.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub precision: f64,
 }
 

@@ -5,6 +5,7 @@
 //! received - 1`, which is zero below the available bandwidth `A` and `(u - A) / C` above, with the capacity `C` of
 //! the tight link. The filter's state is slope and intercept; `A` is where the line meets zero.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
@@ -13,16 +14,20 @@ use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
 /// The settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KalmanConfig {
     /// Packets of a train (published: 17).
+    #[schemars(range(min = 5, max = 1000))]
     pub packets: u32,
     /// Variance by which slope and intercept wander from train to train, in units of the strain.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub wander: f64,
     /// Mean silence between trains, in nanoseconds.
+    #[schemars(range(min = 1e4, max = 1e11))]
     pub idle_ns: f64,
     /// Trains.
+    #[schemars(range(min = 5, max = 100_000))]
     pub trains: u32,
 }
 

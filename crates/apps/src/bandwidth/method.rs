@@ -1,5 +1,6 @@
 //! The methods by name, with their settings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assolo::{Assolo, AssoloConfig};
@@ -15,7 +16,7 @@ use super::yaz::{Yaz, YazConfig};
 use crate::check::ConfigError;
 
 /// A method and its settings. Unknown settings are refused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Method {
     /// Trends of delay in fleets of streams.

@@ -2,6 +2,7 @@
 //!
 //! Differences: rates are those at which the chirps were sent; a chirp whose sender lost its processor is not used.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::chirp::{chirp, rising_rates, silence_ns, ChirpWindow};
@@ -11,36 +12,47 @@ use super::train::Train;
 use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathchirpConfig {
     /// Bytes of each packet, the headers of IP included.
+    #[schemars(range(min = 60, max = 8200))]
     pub packet_bytes: u32,
     /// The lowest rate of a chirp.
+    #[schemars(range(min = 1e3, max = 1e11))]
     pub low_bps: f64,
     /// The highest.
+    #[schemars(range(min = 1e3, max = 1e11))]
     pub high_bps: f64,
     /// Whether the range follows the estimates.
     pub auto_range: bool,
     /// The ratio of one rate to the one before.
+    #[schemars(range(min = 1.01, max = 3.0))]
     pub spread: f64,
     /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
     /// then is less than a step.
+    #[schemars(range(min = 1, max = 20))]
     pub hold: u32,
     /// Mean load of the probes, in bit/s.
+    #[schemars(range(min = 1e3, max = 1e10))]
     pub load_bps: f64,
     /// Chirps over which estimates are averaged.
+    #[schemars(range(min = 1, max = 1000))]
     pub smoothing: u32,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
+    #[schemars(range(min = 1.0, max = 100.0))]
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
+    #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
     /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub batch_ns: f64,
     /// Chirps to send.
+    #[schemars(range(min = 1, max = 10_000))]
     pub chirps: u32,
 }
 

@@ -8,6 +8,7 @@
 //! Differences: times are nanoseconds and fractions, so that there are no steps of whole microseconds; packets are
 //! paced by absolute deadlines; the rate of a fleet is the one at which its streams were sent, from their own stamps.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Step};
@@ -16,31 +17,42 @@ use super::trend::{statistics, Trend};
 use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathloadConfig {
     /// Streams of a fleet.
+    #[schemars(range(min = 1, max = 100))]
     pub streams: u32,
     /// Packets of a stream, 36 to 400.
+    #[schemars(range(min = LEAST_PACKETS as u32, max = 400))]
     pub packets: u32,
     /// The shortest payload, in bytes.
+    #[schemars(range(min = 32, max = 1472))]
     pub least_payload: u32,
     /// The shortest gap between packets, in nanoseconds.
+    #[schemars(range(min = 100, max = 1_000_000))]
     pub least_gap_ns: u64,
     /// The gap that is used where packets of some length allow it (published: 80 us). A stream must last as long as
     /// many packets of cross traffic for its trend to be more than theirs.
+    #[schemars(range(min = 100, max = 100_000_000))]
     pub usual_gap_ns: u64,
     /// Threshold of the pairwise comparison test.
+    #[schemars(range(min = 0.1, max = 0.9))]
     pub comparison_threshold: f64,
     /// Threshold of the pairwise difference test.
+    #[schemars(range(min = 0.1, max = 0.9))]
     pub difference_threshold: f64,
     /// The share of streams that decides about a fleet.
+    #[schemars(range(min = 0.5, max = 1.0))]
     pub fleet_fraction: f64,
     /// The width of the range at which the search ends, as a share of the dispersion rate.
+    #[schemars(range(min = 0.001, max = 0.5))]
     pub resolution: f64,
     /// The width of what may remain beside the grey region, as a share of the dispersion rate.
+    #[schemars(range(min = 0.001, max = 0.5))]
     pub grey_resolution: f64,
     /// Fleets at most.
+    #[schemars(range(min = 1, max = 1000))]
     pub fleets: u32,
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::framing::Layer;
@@ -9,12 +10,13 @@ use super::method::Method;
 use crate::check::{check_port, check_range, ConfigError};
 
 /// An estimate that is to be made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BandwidthProberConfig {
     /// Where the listener is.
     pub to: IpAddr,
     /// Its port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
@@ -24,13 +26,17 @@ pub struct BandwidthProberConfig {
     #[serde(default)]
     pub layer: Layer,
     /// The longest payload of a probe: what the path carries without fragments.
+    #[schemars(range(min = 64, max = 65_507))]
     pub most_payload: u32,
     /// The highest rate that may be sent, in bit/s.
+    #[schemars(range(min = 10_000, max = 1_000_000_000_000_u64))]
     pub most_rate_bps: u64,
     /// The estimate ends with what is known when its probes would exceed so many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1000, max = 1_u64 << 50))]
     pub budget_bytes: Option<u64>,
     /// And after so much time.
+    #[schemars(range(min = 1_000_000_000, max = 86_400_000_000_000_000_u64))]
     pub duration_ps: u64,
     /// Whether the report keeps every stamp, up to [`super::prober::MOST_RECORDED`] trains.
     #[serde(default)]
@@ -57,15 +63,18 @@ impl BandwidthProberConfig {
 }
 
 /// A listener.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BandwidthListenerConfig {
     /// The port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The highest rate that probers are let send at, in bit/s.
+    #[schemars(range(min = 10_000, max = 1_000_000_000_000_u64))]
     pub most_rate_bps: u64,
     /// The only addresses that are answered; null for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024))]
     pub allow: Option<Vec<IpAddr>>,
 }
 

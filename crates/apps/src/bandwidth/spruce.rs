@@ -4,6 +4,7 @@
 //! Strauss, Katabi, Kaashoek, *A measurement study of available bandwidth estimation tools*, IMC 2003. The capacity
 //! of the tight link must be known; the method assumes that the tight link is the narrow one.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
@@ -12,17 +13,21 @@ use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
 /// The settings, with the published values as defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpruceConfig {
     /// Capacity of the tight link in bit/s; without it there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e3, max = 1e12))]
     pub capacity_bps: Option<f64>,
     /// Pairs.
+    #[schemars(range(min = 2, max = 100_000))]
     pub pairs: u32,
     /// The load of the probes as a share of the capacity.
+    #[schemars(range(min = 0.001, max = 0.5))]
     pub load: f64,
     /// The shortest mean distance of pairs, in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e11))]
     pub pair_idle_ns: f64,
 }
 

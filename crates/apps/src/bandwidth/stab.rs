@@ -7,6 +7,7 @@
 //! Differences: rates are those at which chirps were sent, short packets counted in; each first part of the path has
 //! a range of rates that follows its estimates.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assolo::reflected_rates;
@@ -17,34 +18,45 @@ use super::train::{Plan, Planned, Train};
 use crate::check::{check_range, ConfigError};
 
 /// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StabConfig {
     /// Bytes of each packet of a chirp, the headers of IP included.
+    #[schemars(range(min = 60, max = 8200))]
     pub packet_bytes: u32,
     /// Payload of the packets that follow.
+    #[schemars(range(min = 22, max = 1472))]
     pub follower_payload: u32,
     /// The ratio of one rate to the one before.
+    #[schemars(range(min = 1.01, max = 3.0))]
     pub spread: f64,
     /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
     /// then is less than a step.
+    #[schemars(range(min = 1, max = 20))]
     pub hold: u32,
     /// Mean load of the probes in bit/s; a tenth of the lowest rate if that is more.
+    #[schemars(range(min = 1e3, max = 1e10))]
     pub load_bps: f64,
     /// Chirps for each hop over which estimates are averaged.
+    #[schemars(range(min = 2, max = 1000))]
     pub smoothing: u32,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
+    #[schemars(range(min = 1.0, max = 100.0))]
     pub decrease_factor: f64,
     /// Excursions of fewer packets do not count.
+    #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
     /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub batch_ns: f64,
     /// A link is thin when what is available up to it, times this, is less than before it.
+    #[schemars(range(min = 1.0, max = 10.0))]
     pub thin_factor: f64,
     /// Chirps for each hop.
+    #[schemars(range(min = 1, max = 10_000))]
     pub chirps: u32,
 }
 

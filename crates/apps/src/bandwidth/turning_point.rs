@@ -7,6 +7,7 @@
 //! Difference: gaps count as equal within a share of themselves instead of 5 us, which is more than a gap at 1 Gbit/s
 //! and nothing at 1 Mbit/s.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, median, Estimator, Finding, Probing, Step};
@@ -14,24 +15,32 @@ use super::train::{Plan, Train};
 use crate::check::{check_range, ConfigError};
 
 /// The settings of both, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurningPointConfig {
     /// Packets of a train.
+    #[schemars(range(min = 8, max = 1000))]
     pub packets: u32,
     /// Payload of each, in bytes.
+    #[schemars(range(min = 32, max = 8192))]
     pub payload: u32,
     /// Trains with each gap.
+    #[schemars(range(min = 1, max = 100))]
     pub trains: u32,
     /// The first gap as a share of that of packets sent at once.
+    #[schemars(range(min = 0.01, max = 2.0))]
     pub first_gap: f64,
     /// By how much gaps grow, as a share of the first gap.
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub step: f64,
     /// Gaps that differ by less than this share are equal (published: 5 us).
+    #[schemars(range(min = 0.001, max = 0.2))]
     pub equal: f64,
     /// Silence between trains, in nanoseconds.
+    #[schemars(range(min = 1e4, max = 1e10))]
     pub idle_ns: f64,
     /// Gaps that are tried.
+    #[schemars(range(min = 2, max = 10_000))]
     pub gaps: u32,
 }
 

@@ -10,6 +10,7 @@
 //! of what is measured. The path's noise moves the spacing to either side of its target, so the rate that is told is
 //! the one at which the streams of a round cross from expansion to none, interpolated between the last two spacings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
@@ -18,29 +19,39 @@ use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
 /// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct YazConfig {
     /// Packets of a stream.
+    #[schemars(range(min = 20, max = 1000))]
     pub packets: u32,
     /// Streams of a round (published: 1).
+    #[schemars(range(min = 1, max = 100))]
     pub streams: u32,
     /// The resolution in bit/s.
+    #[schemars(range(min = 1e3, max = 1e9))]
     pub resolution_bps: f64,
     /// The resolution as a share of the rate, where that is finer (not published).
+    #[schemars(range(min = 0.001, max = 1.0))]
     pub relative_resolution: f64,
     /// The first gap in nanoseconds; null for that of the highest rate that may be sent (published: 40 us).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e9))]
     pub first_gap_ns: Option<f64>,
     /// The longest gap in nanoseconds (published: 1 ms, with packets halved from there on).
+    #[schemars(range(min = 1e4, max = 1e9))]
     pub most_gap_ns: f64,
     /// Mean silence between streams, in nanoseconds.
+    #[schemars(range(min = 1e5, max = 1e10))]
     pub stream_idle_ns: f64,
     /// Mean silence between estimates, in nanoseconds.
+    #[schemars(range(min = 1e5, max = 1e11))]
     pub estimate_idle_ns: f64,
     /// Estimates to make.
+    #[schemars(range(min = 1, max = 1000))]
     pub estimates: u32,
     /// Rounds of one estimate at most.
+    #[schemars(range(min = 5, max = 10_000))]
     pub rounds: u32,
 }
 

@@ -8,6 +8,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -29,16 +30,18 @@ const TOLD: u32 = 3;
 const FLOWS_AT_ONCE: usize = 64;
 
 /// What a client is to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockClientConfig {
     /// Where the server is.
     pub to: IpAddr,
     /// The port there.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// Whose clock this is: machines of one number have one clock.
     pub machine: u64,
     /// Exchanges, 1 to 1000; 0 to 1000 where there are flows to tell of.
+    #[schemars(range(max = 1000))]
     pub exchanges: u32,
     /// Flows that this machine sends by the clock that was compared, to tell the server of; none when nothing is said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,7 +49,7 @@ pub struct ClockClientConfig {
 }
 
 /// A flow that the server is told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToldFlow {
     /// Its number.

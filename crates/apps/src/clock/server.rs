@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::Time;
@@ -21,10 +22,11 @@ const MOST_CLIENTS: usize = 4096;
 const MOST_FLOWS: usize = 4096;
 
 /// What a server is to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockServerConfig {
     /// The port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// Whose clock this is.
     pub machine: u64,

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -18,7 +19,9 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_exactly_one, check_interval, check_port, check_range, ConfigError};
+use crate::check::{
+    check_exactly_one, check_interval, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+};
 use crate::http::connection::{Connection, Failure, Phase, Step};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::random::Stream;
@@ -42,12 +45,13 @@ const PERCENTILES: [(&str, f64); 9] = [
 ];
 
 /// What an HTTP client is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpClientConfig {
     /// The server.
     pub to: IpAddr,
     /// Its port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
@@ -58,16 +62,20 @@ pub struct HttpClientConfig {
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
     /// How many requests.
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub count: u64,
     /// Over how many connections at once: 1 to 10,000.
+    #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,
     /// How long a connection thinks after an answer, before its next request; null: not at all.
     #[serde(default)]
     pub think_ps: Option<Distribution>,
     /// When it ends, whatever it has done by then; null: when all requests are done.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
 }
 

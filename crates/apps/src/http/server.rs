@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::Time;
@@ -20,10 +21,11 @@ use crate::{listen, App, Chunk, Event, Host, HostError, SocketId};
 const MOST_CONNECTIONS: usize = 16_384;
 
 /// What an HTTP server is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpServerConfig {
     /// The port to listen on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The congestion control of its connections; the host's own where it is not given.
     #[serde(default)]

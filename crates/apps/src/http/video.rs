@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -17,7 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_interval, check_port, check_range, ConfigError};
+use crate::check::{check_interval, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
 use crate::http::connection::{Connection, Failure, Phase, Step};
 use crate::http::playback::Playback;
 use crate::{App, Event, Host, SocketId, Summary};
@@ -37,26 +38,33 @@ const CAUTION: f64 = 0.85;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What a viewer is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VideoClientConfig {
     /// The server.
     pub to: IpAddr,
     /// Its port.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
     /// The rates that there are, in bits per second, each above the one before: 1 to 32. One alone is always taken.
+    #[schemars(length(min = 1, max = MOST_RATES), inner(range(min = RATES_BPS.0, max = RATES_BPS.1)))]
     pub ladder_bps: Vec<u64>,
     /// The length of a segment: 0.1 s to 60 s.
+    #[schemars(range(min = SHORTEST_SEGMENT_PS, max = LONGEST_SEGMENT_PS))]
     pub segment_ps: u64,
     /// How much media waits at most: at least two segments.
+    #[schemars(range(min = 2 * SHORTEST_SEGMENT_PS, max = LARGEST_BUFFER_PS))]
     pub buffer_ps: u64,
     /// How much is needed to begin to play, and to go on after standing still: at most the buffer.
+    #[schemars(range(min = 1, max = LARGEST_BUFFER_PS))]
     pub needed_ps: u64,
     /// How long the session lasts.
+    #[schemars(range(min = 1, max = LONGEST_SESSION_PS))]
     pub duration_ps: u64,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
 }
 

@@ -6,6 +6,7 @@
 //! of VBR MPEG-coded video traffic and associated multiplexing performance*, 1996, find lognormal sizes for each
 //! type). The means are such that the whole has the rate that was asked for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{check_range, ConfigError};
@@ -13,23 +14,27 @@ use crate::schedule::distribution::Shape;
 use crate::schedule::random::Stream;
 
 /// Entries of a trace, at most.
-const MOST_TRACE: usize = 1_000_000;
+pub(crate) const MOST_TRACE: usize = 1_000_000;
 /// The largest frame: 64 MB.
-const MOST_FRAME: u32 = 64_000_000;
+pub(crate) const MOST_FRAME: u32 = 64_000_000;
 /// Relative sizes of I, P and B frames.
 const RATIOS: [f64; 3] = [5.0, 3.0, 1.0];
 
 /// The coder's model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VideoModel {
     /// Mean rate of the coded video.
+    #[schemars(range(min = 1000, max = 100_000_000_000_u64))]
     pub rate_bps: u64,
     /// Frames from one I frame to the next.
+    #[schemars(range(min = 1, max = 10_000))]
     pub group_frames: u32,
     /// B frames between two I or P frames.
+    #[schemars(range(max = 16))]
     pub b_frames: u32,
     /// Standard deviation of a frame's size over the mean of its type.
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub variation: f64,
 }
 

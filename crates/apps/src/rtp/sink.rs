@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -18,9 +19,11 @@ use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::rtp_report::{FramesReport, RtpReport};
-use crate::account::samples::{check_samples, Samples};
+use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
 use crate::account::sequence::{Arrival, SequenceAccount};
-use crate::check::{check_interval, check_path_mtu, check_port, check_range, ConfigError};
+use crate::check::{
+    check_interval, check_path_mtu, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+};
 use crate::rtp::header::{Header, Mark};
 use crate::{listen, App, Event, Host};
 
@@ -36,21 +39,26 @@ const JUMP: i64 = 3000;
 const VIDEO_CLOCK_HZ: u32 = 90_000;
 
 /// What an RTP sink is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpSinkConfig {
     /// The port to receive on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
     /// The payload's clock, for jitter; 90 kHz when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = 1000, max = 10_000_000))]
     pub clock_hz: Option<u32>,
     /// Packets of each stream to keep and report, at most 1,000,000; none when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_SAMPLES))]
     pub record_packets: Option<u32>,
     /// The path's MTU, 68 to 65,535 bytes: with it network and wire bytes are counted too.
     #[serde(default)]
+    #[schemars(range(min = 68, max = 65_535))]
     pub mtu_bytes: Option<u32>,
 }
 

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -18,7 +19,7 @@ use crate::account::errors::ErrorTally;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::check::{check_dscp, check_exactly_one, check_port, check_range, ConfigError};
-use crate::rtp::frames::{check_trace, FrameSizes, VideoModel};
+use crate::rtp::frames::{check_trace, FrameSizes, VideoModel, MOST_FRAME, MOST_TRACE};
 use crate::rtp::header::{Header, Mark, Part, MOST_PARTS, TS_LENGTH, TS_PER_PACKET};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
@@ -38,19 +39,22 @@ const SHORTEST_SHAPING_PS: u64 = 1_000_000_000;
 const LONGEST_SHAPING_PS: u64 = 10_000_000_000_000;
 
 /// What an RTP source is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpSourceConfig {
     /// Where to send.
     pub to: IpAddr,
     /// The port there.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
     /// Frames a second, in thousandths at the finest.
+    #[schemars(range(min = 0.001, max = 100_000.0))]
     pub frames_per_second: f64,
     /// Sizes of frames in bytes, over and over. Either this or `model`.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MOST_TRACE), inner(range(min = 1, max = MOST_FRAME)))]
     pub frame_bytes: Option<Vec<u32>>,
     /// The model of a coder.
     #[serde(default)]
@@ -60,15 +64,19 @@ pub struct RtpSourceConfig {
     pub paced: Option<bool>,
     /// Length of the windows over which the transport stream is spread evenly; instead of `paced`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = SHORTEST_SHAPING_PS, max = LONGEST_SHAPING_PS))]
     pub shaping_ps: Option<u64>,
     /// Differentiated services code point, 0 to 63.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 63))]
     pub dscp: Option<u8>,
     /// How long to send. Either this or `frames`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
     /// How many frames to send.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::from(u32::MAX)))]
     pub frames: Option<u64>,
 }
 

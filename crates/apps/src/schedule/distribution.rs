@@ -4,6 +4,7 @@
 //! conditional distribution). A distribution of which less than [`LEAST_SHARE`] lies within is refused, which
 //! bounds the drawing.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{check_range, ConfigError};
@@ -15,76 +16,94 @@ const LEAST_SHARE: f64 = 0.01;
 const MOST_DRAWS: u32 = 4096;
 /// The largest parameter.
 const MOST_PARAMETER: f64 = 1e18;
+/// The smallest of a parameter that is above zero.
+const LEAST_POSITIVE: f64 = 1e-3;
 /// Shapes of Pareto, gamma and Weibull.
 const SHAPES: (f64, f64) = (0.05, 1000.0);
 
 /// A distribution, before it is cut. Parameters are in the unit of the field that holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum Shape {
     /// One value.
     Constant {
         /// It.
+        #[schemars(range(min = 0.0, max = MOST_PARAMETER))]
         value: f64,
     },
     /// Evenly between two values.
     Uniform {
         /// The lower.
+        #[schemars(range(min = 0.0, max = MOST_PARAMETER))]
         low: f64,
         /// The upper.
+        #[schemars(range(min = 0.0, max = MOST_PARAMETER))]
         high: f64,
     },
     /// Exponential.
     Exponential {
         /// The mean.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         mean: f64,
     },
     /// Normal.
     Normal {
         /// The mean.
+        #[schemars(range(min = -MOST_PARAMETER, max = MOST_PARAMETER))]
         mean: f64,
         /// The standard deviation.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         std: f64,
     },
     /// Lognormal, by the mean and standard deviation of the values themselves.
     Lognormal {
         /// The mean.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         mean: f64,
         /// The standard deviation.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         std: f64,
     },
     /// Pareto of the first kind: never below its scale.
     Pareto {
         /// The tail's index; up to 1 there is no mean, up to 2 no variance.
+        #[schemars(range(min = SHAPES.0, max = SHAPES.1))]
         shape: f64,
         /// The least value.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         scale: f64,
     },
     /// Cauchy: neither mean nor variance before it is cut.
     Cauchy {
         /// The median.
+        #[schemars(range(min = -MOST_PARAMETER, max = MOST_PARAMETER))]
         location: f64,
         /// Half the distance between the quartiles.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         scale: f64,
     },
     /// Gamma.
     Gamma {
         /// The shape.
+        #[schemars(range(min = SHAPES.0, max = SHAPES.1))]
         shape: f64,
         /// The scale: the mean is shape times scale.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         scale: f64,
     },
     /// Weibull.
     Weibull {
         /// The shape.
+        #[schemars(range(min = SHAPES.0, max = SHAPES.1))]
         shape: f64,
         /// The scale.
+        #[schemars(range(min = LEAST_POSITIVE, max = MOST_PARAMETER))]
         scale: f64,
     },
 }
 
 /// A distribution, cut to bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// What is drawn.
     #[serde(flatten)]
@@ -155,7 +174,7 @@ impl Shape {
     }
 
     fn check(&self, kind: &'static str, field: &'static str) -> Result<(), ConfigError> {
-        let positive = |value: f64| check_range(kind, field, value, 1e-3, MOST_PARAMETER);
+        let positive = |value: f64| check_range(kind, field, value, LEAST_POSITIVE, MOST_PARAMETER);
         let any = |value: f64| check_range(kind, field, value, -MOST_PARAMETER, MOST_PARAMETER);
         let bent = |shape: f64| check_range(kind, field, shape, SHAPES.0, SHAPES.1);
         match *self {

@@ -1,5 +1,6 @@
 //! How often a source sends and how much at once, whatever carries it: as it is asked for, and as it then runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
 
@@ -11,9 +12,13 @@ use crate::schedule::sizes::Sizes;
 
 /// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
 const PARTS_PER_PACKET_RATE: f64 = 1e6;
+/// The highest rate of payload.
+pub(crate) const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000;
+/// Packets or writes a second, the fewest and the most.
+pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 100_000_000.0);
 
 /// When datagrams are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Process {
     /// At equal distances.
@@ -45,7 +50,7 @@ impl Pace {
         self.gap_ps.as_ref().map_or(Ok(()), |gap| check_gaps(kind, gap))?;
         self.on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
         if let Some(rate) = self.rate_bps {
-            check_range(kind, "rate_bps", rate, 1, 1_000_000_000_000)?;
+            check_range(kind, "rate_bps", rate, 1, HIGHEST_RATE_BPS)?;
             if self.size_bytes.is_some() {
                 return Err(ConfigError::OutOfRange {
                     kind,
@@ -56,7 +61,7 @@ impl Pace {
             }
         }
         self.packets_per_second
-            .map_or(Ok(()), |rate| check_range(kind, "packets_per_second", rate, 0.001, 100_000_000.0))
+            .map_or(Ok(()), |rate| check_range(kind, "packets_per_second", rate, PACKET_RATES.0, PACKET_RATES.1))
     }
 
     /// The mean distance.

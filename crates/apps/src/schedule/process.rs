@@ -4,6 +4,7 @@
 //! errors never accumulate. Periods of an on/off process begin with a datagram; a gap that would reach over the end
 //! of its period ends there, and the next datagram is due when the next period begins.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::Duration;
 
@@ -18,7 +19,7 @@ const BOUNDS_PS: (f64, f64) = (0.0, 3.6e15);
 const LEAST_ON_PS: f64 = 1e6;
 
 /// Periods of talk and of silence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// How long the source talks.

@@ -1,6 +1,7 @@
 //! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and
 //! rounded to whole bytes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::distribution::Distribution;
@@ -12,7 +13,7 @@ pub const MOST_PAYLOAD: u32 = 65_507;
 pub const LEAST_DRAWN: u32 = 16;
 
 /// A datagram of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceEntry(
     /// Picoseconds since the datagram before; of the first one, since the beginning.
     pub u64,

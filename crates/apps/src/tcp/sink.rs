@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -13,7 +14,7 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::check::{check_interval, check_port, ConfigError};
+use crate::check::{check_interval, check_port, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
 use crate::tcp::header::{Opening, LENGTH};
 use crate::{listen, App, Event, Host, SocketId};
 
@@ -23,12 +24,14 @@ const MOST_CONNECTIONS: usize = 16_384;
 const DISCARD: u64 = 16 << 20;
 
 /// What a TCP sink is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TcpSinkConfig {
     /// The port to listen on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
 }
 

@@ -2,14 +2,15 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{
     check_congestion_control, check_dscp, check_exactly_one, check_interval, check_interval_of, check_one_of,
-    check_port, check_range, ConfigError,
+    check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
 use crate::schedule::distribution::Distribution;
-use crate::schedule::pace::{Pace, Process};
+use crate::schedule::pace::{Pace, Process, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::process::OnOff;
 use crate::schedule::sizes::LEAST_DRAWN;
 use crate::tcp::header::LENGTH;
@@ -18,31 +19,37 @@ use crate::tcp::header::LENGTH;
 const MOST_WRITE: u32 = 1 << 30;
 
 /// What a TCP source is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TcpSourceConfig {
     /// Where to connect.
     pub to: IpAddr,
     /// The port there.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
     /// How long to send: without a schedule from the app's start, with one from the moment of the connection.
     /// Either this, `bytes` or `writes`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
     /// How many bytes to send, the announcement's 12 included.
     #[serde(default)]
+    #[schemars(range(min = LENGTH as u64, max = u64::MAX))]
     pub bytes: Option<u64>,
     /// With a schedule: how many writes.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub writes: Option<u64>,
     /// The rate of payload; with this, `packets_per_second` or `gap_ps` the source offers its connection so much at
     /// each deadline, and otherwise as much as it takes.
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: Option<u64>,
     /// Writes a second, in millionths at the finest.
     #[serde(default)]
+    #[schemars(range(min = PACKET_RATES.0, max = PACKET_RATES.1))]
     pub packets_per_second: Option<f64>,
     /// The distribution of distances between writes.
     #[serde(default)]
@@ -55,20 +62,24 @@ pub struct TcpSourceConfig {
     pub on_off: Option<OnOff>,
     /// Bytes of each write, 16 to 1 GiB. With a schedule either this or `size_bytes`.
     #[serde(default)]
+    #[schemars(range(min = LEAST_DRAWN, max = MOST_WRITE))]
     pub payload_bytes: Option<u32>,
     /// The distribution of writes.
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
     /// Differentiated services code point of our segments, 0 to 63.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 63))]
     pub dscp: Option<u8>,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
     /// The congestion control; the host's own where it is not given.
     #[serde(default)]
     pub congestion_control: Option<String>,
     /// The interval at which the state of the connection's TCP is sampled; not at all where it is not given.
     #[serde(default)]
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub info_interval_ps: Option<u64>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
@@ -11,9 +12,9 @@ use crate::account::arrivals::Arrivals;
 use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::account::samples::{check_samples, Samples};
+use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
 use crate::account::sequence::{Arrival, SequenceAccount};
-use crate::check::{check_interval, check_path_mtu, check_port, ConfigError};
+use crate::check::{check_interval, check_path_mtu, check_port, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
 use crate::udp::header::Header;
 use crate::{listen, App, Event, Host};
 
@@ -21,18 +22,22 @@ use crate::{listen, App, Event, Host};
 const MOST_FLOWS: usize = 4096;
 
 /// What a UDP sink is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSinkConfig {
     /// The port to receive on.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The interval of counting.
+    #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
     pub interval_ps: u64,
     /// Packets of each flow to keep and report, at most 1,000,000; none when nothing is said.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MOST_SAMPLES))]
     pub record_packets: Option<u32>,
     /// The path's MTU, 68 to 65,535 bytes: with it network and wire bytes are counted too.
     #[serde(default)]
+    #[schemars(range(min = 68, max = 65_535))]
     pub mtu_bytes: Option<u32>,
 }
 

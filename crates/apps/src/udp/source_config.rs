@@ -2,37 +2,42 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
 use crate::schedule::distribution::Distribution;
-use crate::schedule::pace::{Gaps, Interval, Pace, Process};
+use crate::schedule::pace::{Gaps, Interval, Pace, Process, HIGHEST_RATE_BPS, PACKET_RATES};
 use crate::schedule::process::{GapProcess, OnOff};
 use crate::schedule::sizes::{Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
 use crate::udp::header::LEAST_LENGTH;
 
 /// What a UDP source is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSourceConfig {
     /// Where to send.
     pub to: IpAddr,
     /// The port there.
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
     /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this,
     /// `size_bytes` or `trace`.
     #[serde(default)]
+    #[schemars(range(min = LEAST_LENGTH as u32, max = MOST_PAYLOAD))]
     pub payload_bytes: Option<u32>,
     /// The distribution of payloads, 16 to 65507.
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
     /// Rate of UDP payload, for datagrams of one size. Either this, `packets_per_second`, `gap_ps` or `trace`.
     #[serde(default)]
+    #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: Option<u64>,
     /// Datagrams a second, in millionths at the finest.
     #[serde(default)]
+    #[schemars(range(min = PACKET_RATES.0, max = PACKET_RATES.1))]
     pub packets_per_second: Option<f64>,
     /// The distribution of distances between datagrams.
     #[serde(default)]
@@ -60,18 +65,22 @@ pub struct UdpSourceConfig {
     pub clock_offset_ps: Option<i64>,
     /// Distances and sizes, one entry for each datagram.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MOST_TRACE))]
     pub trace: Option<Vec<TraceEntry>>,
     /// Whether the trace begins anew after its end.
     #[serde(default)]
     pub repeat: Option<bool>,
     /// Differentiated services code point of the datagrams, 0 to 63.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 63))]
     pub dscp: Option<u8>,
     /// How long to send. Either this or `packets`; a trace that is not repeated needs neither.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
     /// How many datagrams to send.
     #[serde(default)]
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub packets: Option<u64>,
 }
 

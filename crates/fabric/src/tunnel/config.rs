@@ -1,5 +1,6 @@
 //! What a tunnelled link is described by, and what a frame costs on it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use twinnet_packet::{ethernet, gre, ipv4, udp, vxlan, Frame, Framing, Piece};
@@ -14,7 +15,7 @@ const ETHERNET: u32 = ethernet::HEADER_LENGTH as u32;
 const IPV4: u32 = ipv4::HEADER_LENGTH as u32;
 
 /// How the frames of a link are carried over an IPv4 underlay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TunnelConfig {
     /// Ethernet in GRE (RFC 2784).
@@ -27,6 +28,7 @@ pub enum TunnelConfig {
         checksum: bool,
         /// The underlay's MTU: the longest IPv4 packet.
         #[serde(default = "ethernet_mtu")]
+        #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
         /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]
@@ -35,9 +37,11 @@ pub enum TunnelConfig {
     /// Ethernet in VXLAN (RFC 7348).
     Vxlan {
         /// The network identifier.
+        #[schemars(range(max = vxlan::HIGHEST_VNI))]
         vni: u32,
         /// The underlay's MTU: the longest IPv4 packet.
         #[serde(default = "ethernet_mtu")]
+        #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
         /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]

@@ -10,7 +10,7 @@ const INTERFACE_NAME_BYTES: usize = 15;
 /// Longest host name that the kernel takes, in bytes.
 const HOST_NAME_BYTES: usize = 63;
 /// MTUs that a link may have: the least that IPv4 allows, and the most that a TAP takes.
-const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
+pub(super) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
 /// The least MTU that IPv6 allows (RFC 8200 section 5).
 const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).

@@ -1,22 +1,34 @@
 //! What a link does in one direction, as a description writes it: flat, and without fields that nobody would read.
 
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use twinnet_fabric::DirectionConfig;
 use twinnet_impair::{ImpairConfig, JitterConfig, LossConfig};
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
 /// The fields, in one object.
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Fields {
+#[schemars(rename = "DirectionSpec")]
+pub(super) struct Fields {
+    /// The line rate; null sends at once.
     rate_bps: Option<Rate>,
+    /// What a frame costs on the wire.
     framing: Framing,
+    /// Time from the last bit sent to the last bit arrived.
     delay_ps: Duration,
+    /// Differences of delay between frames.
     jitter: Option<JitterConfig>,
+    /// Lets a frame overtake those before it when its delay is shorter.
     reorder: bool,
+    /// Loss.
     loss: Option<LossConfig>,
+    /// Probability that a frame arrives twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
     duplicate: f64,
+    /// Probability that one bit of a frame is flipped.
+    #[schemars(range(min = 0.0, max = 1.0))]
     corrupt: f64,
 }
 

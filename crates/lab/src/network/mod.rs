@@ -5,6 +5,7 @@ mod direction;
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_fabric::Coalescing;
@@ -123,7 +124,7 @@ pub struct HostPortSpec {
 }
 
 /// A switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSpec {
     /// Its name.
@@ -163,7 +164,7 @@ pub struct SwitchSpec {
 }
 
 /// Paths of PEM files, seen by the lab's owner.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSpec {
     /// The private key.
@@ -185,7 +186,7 @@ fn every_protocol() -> Vec<Protocol> {
 }
 
 /// A version of OpenFlow, by the name that `ovs-vsctl` has for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Protocol {
     /// OpenFlow 1.0.
     OpenFlow10,
@@ -205,7 +206,7 @@ impl Protocol {
 }
 
 /// A port of a switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchPortSpec {
     /// Name, such as `s1-eth1`.
@@ -218,7 +219,7 @@ pub struct SwitchPortSpec {
 }
 
 /// A link between two ports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// One end.
@@ -227,6 +228,7 @@ pub struct LinkSpec {
     pub b: EndSpec,
     /// Largest packet (Ethernet payload) in bytes.
     #[serde(default = "ethernet_mtu")]
+    #[schemars(range(min = *check::MTU_RANGE.start(), max = *check::MTU_RANGE.end()))]
     pub mtu: u32,
     /// Whether it carries anything.
     #[serde(default = "yes")]
@@ -236,14 +238,16 @@ pub struct LinkSpec {
     pub tunnel: Option<TunnelConfig>,
     /// From `a` to `b`.
     #[serde(default, deserialize_with = "direction::direction")]
+    #[schemars(with = "direction::Fields")]
     pub ab: DirectionConfig,
     /// From `b` to `a`.
     #[serde(default, deserialize_with = "direction::direction")]
+    #[schemars(with = "direction::Fields")]
     pub ba: DirectionConfig,
 }
 
 /// An end of a link: a node and the index of a port in its `ports`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndSpec {
     /// Name of the node.

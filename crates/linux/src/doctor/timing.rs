@@ -16,7 +16,7 @@ const SLEEP: Duration = Duration::from_micros(100);
 const LATE_NS: u64 = 200_000;
 /// Real-time priority that is asked for.
 const PRIORITY: i32 = 1;
-/// Part of all time that another guest took, above which measurements suffer.
+/// Part of all time that another guest took, above which measurements are wrong.
 const STEAL_SHARE: f64 = 0.01;
 /// Cores below which the fabric and the hosts share one.
 const FEW_CORES: usize = 2;

@@ -186,7 +186,8 @@ impl Writer {
         self.write_as_it_is(frame)
     }
 
-    /// Hands `frames` to the host as the super-segment that `joined` has made of them. Only where [`Writer::joins`] permits it.
+    /// Hands `frames` to the host as the super-segment that `joined` has made of them. Only where [`Writer::joins`]
+    /// permits it.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -224,7 +225,8 @@ impl Writer {
     /// Writes `parts` as one frame. They must point to memory that outlives the call.
     fn write_parts(&self, parts: &[libc::iovec]) -> io::Result<()> {
         let count = libc::c_int::try_from(parts.len()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the parts point to readable memory of the length given, as the callers in this file see to; the kernel does not write to it.
+        // SAFETY: the parts point to readable memory of the length given, as the callers in this file see to; the
+        // kernel does not write to it.
         let written = unsafe { libc::writev(self.descriptor.as_raw_fd(), parts.as_ptr(), count) };
         if written < 0 {
             return Err(io::Error::last_os_error());

@@ -50,9 +50,10 @@ pub struct HostInterface {
     pub watch: Option<Watch>,
 }
 
-/// Frames that an interface's own transmit queue holds: about 40 ms at the line rate. What a line is behind its schedule waits there, and a frame
-/// that finds it full is lost: it has room for what the machine may hold a line up by before the run is invalid, and the bucket above keeps it
-/// empty otherwise. 1000 (the kernel's default for Ethernet) where the link has no rate.
+/// Frames that an interface's own transmit queue holds: about 40 ms at the line rate. What a line is behind its
+/// schedule waits there, and a frame that finds it full is lost: it has room for what the machine may hold a line
+/// up by before the run is invalid, and the bucket above keeps it empty otherwise. 1000 (the kernel's default for
+/// Ethernet) where the link has no rate.
 #[must_use]
 pub fn transmit_queue_frames(rate: Option<Rate>, mtu: u32) -> u32 {
     let Some(rate) = rate else { return 1000 };

@@ -37,7 +37,7 @@ use serde::Serialize;
 use twinnet_openflow::v13::{table_number, Role};
 use twinnet_openflow::{v10, v13, FramingError};
 use twinnet_queue::ClassRates;
-use twinnet_units::{Duration, Time};
+use twinnet_units::{impossible, Duration, Time};
 
 use super::translate::Miss;
 use super::{FailMode, Output, Switch};
@@ -182,7 +182,9 @@ impl Agent {
                         if !switch.events.is_empty() {
                             self.connections.insert(number, connection);
                             self.tell(switch);
-                            let Some(back) = self.connections.remove(&number) else { return };
+                            let Some(back) = self.connections.remove(&number) else {
+                                return impossible!("a connection went while its messages were handled");
+                            };
                             connection = back;
                         }
                     }

@@ -1,4 +1,4 @@
-"""What the prompt changes: links, flows, captures."""
+"""What the prompt changes: links, flows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.lab.lab import Capture, Lab
+from twinnet.lab.lab import Lab
 from twinnet.network.link_settings import SETTINGS
 
-__all__ = ["Captures", "flow", "link", "link_settings"]
+__all__ = ["flow", "link", "link_settings"]
 
 _LINK_USAGE = "write: link s1 h1 up|down, or link s1 h1 delay 10ms rate 5Mbit loss 1%"
 
@@ -78,59 +78,3 @@ def flow(lab: Lab, arguments: Sequence[str]) -> Answer:
         deleted = lab.switch(switch).delete_flows(line)
         return Answer({"deleted": deleted}, f"{deleted} deleted")
     raise BadValue(f"flow {switch} {action!r} is not understood", usage)
-
-
-class Captures:
-    """The captures that run, by interface."""
-
-    def __init__(self) -> None:
-        self.running: dict[str, Capture] = {}
-
-    def command(self, lab: Lab, arguments: Sequence[str]) -> Answer:
-        """Begin or stop a capture: ``capture s1-eth1 out.pcapng [ring 5 10MB] [direction in]``, ``capture stop
-        [s1-eth1]``."""
-        usage = "write: capture s1-eth1 out.pcapng [ring 5 10MB] [direction in], or: capture stop [s1-eth1]"
-        if list(arguments[:1]) == ["stop"]:
-            names = list(arguments[1:]) or list(self.running)
-            return self.stop(names)
-        if not arguments:
-            names = {name: one.path for name, one in self.running.items()}
-            return Answer(names, "\n".join(f"{name} -> {path}" for name, path in names.items()) or "no capture runs")
-        if len(arguments) < 2:
-            raise BadValue("capture needs an interface and a file", usage)
-        interface, path, *words = arguments
-        settings = _capture_settings(words, usage)
-        if interface in self.running:
-            raise BadValue(f"{interface} is captured already, to {self.running[interface].path}", "capture stop first")
-        self.running[interface] = lab.capture(interface, path, **settings)
-        return Answer({"capture": interface, "path": path})
-
-    def stop(self, names: Sequence[str] | None = None) -> Answer:
-        """Stop the captures of `names` (all when nothing is said) and tell what they hold."""
-        data: dict[str, Any] = {}
-        lines: list[str] = []
-        for name in list(self.running) if names is None else names:
-            if name not in self.running:
-                raise BadValue(f"{name} is not captured", did_you_mean(name, self.running))
-            one = self.running.pop(name).stop()
-            data[name] = {"path": one.path, "frames": one.frames, "dropped": one.dropped, "files": one.files}
-            where = one.path if one.files == [one.path] else f"{one.files[0]} to {one.files[-1]}"
-            dropped = f", {one.dropped} dropped" if one.dropped else ""
-            failure = f" ({one.failure})" if one.failure else ""
-            lines.append(f"{name}: {one.frames} frames in {where}{dropped}{failure}")
-        return Answer(data, "\n".join(lines))
-
-
-def _capture_settings(words: Sequence[str], usage: str) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    rest = list(words)
-    while rest:
-        name = rest.pop(0)
-        if name == "ring" and len(rest) >= 2 and rest[0].isdecimal():
-            settings["ring"] = (int(rest[0]), rest[1])
-            del rest[:2]
-        elif name in ("limit", "snap", "direction") and rest:
-            settings[name] = rest.pop(0)
-        else:
-            raise BadValue(f"capture does not understand {name!r} there", usage)
-    return settings

@@ -12,10 +12,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import twinnet
-from twinnet.cli.prompt import changing, controllers, measuring, programs, showing, switches, terminals, watching
+from twinnet.cli.prompt import (
+    capturing,
+    changing,
+    controllers,
+    measuring,
+    programs,
+    showing,
+    switches,
+    terminals,
+    watching,
+)
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab.lab import Lab
+from twinnet.report.text_table import table, terminal_columns
 from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]
@@ -49,7 +60,9 @@ COMMANDS: dict[str, Command] = {
     "iperf": Command("iperf [A B] [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
     "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
     "capture": Command(
-        "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]", "write frames to pcapng", ("interface",)
+        "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]",
+        "write frames to pcapng; with | PROGRAM, show them there while they pass",
+        ("interface",),
     ),
     "watch": Command(
         "watch INTERFACE... INTERVAL [DURATION] [FILE.csv] | stop [FILE.csv]",
@@ -89,7 +102,7 @@ class Session:
         self.as_json = as_json
         self.over: bool = False
         self._depth = 0
-        self.captures: changing.Captures = changing.Captures()
+        self.captures: capturing.Captures = capturing.Captures()
         self.watches: watching.Watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
@@ -147,7 +160,7 @@ class Session:
             print(json.dumps(told | ({"warnings": lacking} if lacking else {}), ensure_ascii=False), flush=True)
             return answer.ok
         if answer.text:
-            print(answer.text, flush=True)
+            print(answer.text_for(terminal_columns()), flush=True)
         for one in lacking:
             print(f"*** {one}", file=sys.stderr, flush=True)
         return answer.ok
@@ -172,6 +185,8 @@ class Session:
             return Answer({})
         if first in self._works:
             rest, bar, filtering = rest.partition("|")
+            if bar and first == "capture":
+                return self.captures.into_program(self.lab, _words(rest), filtering.strip())
             answer = self._works[first](self.lab, _words(rest))
             return _filtered(answer, filtering) if bar else answer
         if first in self.lab.layout.names("host"):
@@ -224,7 +239,7 @@ class Session:
             raise
         except Exception as error:
             raise BadValue(f"{type(error).__name__}: {error}") from None
-        return Answer(repr(value), "" if value is None else str(value))
+        return Answer(repr(value), "" if value is None else str(value), verbatim=True)
 
 
 def first_word(line: str) -> str:
@@ -244,10 +259,14 @@ def _words(text: str) -> list[str]:
 
 
 def _help() -> Answer:
-    width = max(len(command.usage) for command in COMMANDS.values())
-    lines = [f"  {command.usage.ljust(width)}  {command.help}" for command in COMMANDS.values()]
-    lines += [f"  {'HOST PROGRAM...'.ljust(width)}  run a program in a host, in the background with & at the end"]
-    return Answer({name: command.usage for name, command in COMMANDS.items()}, "\n".join(lines))
+    rows = [[command.usage, command.help] for command in COMMANDS.values()]
+    rows.append(["HOST PROGRAM...", "run a program in a host, in the background with & at the end"])
+
+    def shown(columns: int | None) -> str:
+        return table(["line", "does"], rows, columns)
+
+    usages = {name: command.usage for name, command in COMMANDS.items()}
+    return Answer(usages, shown(None), fitted=shown)
 
 
 def _filtered(answer: Answer, command: str) -> Answer:
@@ -255,7 +274,7 @@ def _filtered(answer: Answer, command: str) -> Answer:
     if not command.strip():
         raise BadValue("no command follows the |", "write for example: links | grep s1")
     done = subprocess.run(command, shell=True, input=answer.text + "\n", text=True, stdout=subprocess.PIPE, check=False)
-    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok)
+    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok, verbatim=True)
 
 
 def _outside(command: str) -> Answer:

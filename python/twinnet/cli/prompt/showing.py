@@ -105,11 +105,12 @@ def ports(lab: Lab, arguments: Sequence[str]) -> Answer:
     happened = {key for one in counters for key, value in one.items() if isinstance(value, int) and value}
     heads = [key for key in (counters[0] if counters else {}) if key in happened or key in _ALWAYS]
     heads.sort(key=lambda key: _ALWAYS.index(key) if key in _ALWAYS else len(_ALWAYS))
-    text = table(
-        ["port", *heads],
-        [[one["port"], *(c.get(key, 0) for key in heads)] for one, c in zip(rows, counters, strict=True)],
-    )
-    return Answer(rows, text)
+    cells = [[one["port"], *(c.get(key, 0) for key in heads)] for one, c in zip(rows, counters, strict=True)]
+
+    def shown(columns: int | None) -> str:
+        return table(["port", *heads], cells, columns)
+
+    return Answer(rows, shown(None), fitted=shown)
 
 
 def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
@@ -117,8 +118,12 @@ def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
     names = list(arguments) or lab.layout.names("switch")
     found = {name: lab.switch(name).dump_flows() for name in names}
     if len(names) == 1:
-        return Answer(found, "\n".join(found[names[0]]))
-    return Answer(found, "\n".join(f"*** {name}\n" + "\n".join(f" {line}" for line in found[name]) for name in names))
+        return Answer(found, "\n".join(found[names[0]]), verbatim=True)
+    return Answer(
+        found,
+        "\n".join(f"*** {name}\n" + "\n".join(f" {line}" for line in found[name]) for name in names),
+        verbatim=True,
+    )
 
 
 def jobs(lab: Lab, arguments: Sequence[str]) -> Answer:

@@ -45,4 +45,4 @@ def dpctl(lab: Lab, arguments: Sequence[str]) -> Answer:
         else:
             data[name] = asked.dump_flows()
             lines += [f"*** {name}", *(f" {flow}" for flow in data[name])]
-    return Answer(data, "\n".join(lines))
+    return Answer(data, "\n".join(lines), verbatim=True)

@@ -12,7 +12,7 @@ from twinnet.errors import BadValue, UsageError, did_you_mean
 from twinnet.lab.lab import Lab
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.port_samples import PortSamples
-from twinnet.units import duration_ps, format_rate
+from twinnet.units import Picoseconds, duration_ps, format_rate
 
 __all__ = ["Watches"]
 
@@ -62,7 +62,7 @@ class Watches:
         return _written(samples, path) if path is not None else _shown(samples, self._show is None)
 
     def stop(self, paths: Sequence[str] | None = None) -> Answer:
-        """End the samplers of `paths` (all when nothing is said) and write their files."""
+        """End the samplers of `paths` (default: all) and write their files."""
         told: dict[str, Any] = {}
         lines: list[str] = []
         for path in list(self.running) if paths is None else paths:
@@ -83,7 +83,7 @@ class Watches:
                 for place in range(count):
                     # A nanosecond past its end, so that the interval is in it.
                     end_ps = samples.start_ps + (place + 1) * samples.interval_ps + 1000
-                    lab.run_until(f"{end_ps} ps")
+                    lab.run_until(Picoseconds(end_ps))
                     samples = sampler.read()
                     if self._show is not None and place < len(samples):
                         self._show(_line(samples, place))

@@ -23,12 +23,30 @@
   };
   const buttons = [["toImage", "zoom2d", "pan2d", "resetScale2d"]];
   const config = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: buttons };
+  // A plot is drawn in pixels of the screen; with a view box the style for print can scale it to its column.
+  const scalable = (plot) => {
+    const { width, height } = plot._fullLayout;
+    plot.style.setProperty("--shape", `${width} / ${height}`);
+    for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  };
   const draw = () => {
     for (const [id, panel] of Object.entries(panels)) {
-      Plotly.react(document.getElementById(id), panel.data, themed(panel.layout), config);
+      const plot = document.getElementById(id);
+      const drawn = Plotly.react(plot, panel.data, themed(panel.layout), config);
+      if (!plot.classList.contains("drawn")) drawn.then(() => {
+        scalable(plot);
+        plot.on("plotly_afterplot", () => scalable(plot));
+      });
+      plot.classList.add("drawn");
     }
   };
   draw();
   dark.addEventListener("change", draw);
   printed.addEventListener("change", draw);
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const one of folded) one.open = true;
+  });
+  addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
 })();

@@ -1,0 +1,261 @@
+"""The entries of a study's traffic: who sends to whom, and the settings of the kind of traffic that it is.
+
+What a kind takes is said by its class in :mod:`twinnet.traffic`; here stands what a study adds to all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+
+from twinnet.errors import UsageError, did_you_mean
+from twinnet.settings import Setting, settings_of
+from twinnet.study.field_types import STRICT, MomentPs, Name
+from twinnet.study.host_ranges import expand_hosts
+from twinnet.traffic.app import App, Flow
+from twinnet.traffic.kinds import FLOWS, FlowKind
+from twinnet.units import Picoseconds
+
+__all__ = ["Traffic"]
+
+if TYPE_CHECKING:
+    AppName = str
+else:
+    AppName = Literal[tuple(FLOWS)]
+
+_COMMON = ("name", "app", "using", "text", "from", "sources", "to", "start", "start_ps", "streamer", "over")
+_KEPT = "sends"
+
+
+class Traffic(BaseModel):
+    """One kind of traffic; every host in `from` is the source of one flow.
+
+    Attributes
+    ----------
+    sends
+        The settings of its kind that are given, by their names in the kind's class, as exact numbers.
+    """
+
+    model_config: ClassVar[ConfigDict] = STRICT
+
+    name: Name
+    app: AppName
+    using: Literal["apps", "programs"] = "apps"
+    text: str = ""
+    sources: Annotated[list[str], BeforeValidator(expand_hosts), Field(alias="from", min_length=1, max_length=10_000)]
+    to: str
+    start_ps: MomentPs = Field(default=0, alias="start")
+    streamer: Literal["ffmpeg", "vlc"] | None = None
+    over: Literal["rtp", "rtsp", "http"] | None = None
+    sends: dict[str, Any] = Field(default={}, exclude=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _by_kind(cls, data: Any, handler: ModelWrapValidatorHandler[Traffic]) -> Traffic:
+        """Read what is common to all kinds, and the rest as the kind's class says; tell all mistakes at once."""
+        if not isinstance(data, Mapping):
+            return handler(data)
+        entry = dict(cast("Mapping[str, Any]", data))
+        kind = FLOWS.get(str(entry.get("app")))
+        mistakes: list[InitErrorDetails] = []
+        sends = _read_settings(kind, str(entry["app"]), entry, mistakes) if kind is not None else {}
+        try:
+            found = handler({key: entry[key] for key in _COMMON if key in entry} | {_KEPT: sends})
+        except ValidationError as error:
+            mistakes += [
+                InitErrorDetails(type=one["type"], loc=one["loc"], input=one["input"], ctx=one.get("ctx", {}))
+                if one["type"] != "value_error"
+                else _mistake(one["msg"].removeprefix("Value error, "), *one["loc"])
+                for one in error.errors(include_url=False)
+            ]
+            raise ValidationError.from_exception_data("Traffic", mistakes) from None
+        if mistakes:
+            raise ValidationError.from_exception_data("Traffic", mistakes)
+        try:
+            found._check()
+        except (UsageError, ValueError) as error:
+            raise ValidationError.from_exception_data("Traffic", [_mistake(str(error))]) from None
+        return found
+
+    @model_serializer(mode="wrap")
+    def _flat(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """The settings beside what is common, in the units of the protocol; by the names of files where aliases are
+        asked for."""
+        settings = settings_of(self.kind)
+        told = {
+            (name if info.by_alias else settings[name].key(name)): settings[name].read(value, name)
+            for name, value in self.sends.items()
+        }
+        return {**handler(self), **told}
+
+    @property
+    def kind(self) -> FlowKind:
+        """The class of its kind of traffic."""
+        return FLOWS[self.app]
+
+    @property
+    def protocol(self) -> str:
+        """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp`, `rtp` or
+        `bandwidth`."""
+        return self.kind.protocol
+
+    @property
+    def port(self) -> int | None:
+        """The destination port, where one is given."""
+        return self.sends.get("port")
+
+    @property
+    def duration_ps(self) -> int | None:
+        """How long it lasts, where that is given."""
+        return self.sends.get("duration")
+
+    @property
+    def rate_bps(self) -> int | None:
+        """The rate of payload, where one is given."""
+        return self.sends.get("rate")
+
+    @property
+    def congestion_control(self) -> str | None:
+        """The congestion control that it uses."""
+        return self.sends.get("congestion_control")
+
+    @property
+    def record_packets(self) -> int | None:
+        """How many packets of each flow are kept."""
+        return self.sends.get("record_packets")
+
+    def with_congestion_control(self, name: str) -> Traffic:
+        """Return the same traffic with the congestion control `name`."""
+        return self.model_copy(update={_KEPT: self.sends | {"congestion_control": name}})
+
+    def between(self, source: str, interval_ps: int, path_mtu: int | None = None) -> App | Flow:
+        """Return the apps of the flow from `source`.
+
+        Parameters
+        ----------
+        source
+            One of the sources.
+        interval_ps
+            The interval of counting.
+        path_mtu
+            Of the path, in bytes: receivers of datagrams then count what carries them.
+        """
+        settings: dict[str, Any] = dict(self.kind.in_study(self.sends))
+        if self.kind.counted_by is not None:
+            settings |= {self.kind.counted_by: Picoseconds(interval_ps)}
+        if path_mtu is not None and "path_mtu" in settings_of(self.kind):
+            settings |= {"path_mtu": path_mtu}
+        return self.kind(source, self.to, **settings)
+
+    def _check(self) -> None:
+        for name in self.kind.needed_in_studies:
+            if self.sends.get(name) is None:
+                raise ValueError(f"{self.app} traffic needs {_in_file(self.kind, name)!r}")
+        if self.to in self.sources:
+            raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
+        if self.app != "rtp" and (self.streamer is not None or self.over is not None):
+            given = "streamer" if self.streamer is not None else "over"
+            raise ValueError(f"{given!r} has no meaning for {self.app} traffic; it is for rtp")
+        if self.using == "programs":
+            self._check_programs()
+        elif (self.over or "rtp") != "rtp":
+            raise ValueError(f"the built-in source sends over rtp; for 'over: {self.over}' write 'using: programs'")
+        self.between(self.sources[0], 10**12)
+
+    def _check_programs(self) -> None:
+        """Programs send as they do; what shapes the built-in sources has no meaning for them."""
+        if self.app in ("voice", "video"):
+            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.app == "bandwidth":
+            raise ValueError("no program estimates available bandwidth here; write 'using: apps'")
+        given = [name for name, value in self.sends.items() if value is not False]
+        beside = sorted(self.kind.only_apps & set(given))
+        if beside:
+            keys = ", ".join(repr(name) for name in beside)
+            raise ValueError(f"programs send as they do; for {keys} write 'using: apps'")
+        if self.app == "rtp":
+            if {"paced", "shaping", "dscp"} & set(given):
+                raise ValueError("streamers pace themselves: for 'paced', 'shaping' and 'dscp' write 'using: apps'")
+            if {"frame_sizes", "group_frames", "b_frames", "variation"} & set(given):
+                raise ValueError("streamers send a clip of ffmpeg's: for the model of video write 'using: apps'")
+            frames = float(self.sends.get("frames_per_second", 60))
+            if not frames.is_integer():
+                raise ValueError(f"clips have whole frames a second, not {frames:g}; write for example 60")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """One schema for each kind, told apart by `app`."""
+        common = handler.resolve_ref_schema(handler(schema))
+        properties: dict[str, Any] = {key: one for key, one in common["properties"].items() if key != _KEPT}
+        kinds: list[dict[str, Any]] = []
+        for app, kind in FLOWS.items():
+            own = {_in_file(kind, name): setting.json_schema() for name, setting in _settings_in_studies(kind).items()}
+            kinds.append(
+                {
+                    "title": f"{app} traffic",
+                    "type": "object",
+                    "properties": {**properties, "app": {"const": app}, **own},
+                    "required": ["app", "name", "from", "to", *(_in_file(kind, one) for one in kind.needed_in_studies)],
+                    "additionalProperties": False,
+                }
+            )
+        common.clear()
+        common.update({"title": "Traffic", "description": (cls.__doc__ or "").partition("\n")[0], "anyOf": kinds})
+        return common
+
+
+def _mistake(message: str, *loc: str | int) -> InitErrorDetails:
+    # Braces in a message would be read as places of a template.
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return InitErrorDetails(type=error, loc=loc, input=None)
+
+
+def _in_file(kind: FlowKind, name: str) -> str:
+    """What studies call the setting `name`."""
+    return next((other for other, own in kind.other_names.items() if own == name), name)
+
+
+def _settings_in_studies(kind: FlowKind) -> dict[str, Setting]:
+    """The settings of `kind` that a study may give, by their names in the class."""
+    return {name: one for name, one in settings_of(kind).items() if name not in kind.left_out_of_studies}
+
+
+def _read_settings(
+    kind: FlowKind, app: str, entry: Mapping[str, Any], mistakes: list[InitErrorDetails]
+) -> dict[str, Any]:
+    allowed = _settings_in_studies(kind)
+    sends: dict[str, Any] = {}
+    for key, value in entry.items():
+        name = kind.other_names.get(key, key)
+        if key in _COMMON:
+            continue
+        if name not in allowed:
+            keys = sorted([*_COMMON_KEYS, *(_in_file(kind, one) for one in allowed)])
+            if any(key in settings_of(other) or key in other.other_names for other in FLOWS.values()):
+                mistakes.append(_mistake(f"{key!r} has no meaning for {app} traffic; it takes {', '.join(keys)}"))
+            else:
+                mistakes.append(_mistake(f"unknown key; {did_you_mean(key, keys)}", key))
+        elif value is not None:
+            try:
+                sends[name] = allowed[name].kept(value, key)
+            except UsageError as error:
+                mistakes.append(_mistake(str(error), key))
+    return sends
+
+
+_COMMON_KEYS = ("name", "app", "using", "text", "from", "to", "start")

@@ -1,0 +1,57 @@
+"""The fitted source of `multimedia-fitted`: fitted to one cable, stored as the fit gave it, and played as stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from twinnet.study.resolution import STUDIES_FOLDER
+
+from bench.fit_source import CONTENT_BYTES, FOLDER, STREAM_S, Lateness, Source, cable_row, fitted, jitter, statistics
+
+LATENESS = Lateness(500, 8.0, 30)
+
+
+def stored() -> Source:
+    sizes = [int(line.split()[0]) for line in (FOLDER / "frame-sizes.txt").read_text().splitlines()]
+    assert all(size % CONTENT_BYTES == 0 for size in sizes)
+    return Source(STREAM_S * 1e3 / len(sizes), np.array(sizes) // CONTENT_BYTES)
+
+
+def test_the_fit_sees_the_real_cable_and_nothing_else() -> None:
+    row = cable_row()
+    # Topology 1, real; the jitter's variance was printed as "<0.01" and is no number.
+    assert len(row) == 14
+    assert (row["bandwidth", "mean"], row["delay", "max"], row["jitter", "max"]) == (1337.26, 94.97, 3.26)
+
+
+def test_both_studies_stand_beside_the_same_published_figures() -> None:
+    assert (FOLDER / "published.csv").read_text() == (STUDIES_FOLDER / "multimedia-delivery/published.csv").read_text()
+
+
+def test_the_stored_source_has_the_cables_figures() -> None:
+    found, row = statistics(jitter(stored(), LATENESS, 1)[0]), cable_row()
+    for key, value in row.items():
+        if key[0] != "jitter" and value:
+            assert found[key] == pytest.approx(value, rel=0.005), key
+
+
+def test_a_search_lowers_the_error_and_gives_the_same_source_each_time() -> None:
+    row = cable_row()
+    first, longer = (statistics(fitted(row, steps=steps).due_s()) for steps in (1, 400))
+    key = ("bandwidth", "variance")
+    assert abs(longer[key] / row[key] - 1) < abs(first[key] / row[key] - 1)
+    assert np.array_equal(fitted(row, steps=100).packets, fitted(row, steps=100).packets)
+
+
+def test_the_study_plays_the_fitted_windows_and_lateness() -> None:
+    study = yaml.safe_load((FOLDER / "study.yaml").read_text())
+    video = study["traffic"][0]
+    assert video["shaping"] == f"{stored().window_ms:.3f} ms"
+    assert video["frame_sizes"] == "frame-sizes.txt"
+    # One list of packets for each window: its frame is due in it, from the first window to the last.
+    windows = [int(number / video["frames_per_second"] / (stored().window_ms / 1e3)) for number in range(263)]
+    assert windows == list(range(263))
+    for network in study["networks"].values():
+        values = network["links"][0]["a_to_b"]["jitter"]["values"]
+        assert sorted(values) == sorted(["8 ms", *(f"{value} us" for value in LATENESS.values_us()[:-1])])
