@@ -90,6 +90,17 @@ def test_nothing_heavy_is_loaded_for_help() -> None:
             ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--with-invalid"],
             "give it to `twinnet report`",
         ),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--twice", "2 %"], "--twice is given without --shard"),
+        (
+            ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/1", "--twice", "2 %"],
+            "--twice is given with one shard",
+        ),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "0"], "allowed is more than 0"),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "120 %"], "outside 0 to 1"),
+        (
+            ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "few"],
+            "share of runs made twice",
+        ),
         (["gather"], "Missing argument 'RESULTS...'"),
         (["gather", "absent"], "there is no folder absent"),
     ],

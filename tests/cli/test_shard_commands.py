@@ -52,3 +52,14 @@ def test_a_dry_run_tells_the_shards_runs_alone(here: Path) -> None:
     assert [run["repetition"] for run in told["runs"]] == [1, 1]
     assert (told["shard"], told["deal"], told["runs_of_all_shards"]) == ("1/2", "repetition", 4)
     assert "Shard 1/2: 2 of 4 runs" in call("run", *STUDY, "--shard", "1/2", "--dry-run").stdout
+
+
+def test_runs_made_twice_are_compared_by_their_trace_hashes(here: Path) -> None:
+    for number in (1, 2):
+        done = call("run", *STUDY, "--shard", f"{number}/2", "--twice", "2 %", "--out", f"m{number}", "--json")
+        told = json.loads(done.stdout)
+        assert (told["finished"], len(told["twice"])) == (3, 1)
+    whole = call("gather", "m1/tcp-udp-queues", "m2/tcp-udp-queues")
+    assert "2 trace hashes compared: the same in all folders" in whole.stdout
+    again = call("run", *STUDY, "--shard", "1/2", "--clock", "wall", "--twice", "2 %")
+    assert "a run is never the same again" in str(again.exception)

@@ -82,6 +82,19 @@ def test_by_repetition_all_levels_of_a_repetition_are_in_one_shard(order):
             assert {run.levels["queues"] for run in mine if run.repetition == repetition} == {"shared", "separate"}
 
 
+def test_runs_made_twice_are_the_next_shards_and_spread_over_them():
+    plan = plan_study(tiny(repetitions="50"))
+    shards = [Shard(number, 4) for number in (1, 2, 3, 4)]
+    for shard, following in zip(shards, [*shards[1:], shards[0]], strict=True):
+        theirs = following.of(plan, "run")
+        again = shard.twice(plan, "run", 0.08)
+        assert again == [theirs[0], theirs[12]]
+        assert not set(map(id, again)) & set(map(id, shard.of(plan, "run")))
+        assert shard.twice(plan, "run", 1.0) == theirs
+    assert shards[0].twice(plan, "run", 0.0) == []
+    assert Shard(1, 300).twice(plan[:1], "run", 0.02) == []
+
+
 def test_repetitions_stay_together_on_the_wall_clock_alone():
     assert (usual_deal("wall"), usual_deal("virtual")) == ("repetition", "run")
 
@@ -130,7 +143,7 @@ def test_gathering_again_takes_up_what_was_made_since_and_copies_nothing_twice(t
 
 def test_of_equal_runs_one_is_kept(tmp_path):
     found = gather([make(tmp_path / "a"), make(tmp_path / "b", "1/2")], tmp_path / "joined")
-    assert (len(found.finished), found.copied, found.equal) == (6, 6, 3)
+    assert (len(found.finished), found.copied, found.equal, found.same_traces) == (6, 6, 3, 3)
 
 
 def test_a_finished_run_goes_before_a_failed_one_in_either_order(tmp_path):
@@ -175,6 +188,7 @@ def test_equal_runs_on_the_wall_clock_may_differ_and_the_first_is_kept(tmp_path)
     study = tiny(clock="wall")
     folders = [make(tmp_path / "a", study=study), make(tmp_path / "b", study=study, lab=TracedLab("other"))]
     found = gather(folders, tmp_path / "joined")
+    assert (found.equal, found.same_traces) == (6, 0)
     assert {run.record["trace_hash"].split("-")[1] for run in analyse(found.store).stored.values()} == {"same"}
 
 

@@ -25,7 +25,7 @@ _Command = Callable[..., Any]
 
 
 def shard_options(command: _Command) -> _Command:
-    """Give `command` the options ``--shard`` and ``--deal``."""
+    """Give `command` the options ``--shard``, ``--deal`` and ``--twice``."""
     shard = click.option(
         "--shard", metavar="K/N", help="Make part K of N parts of the runs, for several machines; see `twinnet gather`."
     )
@@ -35,23 +35,32 @@ def shard_options(command: _Command) -> _Command:
         help="Deal single runs to the shards in turn, or whole repetitions; default: repetitions on the wall "
         "clock, runs on the virtual clock.",
     )
-    return shard(deal(command))
+    twice = click.option(
+        "--twice",
+        metavar="SHARE",
+        help="Make this share of the next shard's runs too, such as 2 %, so that `twinnet gather` compares the trace "
+        "hashes of two machines; virtual clock only.",
+    )
+    return shard(deal(twice(command)))
 
 
 class ShardOfStudy:
     """The runs of one shard of a study."""
 
-    def __init__(self, study: Study, shard: Shard, deal: Deal) -> None:
+    def __init__(self, study: Study, shard: Shard, deal: Deal, twice: float = 0.0) -> None:
         from twinnet.study.plan import plan_study
 
         self.study, self.shard, self.deal = study, shard, deal
         self.whole: list[PlannedRun] = plan_study(study)
-        self.plan: list[PlannedRun] = shard.of(self.whole, deal)
+        self.again: list[PlannedRun] = shard.twice(self.whole, deal, twice)
+        self.plan: list[PlannedRun] = [*shard.of(self.whole, deal), *self.again]
 
     def told(self) -> str:
         """The shard in a sentence, with a warning where it has nothing to do."""
         dealt = "single runs" if self.deal == "run" else "whole repetitions, each with all its levels"
         said = f"Shard {self.shard}: {len(self.plan)} of {len(self.whole)} runs; dealt out are {dealt}."
+        if self.again:
+            said += f" {len(self.again)} of them are the next shard's too, to compare machines."
         if self.plan:
             return said
         most = len(self.whole) if self.deal == "run" else self.study.specification.repetitions
@@ -85,6 +94,7 @@ class ShardOfStudy:
                     "shard": str(self.shard),
                     "deal": self.deal,
                     "runs": [run.id for run in self.plan],
+                    "twice": [run.id for run in self.again],
                     "finished": finished,
                     "failed": [run.id for run in outcome.failed],
                     "interrupted": outcome.interrupted,
@@ -99,24 +109,45 @@ class ShardOfStudy:
         click.echo(f"Shard {self.shard}: {finished} of its {len(self.plan)} runs are finished, in {folder}")
 
 
-def chosen_shard(study: Study, shard: str | None, deal: Deal | None, with_invalid: bool) -> ShardOfStudy | None:
-    """What ``--shard`` and ``--deal`` ask for; `None` without a shard.
+def chosen_shard(
+    study: Study, shard: str | None, deal: Deal | None, twice: str | None, with_invalid: bool
+) -> ShardOfStudy | None:
+    """What ``--shard``, ``--deal`` and ``--twice`` ask for; `None` without a shard.
 
     Raises
     ------
     BadValue
-        The shard cannot be read, or an option is given that has a meaning only with or only without it.
+        The shard or the share cannot be read, or an option is given that has a meaning only with or only without it.
     """
-    from twinnet.errors import BadValue
+    from twinnet.errors import BadProbability, BadValue
     from twinnet.study.shard import parse_shard, usual_deal
+    from twinnet.units import probability
 
     if shard is None:
         if deal is not None:
             raise BadValue("--deal is given without --shard", "it says how runs are dealt to shards: --shard 3/16")
+        if twice is not None:
+            raise BadValue("--twice is given without --shard", "one machine has no other to be compared with")
         return None
     if with_invalid:
         raise BadValue("--with-invalid is given with --shard, which writes no report", "give it to `twinnet report`")
-    return ShardOfStudy(study, parse_shard(shard), deal or usual_deal(study.specification.clock))
+    part = parse_shard(shard)
+    clock = study.specification.clock
+    share = 0.0
+    if twice is not None:
+        share = probability(twice, "share of runs made twice")
+        if share == 0:
+            raise BadProbability(
+                "the share of runs made twice is 0; allowed is more than 0 up to 100 %", "leave it out"
+            )
+        if clock == "wall":
+            raise BadValue(
+                "--twice is given on the wall clock, where a run is never the same again",
+                "leave it out, or say --clock virtual",
+            )
+        if part.count == 1:
+            raise BadValue("--twice is given with one shard", "one machine has no other to be compared with")
+    return ShardOfStudy(study, part, deal or usual_deal(clock), share)
 
 
 _results = click.Path(file_okay=False, path_type=Path)
@@ -153,6 +184,7 @@ def gather(folders: Sequence[Path], out: Path, as_json: bool) -> int:
                 "missing": found.missing,
                 "copied": found.copied,
                 "equal": found.equal,
+                "same_traces": found.same_traces,
                 "others": found.others,
                 "machines": found.machines,
             }
@@ -170,6 +202,8 @@ def _tell(found: Gathered) -> None:
     if found.equal:
         stood = "run stood" if found.equal == 1 else "runs stood"
         click.echo(f"{found.equal} {stood} in several folders; one of each is kept")
+    if found.same_traces:
+        click.echo(f"{counted(found.same_traces, 'trace hash', 'trace hashes')} compared: the same in all folders")
     if found.others:
         click.echo(f"{counted(found.others, 'run')} of other settings stayed where they are")
     for worded, runs in (("failed", found.failed), ("missing", found.missing)):

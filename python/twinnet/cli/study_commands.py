@@ -116,6 +116,7 @@ def run(
     jobs: int,
     shard: str | None,
     deal: Deal | None,
+    twice: str | None,
     order: str | None,
     clock: str | None,
     interface: str,
@@ -145,7 +146,7 @@ def run(
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
-    part = chosen_shard(loaded, shard, deal, with_invalid)
+    part = chosen_shard(loaded, shard, deal, twice, with_invalid)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan
 

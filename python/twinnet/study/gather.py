@@ -11,7 +11,7 @@ from twinnet.errors import BadValue, TwinnetError
 from twinnet.study.machine import machine_of
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study
-from twinnet.study.store import ResultStore, StoredRun
+from twinnet.study.store import ResultStore, StoreError
 from twinnet.study.twin import study_on
 
 __all__ = ["DifferentTraces", "Gathered", "gather"]
@@ -41,6 +41,8 @@ class Gathered:
         How many runs were copied into it.
     equal
         How many finished runs stood in more than one folder; one of each is kept.
+    same_traces
+        Of how many of these, on the virtual clock, the trace hashes were compared and are the same.
     others
         How many runs of other settings were left where they are.
     machines
@@ -54,6 +56,7 @@ class Gathered:
     failed: list[str] = field(default_factory=list[str])
     copied: int = 0
     equal: int = 0
+    same_traces: int = 0
     others: int = 0
     machines: list[str] = field(default_factory=list[str])
 
@@ -155,6 +158,22 @@ def _check_same_study(first: ResultStore, study: Study, store: ResultStore, othe
             raise BadValue(f"{between}: their files {name} differ", remedy)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What is remembered of a stored run: records of thousands of runs would fill the memory."""
+
+    run: PlannedRun
+    store: ResultStore
+    finished: bool
+    version: str
+    machine: str
+    trace: str | None
+
+    @property
+    def folder(self) -> Path:
+        return self.store.folder / self.run.id
+
+
 class _Joining:
     def __init__(self, stores: Sequence[ResultStore], target: ResultStore, study: Study, twin: bool) -> None:
         self.stores, self.target, self.study, self.twin = stores, target, study, twin
@@ -173,19 +192,34 @@ class _Joining:
         for run_id, equal in found.items():
             if not equal:
                 continue
-            finished = [run for run in equal if _is_finished(run)]
+            finished = [one for one in equal if one.finished]
             kept = (finished or equal)[0]
-            if kept.folder.parent != self.target.folder:
-                self.target.copy_run(kept)
+            if kept.store is not self.target:
+                self._copy(kept)
                 result.copied += 1
-            result.equal += len(finished) > 1
+            if len(finished) > 1:
+                result.equal += 1
+                result.same_traces += finished[0].trace is not None
             (result.finished if finished else result.failed).append(run_id)
-            machines |= {machine_of(run.record) for run in finished[:1]}
+            machines |= {one.machine for one in finished[:1]}
         result.machines = sorted(machines)
         return result
 
-    def _all_of(self, run: PlannedRun) -> Iterable[StoredRun]:
-        return (stored for store in self.stores if (stored := store.read_strictly(run)) is not None)
+    def _copy(self, kept: _Seen) -> None:
+        stored = kept.store.read_strictly(kept.run)
+        if stored is None:
+            raise StoreError(f"{kept.folder} has gone while it was gathered", "gather again")
+        self.target.copy_run(stored)
+
+    def _all_of(self, run: PlannedRun) -> Iterable[_Seen]:
+        for store in self.stores:
+            stored = store.read_strictly(run)
+            if stored is not None:
+                record = stored.record
+                trace = str(record.get("trace_hash")) if record.get("clock") == "virtual" else None
+                finished = record["status"] == "finished"
+                version = str(record["versions"].get("twinnet"))
+                yield _Seen(run, store, finished, version, machine_of(record), trace)
 
     def _others(self) -> int:
         planned = {run.id for run in self.plan}
@@ -193,15 +227,11 @@ class _Joining:
         return sum(run.id not in planned for store in sources for run in store.all_runs())
 
 
-def _is_finished(run: StoredRun) -> bool:
-    return run.record["status"] == "finished"
-
-
-def _check_versions(runs: Iterable[StoredRun]) -> None:
-    by_version: dict[str, StoredRun] = {}
+def _check_versions(runs: Iterable[_Seen]) -> None:
+    by_version: dict[str, _Seen] = {}
     for run in runs:
-        if _is_finished(run):
-            by_version.setdefault(str(run.record["versions"].get("twinnet")), run)
+        if run.finished:
+            by_version.setdefault(run.version, run)
     if len(by_version) > 1:
         named = "; ".join(f"twinnet {version} made {run.folder}" for version, run in sorted(by_version.items()))
         raise BadValue(
@@ -210,15 +240,12 @@ def _check_versions(runs: Iterable[StoredRun]) -> None:
         )
 
 
-def _check_traces(found: Mapping[str, Sequence[StoredRun]]) -> None:
+def _check_traces(found: Mapping[str, Sequence[_Seen]]) -> None:
     told: list[str] = []
     for run_id, equal in found.items():
-        virtual = [run for run in equal if _is_finished(run) and run.record.get("clock") == "virtual"]
-        hashes = {str(run.record.get("trace_hash")): run for run in reversed(virtual)}
+        hashes = {run.trace: run for run in reversed(equal) if run.finished and run.trace is not None}
         if len(hashes) > 1:
-            seen = ", ".join(
-                f"{trace} in {run.folder.parent} (machine {machine_of(run.record)})" for trace, run in hashes.items()
-            )
+            seen = ", ".join(f"{trace} in {run.store.folder} (machine {run.machine})" for trace, run in hashes.items())
             told.append(f"{run_id} has the trace hash {seen}")
     if told:
         more = f"; and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,22 @@ class Shard:
         if deal == "repetition":
             return [run for run in plan if (run.repetition - 1) % self.count == self.number - 1]
         return list(plan[self.number - 1 :: self.count])
+
+    def twice(self, plan: Sequence[PlannedRun], deal: Deal, share: float) -> list[PlannedRun]:
+        """Runs of the next shard that this one makes too, so that two machines can be held against each other.
+
+        They are spread evenly over the next shard's runs; shard 1 follows the last.
+
+        Parameters
+        ----------
+        plan, deal
+            As in `of`.
+        share
+            How many of the next shard's runs, above 0 and up to 1; rounded up, so at least one where it has any.
+        """
+        theirs = Shard(self.number % self.count + 1, self.count).of(plan, deal)
+        count = math.ceil(share * len(theirs))
+        return [theirs[place * len(theirs) // count] for place in range(count)]
 
 
 def parse_shard(text: str) -> Shard:
