@@ -3,6 +3,9 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,12 +141,33 @@ def test_gathering_again_takes_up_what_was_made_since_and_copies_nothing_twice(t
     second = make(tmp_path / "b", "2/2")
     found = gather([first, second], tmp_path / "joined")
     assert (len(found.finished), found.missing, found.copied) == (6, [], 3)
-    assert gather([first, second], tmp_path / "joined").copied == 0
+    again = gather([first, second], tmp_path / "joined")
+    assert (again.copied, again.equal, again.same_traces) == (0, 0, 0)
 
 
 def test_of_equal_runs_one_is_kept(tmp_path):
     found = gather([make(tmp_path / "a"), make(tmp_path / "b", "1/2")], tmp_path / "joined")
     assert (len(found.finished), found.copied, found.equal, found.same_traces) == (6, 6, 3, 3)
+
+
+def test_a_gathering_that_was_killed_is_taken_up_and_leaves_nothing_behind(tmp_path):
+    folder = make(tmp_path / "a")
+    code = (
+        "import os, signal, sys; from pathlib import Path; from twinnet.study import gather, store\n"
+        "rename = Path.rename; seen = []\n"
+        "def die_at_third(path, target):\n"
+        "    seen.append(path)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL) if len(seen) == 3 else rename(path, target)\n"
+        "Path.rename = die_at_third; gather.gather([Path(sys.argv[1])], Path(sys.argv[2]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder), str(tmp_path / "joined")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    joined = tmp_path / "joined" / "tcp-udp-queues"
+    # Two runs are whole; the third is there under the name that readers pass over.
+    whole = [path.name for path in joined.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    assert (len(whole), len(list(joined.glob(".*.partial")))) == (2, 1)
+    found = gather([folder], tmp_path / "joined")
+    assert (found.copied, len(found.finished), list(joined.glob(".*.partial"))) == (4, 6, [])
 
 
 def test_a_finished_run_goes_before_a_failed_one_in_either_order(tmp_path):

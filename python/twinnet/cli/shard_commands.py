@@ -200,10 +200,9 @@ def _tell(found: Gathered) -> None:
     made_on = f", made on {', '.join(found.machines)}" if found.machines else ""
     click.echo(f"{len(found.finished)} of {counted(len(found.planned), 'run')} are finished{made_on}")
     if found.equal:
-        stood = "run stood" if found.equal == 1 else "runs stood"
-        click.echo(f"{found.equal} {stood} in several folders; one of each is kept")
+        click.echo(f"{counted(found.equal, 'run')} made more than once; one of each is kept")
     if found.same_traces:
-        click.echo(f"{counted(found.same_traces, 'trace hash', 'trace hashes')} compared: the same in all folders")
+        click.echo(f"{counted(found.same_traces, 'trace hash', 'trace hashes')} compared: the same each time")
     if found.others:
         click.echo(f"{counted(found.others, 'run')} of other settings stayed where they are")
     for worded, runs in (("failed", found.failed), ("missing", found.missing)):

@@ -40,7 +40,7 @@ class Gathered:
     copied
         How many runs were copied into it.
     equal
-        How many finished runs stood in more than one folder; one of each is kept.
+        How many finished runs were made more than once; one of each is kept. Copies of one run are not counted.
     same_traces
         Of how many of these, on the virtual clock, the trace hashes were compared and are the same.
     others
@@ -168,6 +168,7 @@ class _Seen:
     version: str
     machine: str
     trace: str | None
+    started: str
 
     @property
     def folder(self) -> Path:
@@ -197,7 +198,8 @@ class _Joining:
             if kept.store is not self.target:
                 self._copy(kept)
                 result.copied += 1
-            if len(finished) > 1:
+            # A run that was gathered before is the same one, and no second witness.
+            if len({(one.machine, one.started) for one in finished}) > 1:
                 result.equal += 1
                 result.same_traces += finished[0].trace is not None
             (result.finished if finished else result.failed).append(run_id)
@@ -219,7 +221,7 @@ class _Joining:
                 trace = str(record.get("trace_hash")) if record.get("clock") == "virtual" else None
                 finished = record["status"] == "finished"
                 version = str(record["versions"].get("twinnet"))
-                yield _Seen(run, store, finished, version, machine_of(record), trace)
+                yield _Seen(run, store, finished, version, machine_of(record), trace, str(record.get("started")))
 
     def _others(self) -> int:
         planned = {run.id for run in self.plan}
