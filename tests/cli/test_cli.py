@@ -83,6 +83,26 @@ def test_nothing_heavy_is_loaded_for_help() -> None:
         (["lab", "absent.yaml"], "absent.yaml:1:1: cannot be read"),
         (["exec", "lab"], "Missing argument 'HOST'"),
         (["flows", "lab", "s1", "add"], "no flow to add was given"),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "0/4"], "there is no shard 0 of 4"),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "a/b"], "'a/b' is no shard"),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--deal", "run"], "--deal is given without --shard"),
+        (
+            ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--with-invalid"],
+            "give it to `twinnet report`",
+        ),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--twice", "2 %"], "--twice is given without --shard"),
+        (
+            ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/1", "--twice", "2 %"],
+            "--twice is given with one shard",
+        ),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "0"], "allowed is more than 0"),
+        (["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "120 %"], "outside 0 to 1"),
+        (
+            ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "few"],
+            "share of runs made twice",
+        ),
+        (["gather"], "Missing argument 'RESULTS...'"),
+        (["gather", "absent"], "there is no folder absent"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], message: str) -> None:

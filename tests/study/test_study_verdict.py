@@ -15,8 +15,9 @@ NAMES = Names({"rate": parse_quantity("10 Mbit")}, {"throughput": "bit/s"}, {"qu
 class Run:
     """A run whose throughput of each protocol is given in Mbit/s."""
 
-    def __init__(self, level, **throughput):
-        self.run = SimpleNamespace(levels={"queues": level})
+    def __init__(self, level, machine=None, **throughput):
+        record = {"clock": "virtual"} if machine is None else {"clock": "wall", "machine": {"name": machine}}
+        self.run = SimpleNamespace(levels={"queues": level}, record=record)
         self.throughput = throughput
 
     def value(self, aggregate):
@@ -77,6 +78,21 @@ def test_sides_of_the_same_runs_are_compared_run_by_run():
     runs = [Run("shared", tcp=base, udp=base + 0.1 + jitter) for base, jitter in ((2, 0.001), (5, 0.0), (9, -0.001))]
     check = "mean(throughput[protocol=udp], queues=shared) > mean(throughput[protocol=tcp], queues=shared)"
     assert verdict(check, runs).verdict == "supported"
+
+
+def test_sides_of_different_levels_on_several_machines_are_compared_within_them():
+    # Machines that differ by 3 hide a difference of 1 between levels, unless levels are compared within machines.
+    values = {"shared": (5.0, 5.1, 2.0, 2.1), "separate": (4.0, 4.1, 1.0, 1.1)}
+    machines = ("lab1", "lab1", "lab2", "lab2")
+    check = "mean(throughput[protocol=tcp], queues=shared) > mean(throughput[protocol=tcp], queues=separate)"
+    for placed, wanted, method in ((machines, "supported", "blocks"), ([None] * 4, "undecided", "Welch")):
+        runs = [
+            Run(level, machine, tcp=value)
+            for level, measured in values.items()
+            for machine, value in zip(placed, measured, strict=True)
+        ]
+        found = verdict(check, runs)
+        assert (found.verdict, found.comparisons[0].difference.method) == (wanted, method)
 
 
 def test_sides_of_different_levels_are_compared_as_welch_did():

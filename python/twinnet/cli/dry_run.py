@@ -10,14 +10,18 @@ import click
 from twinnet.cli.output import print_json
 
 if TYPE_CHECKING:
+    from twinnet.cli.shard_commands import ShardOfStudy
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor
 
 __all__ = ["tell_plan"]
 
 
-def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json: bool) -> None:
-    """Tell the plan of `study`, with runs that `folder` holds already; make none, and write the network's picture."""
+def tell_plan(
+    study: Study, executor: Executor, folder: Path, jobs: int, as_json: bool, part: ShardOfStudy | None = None
+) -> None:
+    """Tell the plan of `study`, or of a shard of it, with runs that `folder` holds already; make none, and write the
+    network's picture."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.network_pictures import network_pictures
     from twinnet.report.text_table import table, terminal_columns, wrapped
@@ -29,7 +33,8 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     from twinnet.study.plan import plan_study
     from twinnet.study.store import ResultStore
 
-    plan = plan_study(study)
+    whole = plan_study(study)
+    plan = whole if part is None else part.plan
     store = ResultStore(folder)
     kept = {run.id for run in plan if folder.is_dir() and store.find(run) is not None}
     todo = [run for run in plan if run.id not in kept]
@@ -37,7 +42,7 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
     kept_figure = kept_capacity()
     carried = kept_figure.frames_per_second if kept_figure is not None else None
     forecast = forecast_runs(plan, carried, jobs) if study.specification.clock == "wall" else None
-    network = network_of(plan[0].specification, plan[0].levels, plan[0].seed)
+    network = network_of(whole[0].specification, whole[0].levels, whole[0].seed)
     drawn: list[str] = []
     for number, picture in enumerate(network_pictures(study), 1):
         path = Path(f"{study.name}-network{'' if number == 1 else f'-{number}'}.svg")
@@ -50,12 +55,15 @@ def tell_plan(study: Study, executor: Executor, folder: Path, jobs: int, as_json
             | {"forecast": forecast.record_of(run.id) if forecast is not None else None}
             for run in plan
         ]
-        print_json({"runs": runs, "expected_s": expected_s, "network": summary_of(network), "pictures": drawn})
+        told = {} if part is None else {"shard": str(part.shard), "deal": part.deal, "runs_of_all_shards": len(whole)}
+        print_json({**told, "runs": runs, "expected_s": expected_s, "network": summary_of(network), "pictures": drawn})
         return
     click.echo(f"{study.specification.title}\n{study.specification.question}\n")
     click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
     control = told_controls(study.specification)
     click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
+    if part is not None:
+        click.echo(part.told())
     by_levels: dict[tuple[str, ...], list[float]] = {}
     for run in plan:
         by_levels.setdefault(tuple(run.levels.values()), []).append(executor.expected_s(run))

@@ -19,6 +19,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("twinnet.cli.study_commands", "run", "Make the runs of a study and tell its answer."),
     "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
+    "gather": Entry("twinnet.cli.shard_commands", "gather", "Join the results that several machines or shards made."),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,13 +12,16 @@ import click
 from twinnet.cli import completion
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shard_commands import chosen_shard, shard_options
 from twinnet.report.text_table import table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
     from twinnet.study.forecast import Forecast
+    from twinnet.study.plan import PlannedRun
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Outcome
+    from twinnet.study.shard import Deal
 
 __all__ = [
     "ASK_ABOVE_S",
@@ -87,6 +90,7 @@ def study_options(command: _Command) -> _Command:
 
 @click.command(short_help="Make the runs of a study and tell its answer.")
 @study_options
+@shard_options
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
 @click.option(
     "--clock",
@@ -113,6 +117,9 @@ def run(
     repeat: int | None,
     out: Path,
     jobs: int,
+    shard: str | None,
+    deal: Deal | None,
+    twice: str | None,
     order: str | None,
     clock: str | None,
     interface: str,
@@ -126,7 +133,8 @@ def run(
     """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
 
     Finished runs of the same specification are kept and not made again, so the same command resumes what was
-    interrupted. Exit status 1 when a run failed.
+    interrupted. With --shard only a part of the runs is made, and no report is written. Exit status 1 when a run
+    failed.
     """
     from twinnet.study.execute import LabExecutor
     from twinnet.study.resolution import load_study
@@ -142,11 +150,15 @@ def run(
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
     executor.check(loaded.specification)
+    part = chosen_shard(loaded, shard, deal, twice, with_invalid)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan
 
-        tell_plan(loaded, executor, out / loaded.name, jobs, as_json)
+        tell_plan(loaded, executor, out / loaded.name, jobs, as_json, part)
         return 0
+    if part is not None:
+        _ask_before_long(part.plan, executor, jobs, yes)
+        return part.run(executor, out / loaded.name, jobs, as_json)
     forecast = None
     if loaded.specification.clock == "wall":
         from twinnet.study.forecast import forecast_here
@@ -191,11 +203,7 @@ def run_study(
 
     plan = plan_study(study)
     told = Console(stderr=True, highlight=False)
-    expected_s = sum(executor.expected_s(one) for one in plan) / min(jobs, len(plan))
-    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
-        from twinnet.report.wording import worded_span
-
-        click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
+    _ask_before_long(plan, executor, jobs, yes)
     store = ResultStore(folder)
     store.write_study(study)
     with observer_on(told) as observer:
@@ -210,6 +218,14 @@ def run_study(
     if outcome.interrupted:
         return INTERRUPTED
     return 1 if outcome.failed else 0
+
+
+def _ask_before_long(plan: Sequence[PlannedRun], executor: Executor, jobs: int, yes: bool) -> None:
+    expected_s = sum(executor.expected_s(one) for one in plan) / max(1, min(jobs, len(plan)))
+    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
+        from twinnet.report.wording import worded_span
+
+        click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
 
 
 def _write_report(analysis: Analysis, folder: Path) -> Path:
@@ -285,7 +301,8 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     """Compare the results in SECOND with those in FIRST: every mean that both have.
 
     Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
-    Exit status 1 when the two have nothing in common.
+    Where several machines made the runs on the wall clock, both are compared within machines; a warning tells when
+    the two have no machine in common. Exit status 1 when they have no mean in common.
     """
     from twinnet.report.summary import compared_record, compared_rows
     from twinnet.study.comparison import compare_results
@@ -300,6 +317,8 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
         click.echo(
             f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
         )
+    if not as_json and found.warning:
+        click.echo(found.warning)
     return 0 if found.compared else 1
 
 

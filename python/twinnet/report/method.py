@@ -162,12 +162,20 @@ def _measured(name: str, measurement: Measurement) -> str:
 
 def _statistics(analysis: Analysis) -> str:
     percent = f"{analysis.specification.confidence * 100:g} %"
+    blocked = (
+        " The runs were made on several machines, which are blocks: differences between levels and the intervals of "
+        "statements come from an additive model of levels and machines with one variance (least squares), in the place "
+        "of Welch's, where some machine made runs of both levels. Hedges' g is of the values as they are."
+        if len(analysis.machines) > 1
+        else ""
+    )
     return (
         f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
         "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the "
         "study by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence "
         "interval of the difference of its two sides lies where it claims, not supported when it lies wholly on the "
         "other side, and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
+        + blocked
     )
 
 

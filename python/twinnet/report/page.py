@@ -29,6 +29,7 @@ from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
+from twinnet.study.machine import machine_of
 
 __all__ = ["html_page", "report_figures"]
 
@@ -183,7 +184,8 @@ def _differences(analysis: Analysis) -> Table | None:
                 Cell(_effect(one.effect.value, one.effect.magnitude)),
             ]
         )
-    head = ["Quantity", "Time", "Levels", "Difference [interval]", "p (Welch, Holm)", "Hedges' g"]
+    test = "within machines" if len(analysis.machines) > 1 else "Welch"
+    head = ["Quantity", "Time", "Levels", "Difference [interval]", f"p ({test}, Holm)", "Hedges' g"]
     return Table(head, rows, 3) if rows else None
 
 
@@ -213,12 +215,20 @@ def _runs(analysis: Analysis) -> Table:
         ]
         lost = FidelityRecord.from_spec(record).machine_losses
         reasons = "; ".join(run.record["fidelity"]["reasons"])
-        cells = (*worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)
+        cells = (machine_of(run.record), *worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)
         rows.append([Cell(run.id, code=True), Cell(run.verdict, kind=run.verdict), *map(Cell, cells)])
     for run in analysis.failed:
         message = str(run.record["error"]["message"])
-        rows.append([Cell(run.id, code=True), Cell("failed", kind="invalid"), *[Cell("")] * 5, Cell(message)])
-    head = ["Run", "Fidelity", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
+        rows.append(
+            [
+                Cell(run.id, code=True),
+                Cell("failed", kind="invalid"),
+                Cell(machine_of(run.record)),
+                *[Cell("")] * 5,
+                Cell(message),
+            ]
+        )
+    head = ["Run", "Fidelity", "Machine", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
     return Table(head, rows)
 
 
@@ -236,13 +246,11 @@ def _machine(analysis: Analysis) -> dict[str, Table | None]:
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
     ]
-    different = {
-        (run.record["machine"]["before"]["kernel"], run.record["machine"]["before"]["cpu_model"]) for run in runs
-    }
-    if len(different) > 1:
-        facts.append(
-            ("Note", f"The runs were made on {len(different)} different machines; run.json of each tells which.")
-        )
+    names = sorted({machine_of(run.record) for run in runs})
+    facts.insert(0, ("Name", ", ".join(names)))
+    if len(names) > 1:
+        told = f"The runs were made on {len(names)} machines; what follows is of {machine_of(runs[0].record)}."
+        facts.insert(1, ("Note", f"{told} run.json of each run tells its machine."))
     sysctls = [(name, str(value)) for name, value in machine["sysctls"].items() if value is not None]
     return {
         "machine": Table(["", ""], [[Cell(name), Cell(value)] for name, value in facts]),

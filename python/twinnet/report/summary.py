@@ -36,6 +36,7 @@ __all__ = [
     "compared_record",
     "compared_rows",
     "fidelity_sentences",
+    "machine_sentences",
     "merged_reasons",
     "print_summary",
     "statement_numbers",
@@ -107,6 +108,7 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
         sentences.append(f"{counted(len(reasons) - 5, 'more reason')} in the table of runs.")
     forecast = analysis.forecast.sentence()
     sentences += [forecast] if forecast else []
+    sentences += machine_sentences(analysis)
     control = told_controls(analysis.specification)
     sentences += [control] if control is not None else []
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
@@ -124,6 +126,18 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
             f"their thread shared its processor with others in {shared} of {counted(len(agents), 'run')}."
         )
     return sentences
+
+
+def machine_sentences(analysis: Analysis) -> list[str]:
+    """Which machines made the runs on the wall clock, and where they cannot be told from levels; nothing of one."""
+    if len(analysis.machines) < 2:
+        return []
+    made = ", ".join(f"{name} ({counted(count, 'run')})" for name, count in list(analysis.machines.items())[:10])
+    more = f" and {len(analysis.machines) - 10} more" if len(analysis.machines) > 10 else ""
+    return [
+        f"Made on {len(analysis.machines)} machines: {made}{more}. Levels are compared within machines.",
+        *analysis.confounded,
+    ]
 
 
 def merged_reasons(reasons: Sequence[str]) -> list[str]:
@@ -260,6 +274,8 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
         "runs": {"planned": len(analysis.planned), "finished": len(analysis.stored), "failed": len(analysis.failed)},
         "fidelity": analysis.verdict_counts,
         "forecast": dataclasses.asdict(analysis.forecast),
+        "machines": analysis.machines,
+        "confounded": analysis.confounded,
         "answer": answer(analysis),
         "in_words": answer_in_words(analysis),
         "reference": reference_record(compare_with_reference(analysis)),
@@ -343,4 +359,5 @@ def compared_record(found: Comparison) -> dict[str, object]:
         ],
         "only_first": found.only_first,
         "only_second": found.only_second,
+        "warning": found.warning,
     }

@@ -234,8 +234,9 @@ class StudyComparison:
     @cached_property
     def table(self) -> pl.DataFrame:
         """A row for each mean: ``first`` and ``second`` in ``unit``, ``difference`` (second less first) with its
-        confidence interval ``low`` to ``high``, ``adjusted_p`` (Welch's test, adjusted by Holm's method) and
-        ``hedges_g``; the last four are null where a side has a single repetition."""
+        confidence interval ``low`` to ``high``, ``adjusted_p`` (Welch's test, or the t test within machines where
+        several made the runs on the wall clock, adjusted by Holm's method) and ``hedges_g``; the last four are null
+        where a side has a single repetition."""
         rows = [
             {"measurement": one.first.measurement}
             | {f"factor_{name}": level for name, level in one.first.levels.items()}
@@ -264,7 +265,8 @@ class StudyComparison:
         from twinnet.report.text_table import table
 
         worded = self._worded()
-        return table(worded.columns, [list(row) for row in worded.rows()])
+        warning = f"\n{self._found.warning}" if self._found.warning else ""
+        return table(worded.columns, [list(row) for row in worded.rows()]) + warning
 
     def _repr_html_(self) -> str:
         return html_section(f"{self.first.folder} and {self.second.folder}", [self._worded()])

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from twinnet.results.series import Band, band, receivers
-from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval, welch_interval, welch_t_test
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval
 from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
+from twinnet.study.machine_blocks import block_of, confounded_levels, difference_in_blocks
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
@@ -49,6 +50,8 @@ class PhaseMean:
         The time it covers in seconds; `None` for a quantity of the whole run.
     samples
         The value of each repetition.
+    blocks
+        The machine that gave each of them; empty on the virtual clock, where it has no effect.
     """
 
     measurement: str
@@ -58,11 +61,13 @@ class PhaseMean:
     samples: tuple[float, ...]
     interval: Interval
     unit: str
+    blocks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two combinations of levels compared in one quantity; the p-value is adjusted for all comparisons of the study."""
+    """Two combinations of levels compared in one quantity, within machines where several made the runs; the p-value is
+    adjusted for all comparisons of the study."""
 
     first: PhaseMean
     second: PhaseMean
@@ -233,20 +238,34 @@ class Analysis:
             phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(measurement):
-                    samples = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
+                    samples, blocks = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
                     if samples:
                         interval = t_interval(samples, self.specification.confidence)
-                        found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit))
+                        found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit, blocks))
         return found
 
-    def _samples(self, aggregate: Aggregate, levels: Levels) -> list[float]:
+    def _samples(self, aggregate: Aggregate, levels: Levels) -> tuple[list[float], tuple[str, ...]]:
         samples: list[float] = []
+        blocks: list[str] = []
         for run in self.runs_at(levels):
             try:
                 samples.append(run.value(aggregate))
             except LookupError:
                 continue
-        return samples
+            blocks.append(block_of(run.run.record))
+        return samples, tuple(blocks)
+
+    @cached_property
+    def machines(self) -> dict[str, int]:
+        """How many of the used runs each machine made on the wall clock, by its name; empty on the virtual clock."""
+        names = [block_of(run.run.record) for run in self.used]
+        return {name: names.count(name) for name in sorted(set(names)) if name}
+
+    @cached_property
+    def confounded(self) -> list[str]:
+        """Sentences that name levels which no machine had in common, on the wall clock."""
+        runs = [(run.run.levels, block_of(run.run.record)) for run in self.used]
+        return confounded_levels(runs) if len(self.machines) > 1 else []
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -256,19 +275,16 @@ class Analysis:
             same = (first.measurement, first.label, first.phase) == (second.measurement, second.label, second.phase)
             if same and len(first.samples) > 1 and len(second.samples) > 1:
                 pairs.append((first, second))
-        tests = [welch_t_test(first.samples, second.samples) for first, second in pairs]
-        adjusted = holm([test.p_value for test in tests])
         level = self.specification.confidence
+        compared = [
+            difference_in_blocks(first.samples, first.blocks, second.samples, second.blocks, level)
+            for first, second in pairs
+        ]
+        adjusted = iter(holm([test.p_value for _, test in compared if test is not None]))
         return [
-            Difference(
-                first,
-                second,
-                welch_interval(first.samples, second.samples, level),
-                test,
-                p_value,
-                hedges_g(first.samples, second.samples),
-            )
-            for (first, second), test, p_value in zip(pairs, tests, adjusted, strict=True)
+            Difference(first, second, interval, test, next(adjusted), hedges_g(first.samples, second.samples))
+            for (first, second), (interval, test) in zip(pairs, compared, strict=True)
+            if test is not None
         ]
 
     @cached_property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, welch_interval, welch_t_test
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.machine_blocks import apart, difference_in_blocks
 
 __all__ = ["Compared", "Comparison", "compare_results"]
 
@@ -19,7 +20,8 @@ class Compared:
     difference
         Second minus first, with its confidence interval; without one where a side has a single repetition.
     test, adjusted_p, effect
-        Welch's test, its p-value adjusted by Holm's method, Hedges' g; `None` where a side has a single repetition.
+        Welch's test, or the t test within machines where both have runs of the same several machines on the wall clock,
+        its p-value adjusted by Holm's method, Hedges' g; `None` where a side has a single repetition.
     """
 
     first: PhaseMean
@@ -32,11 +34,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both have, and how many means only one has (other levels, other durations)."""
+    """What both have, how many means only one has (other levels, other durations), and a warning where the two were
+    made on different machines."""
 
     compared: list[Compared]
     only_first: int
     only_second: int
+    warning: str
 
 
 def compare_results(first: Analysis, second: Analysis) -> Comparison:
@@ -44,16 +48,17 @@ def compare_results(first: Analysis, second: Analysis) -> Comparison:
     of_first = {_key(one): one for one in first.means}
     of_second = {_key(one): one for one in second.means}
     pairs = [(one, of_second[key]) for key, one in of_first.items() if key in of_second]
-    tested = [len(a.samples) > 1 and len(b.samples) > 1 for a, b in pairs]
-    tests = [welch_t_test(b.samples, a.samples) for (a, b), test in zip(pairs, tested, strict=True) if test]
-    adjusted = iter(zip(tests, holm([test.p_value for test in tests]), strict=True))
     level = first.specification.confidence
-    compared: list[Compared] = []
-    for (a, b), test in zip(pairs, tested, strict=True):
-        result, p_value = next(adjusted) if test else (None, None)
-        effect = hedges_g(b.samples, a.samples) if test else None
-        compared.append(Compared(a, b, welch_interval(b.samples, a.samples, level), result, p_value, effect))
-    return Comparison(compared, len(of_first) - len(pairs), len(of_second) - len(pairs))
+    differences = [difference_in_blocks(b.samples, b.blocks, a.samples, a.blocks, level) for a, b in pairs]
+    adjusted = iter(holm([test.p_value for _, test in differences if test is not None]))
+    compared = [
+        Compared(a, b, interval, None, None, None)
+        if test is None
+        else Compared(a, b, interval, test, next(adjusted), hedges_g(b.samples, a.samples))
+        for (a, b), (interval, test) in zip(pairs, differences, strict=True)
+    ]
+    warning = apart(first.machines, second.machines)
+    return Comparison(compared, len(of_first) - len(pairs), len(of_second) - len(pairs), warning)
 
 
 def _key(one: PhaseMean) -> tuple[object, ...]:

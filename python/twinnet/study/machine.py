@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "describe_versions"]
+__all__ = ["describe_machine", "describe_place", "describe_versions", "machine_of"]
+
+NOT_RECORDED = "not recorded"
+"""The machine of a run that was made before runs named theirs."""
 
 SYSCTLS = (
     "net.core.rmem_default",
@@ -68,6 +73,37 @@ def describe_machine() -> dict[str, Any]:
         "virtualised": "hypervisor" in (_read("/proc/cpuinfo") or ""),
         "sysctls": {name: _read("/proc/sys/" + name.replace(".", "/")) for name in SYSCTLS},
     }
+
+
+def describe_place(slot: int) -> dict[str, Any]:
+    """Which machine makes a run, and where on it.
+
+    Parameters
+    ----------
+    slot
+        Which of the runs that are made side by side, counted from 1.
+    """
+    return {
+        "name": socket.gethostname()[:253] or platform.machine(),
+        "slot": slot,
+        "processors": processor_ranges(os.sched_getaffinity(0)),
+    }
+
+
+def machine_of(record: Mapping[str, Any]) -> str:
+    """The name of the machine that made the run of `record`."""
+    return str(record["machine"].get("name") or NOT_RECORDED)
+
+
+def processor_ranges(processors: set[int]) -> str:
+    """Processors as Linux writes them: `0-3,8`."""
+    ranges: list[list[int]] = []
+    for one in sorted(processors):
+        if ranges and one == ranges[-1][1] + 1:
+            ranges[-1][1] = one
+        else:
+            ranges.append([one, one])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def describe_versions() -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from twinnet.errors import TwinnetError
 from twinnet.study.forecast import Forecast
-from twinnet.study.machine import describe_machine, describe_versions
+from twinnet.study.machine import describe_machine, describe_place, describe_versions
 from twinnet.study.plan import PlannedRun
 from twinnet.study.store import Measured, ResultStore, StoredRun, StoreError
 
@@ -154,17 +154,19 @@ class _Loop:
         self.store, self.execute, self.observer = store, execute, observer
         self.remaining, self.outcome, self.forecast = remaining, outcome, forecast
         self.stop = threading.Event()
-        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress]] = {}
+        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress, int]] = {}
 
     def run(self, todo: Sequence[PlannedRun], jobs: int) -> None:
         waiting = list(reversed(todo))
+        slots = set(range(1, jobs + 1))
         with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run") as pool:
             try:
                 while waiting or self.going:
                     while waiting and len(self.going) < jobs:
                         run, progress = waiting.pop(), Progress(self.stop)
+                        slot = min(slots - {taken for _, _, taken in self.going.values()})
                         self.observer.started(run, progress)
-                        self.going[pool.submit(self._make, run, progress)] = (run, progress)
+                        self.going[pool.submit(self._make, run, progress, slot)] = (run, progress, slot)
                     self._collect()
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
@@ -178,7 +180,7 @@ class _Loop:
     def _collect(self) -> None:
         ended, _ = wait(self.going, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in ended:
-            run, _ = self.going.pop(future)
+            run, _, _ = self.going.pop(future)
             self._take(run, future)
         self.observer.tick(self._left_s())
 
@@ -192,16 +194,16 @@ class _Loop:
         self.observer.ended(run, stored, self._left_s())
 
     def _finish_going(self) -> None:
-        for future, (run, _) in list(self.going.items()):
+        for future, (run, _, _) in list(self.going.items()):
             try:
                 self._take(run, future)
             except StoreError:
                 continue
 
     def _left_s(self) -> float:
-        return self.remaining.left_s({run.id: progress.fraction for run, progress in self.going.values()})
+        return self.remaining.left_s({run.id: progress.fraction for run, progress, _ in self.going.values()})
 
-    def _make(self, run: PlannedRun, progress: Progress) -> tuple[StoredRun, float]:
+    def _make(self, run: PlannedRun, progress: Progress, slot: int) -> tuple[StoredRun, float]:
         record: dict[str, Any] = {
             "study": run.specification.study,
             "levels": dict(run.levels),
@@ -216,7 +218,7 @@ class _Loop:
         }
         if self.forecast is not None and run.id in self.forecast.needed:
             record["forecast"] = self.forecast.record_of(run.id)
-        machine: dict[str, Any] = {"before": describe_machine()}
+        machine: dict[str, Any] = {**describe_place(slot), "before": describe_machine()}
         begin = time.monotonic()
         try:
             measured = self.execute(run, progress)

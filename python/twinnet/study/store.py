@@ -30,6 +30,9 @@ FORMAT = 1
 
 
 _OF_THE_TRACE = ("trace_hash", "events")
+_FIRST_TABLES = ("flows", "intervals", "port_samples")
+"""Tables that every finished run has."""
+_COPIED_AT_ONCE_BYTES = 1 << 20
 
 
 class StoreError(TwinnetError):
@@ -142,7 +145,7 @@ class ResultStore:
             record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
             changes = {str(key): str(value) for key, value in record["changes"].items()}
             file = str(record["file"])
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise BadValue(
                 f"{self.folder} does not hold the results of a study: {error}",
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
@@ -154,7 +157,7 @@ class ResultStore:
         """Whether what was asked for last was a twin."""
         try:
             record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
         return isinstance(record, dict) and bool(cast(dict[str, Any], record).get("twin"))
 
@@ -172,6 +175,51 @@ class ResultStore:
         if stored is None or stored.record.get("status") != "finished" or stored.record.get("digest") != run.digest:
             return None
         return stored
+
+    def read_strictly(self, run: PlannedRun) -> StoredRun | None:
+        """What stands here in the place of `run`, finished or failed; `None` where nothing does.
+
+        Raises
+        ------
+        StoreError
+            Something stands there that is not this run, is of another format, or cannot be read whole.
+        """
+        path = self.folder / run.id
+        if not path.exists():
+            return None
+        remedy = "remove this folder and make the run again, or copy it once more from where it was made"
+        try:
+            record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+            if not isinstance(record, dict):
+                raise ValueError("run.json is no JSON object")
+            stored = StoredRun(path.name, path, cast(dict[str, Any], record))
+            _check_record(stored, run)
+            if stored.record["status"] == "finished":
+                for name in TABLES:
+                    # Tables that came later are absent from older runs.
+                    if name in _FIRST_TABLES or (path / f"{name}.parquet").exists():
+                        pl.read_parquet_schema(path / f"{name}.parquet")
+        except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"the run in {path} cannot be read: {error}", remedy) from None
+        return stored
+
+    def copy_run(self, run: StoredRun) -> StoredRun:
+        """Copy a run that stands in another store, whole or not at all; one of the same name is replaced.
+
+        Raises
+        ------
+        StoreError
+            The run cannot be read, or the disk is full or refuses; what was copied before is kept.
+        """
+
+        def fill(folder: Path) -> None:
+            for name in TABLES:
+                source = run.folder / f"{name}.parquet"
+                if source.exists():
+                    _copy_synced(source, folder / source.name)
+
+        record = {key: value for key, value in run.record.items() if key not in ("format", "run")}
+        return self._write_run(run.id, record, fill)
 
     def all_runs(self) -> Iterator[StoredRun]:
         """Every run here, finished or failed, of whichever specification."""
@@ -265,7 +313,7 @@ class ResultStore:
         try:
             with (path / "run.json").open(encoding="utf-8") as file:
                 record = json.load(file)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(record, dict):
             return None
@@ -323,6 +371,39 @@ def _start_of_process(pid: int) -> str | None:
             return file.read().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
+
+
+def _check_record(stored: StoredRun, run: PlannedRun) -> None:
+    """Raise `ValueError` when the record is not that of `run`, or lacks what every reader needs."""
+    record = stored.record
+    if record.get("format") != FORMAT:
+        raise ValueError(f"its format is {record.get('format')!r}, and this version reads format {FORMAT}")
+    if record.get("digest") != run.digest:
+        raise ValueError("its digest is not the one that its name stands for")
+    needed = {"finished": "fidelity", "failed": "error"}.get(str(record.get("status")))
+    if needed is None:
+        raise ValueError(f"its status is {record.get('status')!r}, neither finished nor failed")
+    missing = [key for key in (needed, "versions", "machine") if not isinstance(record.get(key), dict)]
+    if missing:
+        raise ValueError(f"its run.json has no {missing[0]!r}")
+
+
+def _copy_synced(source: Path, target: Path) -> None:
+    with target.open("wb") as file:
+        for block in _blocks_of(source):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _blocks_of(source: Path) -> Iterator[bytes]:
+    """The content of a file; what it refuses is told as its own fault, not as that of the disk that is written to."""
+    try:
+        with source.open("rb") as file:
+            while block := file.read(_COPIED_AT_ONCE_BYTES):
+                yield block
+    except OSError as error:
+        raise StoreError(f"{source} cannot be read: {error.strerror or error}", "mend it and gather again") from None
 
 
 def _json_bytes(record: Mapping[str, Any]) -> bytes:

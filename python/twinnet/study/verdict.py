@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from twinnet.stats import Interval, t_interval, t_quantile
+from twinnet.stats import Interval, blocked_contrast, t_interval, t_quantile
+from twinnet.study.machine_blocks import block_of
 from twinnet.study.predicate import Aggregate, Check, Comparison, Side
 from twinnet.study.specification import Statement
 
@@ -101,7 +102,8 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
     """The mean over runs of a sum of terms with its confidence interval, and the number of runs it rests on.
 
     Terms on the same levels are added run by run, so that what varies together cancels; sums on different levels are
-    independent samples, and their variances add with Satterthwaite's degrees of freedom (Welch 1947).
+    independent samples, and their variances add with Satterthwaite's degrees of freedom (Welch 1947). Where several
+    machines made the runs on the wall clock, what machines differ in is taken out (`stats.blocked_contrast`).
 
     Raises
     ------
@@ -115,7 +117,8 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
             groups.setdefault(term.aggregate.levels, []).append((term.factor, term.aggregate))
     if not groups:
         return Interval(constant, constant, constant, confidence, "constant"), 0
-    samples = [_sums(terms, _chosen(runs, dict(levels))) for levels, terms in groups.items()]
+    chosen = [_chosen(runs, dict(levels)) for levels in groups]
+    samples = [_sums(terms, own) for terms, own in zip(groups.values(), chosen, strict=True)]
     fewest = min(values.size for values in samples)
     if len(samples) == 1:
         interval = t_interval(samples[0], confidence)
@@ -123,6 +126,12 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> t
     mean = float(sum(values.mean() for values in samples)) + constant
     if fewest < 2:
         return Interval(mean, math.nan, math.nan, confidence, "Welch"), fewest
+    blocks = [[block_of(run.run.record) for run in own] for own in chosen]
+    if len({name for own in blocks for name in own}) > 1:
+        scales = [sum(factor for factor, _ in terms) for terms in groups.values()]
+        in_blocks = blocked_contrast(samples, blocks, scales, confidence)
+        if in_blocks is not None:
+            return _shifted(in_blocks[0], constant), fewest
     parts = [(float(values.var(ddof=1)) / values.size, values.size) for values in samples]
     variance = sum(part for part, _ in parts)
     if variance == 0:

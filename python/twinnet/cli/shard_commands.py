@@ -1,0 +1,214 @@
+"""``twinnet gather``, and what ``twinnet run --shard`` does: one study made by several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from twinnet.study.gather import Gathered
+    from twinnet.study.plan import PlannedRun
+    from twinnet.study.resolution import Study
+    from twinnet.study.runner import Executor, Outcome
+    from twinnet.study.shard import Deal, Shard
+
+__all__ = ["ShardOfStudy", "chosen_shard", "gather", "shard_options"]
+
+_MOST_NAMED = 5
+
+_Command = Callable[..., Any]
+
+
+def shard_options(command: _Command) -> _Command:
+    """Give `command` the options ``--shard``, ``--deal`` and ``--twice``."""
+    shard = click.option(
+        "--shard", metavar="K/N", help="Make part K of N parts of the runs, for several machines; see `twinnet gather`."
+    )
+    deal = click.option(
+        "--deal",
+        type=click.Choice(["run", "repetition"]),
+        help="Deal single runs to the shards in turn, or whole repetitions; default: repetitions on the wall "
+        "clock, runs on the virtual clock.",
+    )
+    twice = click.option(
+        "--twice",
+        metavar="SHARE",
+        help="Make this share of the next shard's runs too, such as 2 %, so that `twinnet gather` compares the trace "
+        "hashes of two machines; virtual clock only.",
+    )
+    return shard(deal(twice(command)))
+
+
+class ShardOfStudy:
+    """The runs of one shard of a study."""
+
+    def __init__(self, study: Study, shard: Shard, deal: Deal, twice: float = 0.0) -> None:
+        from twinnet.study.plan import plan_study
+
+        self.study, self.shard, self.deal = study, shard, deal
+        self.whole: list[PlannedRun] = plan_study(study)
+        self.again: list[PlannedRun] = shard.twice(self.whole, deal, twice)
+        self.plan: list[PlannedRun] = [*shard.of(self.whole, deal), *self.again]
+
+    def told(self) -> str:
+        """The shard in a sentence, with a warning where it has nothing to do."""
+        dealt = "single runs" if self.deal == "run" else "whole repetitions, each with all its levels"
+        said = f"Shard {self.shard}: {len(self.plan)} of {len(self.whole)} runs; dealt out are {dealt}."
+        if self.again:
+            said += f" {len(self.again)} of them are the next shard's too, to compare machines."
+        if self.plan:
+            return said
+        most = len(self.whole) if self.deal == "run" else self.study.specification.repetitions
+        return f"{said} There is nothing to do: with {most} or fewer shards each has runs."
+
+    def run(self, executor: Executor, folder: Path, jobs: int, as_json: bool) -> int:
+        """Make the runs by `executor`, write no report, and return the exit status."""
+        from rich.console import Console
+
+        from twinnet.cli.study_commands import INTERRUPTED
+        from twinnet.report.progress import observer_on
+        from twinnet.study.runner import run_plan
+        from twinnet.study.store import ResultStore
+
+        told = Console(stderr=True, highlight=False)
+        told.print(self.told(), soft_wrap=True)
+        store = ResultStore(folder)
+        store.write_study(self.study)
+        with observer_on(told) as observer:
+            outcome = run_plan(self.plan, store, executor, observer, jobs)
+        self._tell(outcome, folder, as_json)
+        if outcome.interrupted:
+            return INTERRUPTED
+        return 1 if outcome.failed else 0
+
+    def _tell(self, outcome: Outcome, folder: Path, as_json: bool) -> None:
+        finished = len(outcome.finished) + len(outcome.skipped)
+        if as_json:
+            print_json(
+                {
+                    "shard": str(self.shard),
+                    "deal": self.deal,
+                    "runs": [run.id for run in self.plan],
+                    "twice": [run.id for run in self.again],
+                    "finished": finished,
+                    "failed": [run.id for run in outcome.failed],
+                    "interrupted": outcome.interrupted,
+                    "results": str(folder),
+                }
+            )
+            return
+        for run in outcome.failed:
+            click.echo(f"The run {run.id} failed: {run.record['error']['message']}", err=True)
+        if outcome.interrupted:
+            click.echo("interrupted: finished runs are kept; the same command goes on", err=True)
+        click.echo(f"Shard {self.shard}: {finished} of its {len(self.plan)} runs are finished, in {folder}")
+
+
+def chosen_shard(
+    study: Study, shard: str | None, deal: Deal | None, twice: str | None, with_invalid: bool
+) -> ShardOfStudy | None:
+    """What ``--shard``, ``--deal`` and ``--twice`` ask for; `None` without a shard.
+
+    Raises
+    ------
+    BadValue
+        The shard or the share cannot be read, or an option is given that has a meaning only with or only without it.
+    """
+    from twinnet.errors import BadProbability, BadValue
+    from twinnet.study.shard import parse_shard, usual_deal
+    from twinnet.units import probability
+
+    if shard is None:
+        if deal is not None:
+            raise BadValue("--deal is given without --shard", "it says how runs are dealt to shards: --shard 3/16")
+        if twice is not None:
+            raise BadValue("--twice is given without --shard", "one machine has no other to be compared with")
+        return None
+    if with_invalid:
+        raise BadValue("--with-invalid is given with --shard, which writes no report", "give it to `twinnet report`")
+    part = parse_shard(shard)
+    clock = study.specification.clock
+    share = 0.0
+    if twice is not None:
+        share = probability(twice, "share of runs made twice")
+        if share == 0:
+            raise BadProbability(
+                "the share of runs made twice is 0; allowed is more than 0 up to 100 %", "leave it out"
+            )
+        if clock == "wall":
+            raise BadValue(
+                "--twice is given on the wall clock, where a run is never the same again",
+                "leave it out, or say --clock virtual",
+            )
+        if part.count == 1:
+            raise BadValue("--twice is given with one shard", "one machine has no other to be compared with")
+    return ShardOfStudy(study, part, deal or usual_deal(clock), share)
+
+
+_results = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(short_help="Join the results that several machines or shards made.")
+@click.argument("folders", type=_results, nargs=-1, required=True, metavar="RESULTS...")
+@click.option(
+    "--out",
+    type=_results,
+    default=Path("results"),
+    show_default=True,
+    help="Joined results go to DIR/STUDY.",
+    metavar="DIR",
+)
+@json_option
+def gather(folders: Sequence[Path], out: Path, as_json: bool) -> int:
+    """Join RESULTS, folders of one study that `twinnet run --shard` wrote, into one that `twinnet report` reads.
+
+    Results of different studies, changes or versions are refused. Of equal runs one is kept; equal runs on the virtual
+    clock whose trace hashes differ are an error. What was gathered before stays, so the same command takes up what has
+    been made since. Exit status 1 when runs are missing or have failed.
+    """
+    from twinnet.study.gather import gather as join
+
+    found = join(list(folders), out)
+    if as_json:
+        print_json(
+            {
+                "results": str(found.store.folder),
+                "runs": len(found.planned),
+                "finished": len(found.finished),
+                "failed": found.failed,
+                "missing": found.missing,
+                "copied": found.copied,
+                "equal": found.equal,
+                "same_traces": found.same_traces,
+                "others": found.others,
+                "machines": found.machines,
+            }
+        )
+    else:
+        _tell(found)
+    return 1 if found.missing or found.failed else 0
+
+
+def _tell(found: Gathered) -> None:
+    from twinnet.report.wording import counted
+
+    made_on = f", made on {', '.join(found.machines)}" if found.machines else ""
+    click.echo(f"{len(found.finished)} of {counted(len(found.planned), 'run')} are finished{made_on}")
+    if found.equal:
+        click.echo(f"{counted(found.equal, 'run')} made more than once; one of each is kept")
+    if found.same_traces:
+        click.echo(f"{counted(found.same_traces, 'trace hash', 'trace hashes')} compared: the same each time")
+    if found.others:
+        click.echo(f"{counted(found.others, 'run')} of other settings stayed where they are")
+    for worded, runs in (("failed", found.failed), ("missing", found.missing)):
+        if runs:
+            more = f" and {len(runs) - _MOST_NAMED} more" if len(runs) > _MOST_NAMED else ""
+            click.echo(f"{counted(len(runs), 'run')} {worded}: {', '.join(runs[:_MOST_NAMED])}{more}")
+    if found.failed or found.missing:
+        click.echo("make them with the same --shard where they belong, or here with `twinnet run`; then gather again")
+    click.echo(f"Results: {found.store.folder}")

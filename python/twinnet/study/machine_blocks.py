@@ -1,0 +1,97 @@
+"""The machine as a blocking factor: levels are compared within machines, and told where no machine had both."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from twinnet.stats import Interval, TestResult, blocked_contrast, welch_interval, welch_t_test
+from twinnet.study.machine import machine_of
+
+__all__ = ["apart", "block_of", "confounded_levels", "difference_in_blocks"]
+
+_NO_BLOCK = ""
+_MOST_TOLD = 3
+_MOST_NAMED = 4
+
+
+def block_of(record: Mapping[str, Any]) -> str:
+    """The machine that made a run on the wall clock; empty on the virtual clock, where a run is the same everywhere."""
+    return machine_of(record) if record.get("clock") == "wall" else _NO_BLOCK
+
+
+def difference_in_blocks(
+    first: Sequence[float],
+    first_blocks: Sequence[str],
+    second: Sequence[float],
+    second_blocks: Sequence[str],
+    level: float,
+) -> tuple[Interval, TestResult | None]:
+    """The difference of two means, first minus second, with its test.
+
+    Where the runs are of several machines, and some machine has runs of both sides, what machines differ in is taken
+    out (`stats.blocked_contrast`). Otherwise this is Welch's. A side with a single value gives no test, and an interval
+    without bounds.
+    """
+    if len(first) < 2 or len(second) < 2:
+        return welch_interval(first, second, level), None
+    if len({*first_blocks, *second_blocks}) > 1:
+        turned = [-value for value in second]
+        found = blocked_contrast([first, turned], [first_blocks, second_blocks], [1.0, -1.0], level)
+        if found is not None:
+            return found
+    return welch_interval(first, second, level), welch_t_test(first, second)
+
+
+def confounded_levels(runs: Iterable[tuple[Mapping[str, str], str]]) -> list[str]:
+    """Sentences about levels that no machine had in common: their difference may be that of the machines.
+
+    Parameters
+    ----------
+    runs
+        The levels of each run and the machine that made it.
+    """
+    of_level: dict[str, dict[str, set[str]]] = {}
+    of_combination: dict[tuple[tuple[str, str], ...], set[str]] = {}
+    for levels, machine in runs:
+        for factor, level in levels.items():
+            of_level.setdefault(factor, {}).setdefault(level, set()).add(machine)
+        of_combination.setdefault(tuple(levels.items()), set()).add(machine)
+    told: list[str] = []
+    for factor, machines_of in of_level.items():
+        for (one, first), (other, second) in itertools.combinations(machines_of.items(), 2):
+            if not first & second:
+                told.append(f"{factor}={one} ran only on {_named(first)}, {factor}={other} only on {_named(second)}")
+    if not told:
+        for (one, first), (other, second) in itertools.combinations(of_combination.items(), 2):
+            if not first & second:
+                told.append(f"{_worded(one)} ran only on {_named(first)}, {_worded(other)} only on {_named(second)}")
+    if not told:
+        return []
+    more = f"; and {len(told) - _MOST_TOLD} more pairs" if len(told) > _MOST_TOLD else ""
+    return [
+        f"Warning: machines and levels are confounded: {'; '.join(told[:_MOST_TOLD])}{more}. A difference between them "
+        "may be that of the machines. Make all levels of a repetition on one machine (--deal repetition)."
+    ]
+
+
+def apart(first: Iterable[str], second: Iterable[str]) -> str:
+    """A warning where two results on the wall clock have no machine in common; empty otherwise."""
+    one, other = set(first), set(second)
+    if not one or not other or one & other:
+        return ""
+    return (
+        f"Warning: the first was made on {_named(one)}, the second on {_named(other)}: a difference between them may be"
+        " that of the machines"
+    )
+
+
+def _named(machines: Iterable[str]) -> str:
+    ordered = sorted(machines)
+    more = f" and {len(ordered) - _MOST_NAMED} more" if len(ordered) > _MOST_NAMED else ""
+    return ", ".join(ordered[:_MOST_NAMED]) + more
+
+
+def _worded(levels: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{factor}={level}" for factor, level in levels)
