@@ -60,8 +60,8 @@ class Measurement(_Strict):
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
     bounds
-        For throughput: the bounds of intervals for the minimum and maximum. `clock`: the clock's bounds. `arrivals`: from
-        the last arrival of one interval to that of the next, so that no interval exceeds the line's rate.
+        For throughput: the bounds of intervals for the minimum and maximum. `clock`: the clock's bounds. `arrivals`:
+        from the last arrival of one interval to that of the next, so that no interval exceeds the line's rate.
     only
         Names of traffic; default: all traffic.
     minimum_after
