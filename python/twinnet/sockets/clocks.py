@@ -1,4 +1,4 @@
-"""Whose clock a machine has, and how two machines' clocks compare."""
+"""The clocks of two machines, and the offset between them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _EXCHANGES = 20
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """What was found out about the clocks of two machines.
+    """The comparison of the clocks of two machines.
 
     Parameters
     ----------
     offset_ps
-        The receiver's clock less the sender's.
+        The receiver's clock minus the sender's.
     bound_ps
         The offset is wrong by at most this: half of the shortest round trip, and what the clocks drifted meanwhile.
     same_clock
         Whether both programs read one clock, so that there is nothing to estimate.
     exchanges
-        How many exchanges it rests on.
+        Number of message exchanges behind the result.
     """
 
     offset_ps: int
@@ -60,7 +60,7 @@ class ClockComparison:
 
 @dataclass(frozen=True)
 class ToldFlow:
-    """What a sender tells its receiver of a flow of datagrams.
+    """What a sender reports to its receiver about a flow of datagrams.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def clock_server(port: int = CLOCK_PORT) -> App:
 
 
 def compare_clocks(machine: Machine, address: str, port: int = CLOCK_PORT) -> ClockComparison | None:
-    """Compare this machine's clock with that of ``twinnet recv`` at `address`; ``None`` when nothing answers there."""
+    """Compare this machine's clock with that of ``twinnet recv`` at `address`; ``None`` without an answer."""
     fields = {"to": address, "port": port, "machine": this_clock(), "exchanges": _EXCHANGES}
     number = machine.start(App(HERE, "clock_client", fields))
     machine.wait([number])

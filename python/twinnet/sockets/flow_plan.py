@@ -36,7 +36,7 @@ class PlannedFlow:
     app
         The source.
     start_ps
-        How long after the beginning.
+        Delay of its start after the beginning.
     """
 
     protocol: str

@@ -23,18 +23,18 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class Processor:
-    """What the thread that sends and receives found about its processor.
+    """What the sending and receiving thread found about its processor.
 
     Parameters
     ----------
     shared
-        Whether another used the processor that the thread stood on.
+        Whether another program used the thread's processor.
     realtime
         Whether the thread has real-time scheduling for that reason.
     waited_s
-        For how long it could have run and another had the processor.
+        How long the thread could have run while another program had the processor.
     cpu_s
-        What it used itself.
+        CPU time that the thread used itself.
     """
 
     shared: bool

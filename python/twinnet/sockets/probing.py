@@ -1,4 +1,4 @@
-"""Estimates available bandwidth from this machine, and listens for those who do."""
+"""Estimates available bandwidth from this machine, and answers probers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TURN_PS = 200_000_000_000
 
 @dataclass(frozen=True)
 class Probed:
-    """An estimate that was made from this machine.
+    """An estimate made from this machine.
 
     Parameters
     ----------
     report
         What the prober reports; its `bandwidth` is the estimate.
     processor
-        What the sending thread found about its processor: on a shared one an estimate is to be doubted.
+        What the sending thread found about its processor. Doubt an estimate that was made on a shared one.
     """
 
     report: FlowReport
@@ -39,7 +39,7 @@ class Probed:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons to doubt the estimate that lie in this machine and the listener's."""
+        """Reasons to doubt the estimate that come from this machine or the listener's."""
         told = self.report.bandwidth
         if told is None:
             return ()
@@ -69,7 +69,7 @@ def probe(to: str, method: str = "hybrid", probes: Probes = _USUAL_PROBES, *, se
     probes
         The settings of the estimate.
     seed
-        Of what the method draws.
+        Seed of the method's random numbers.
     family
         ``socket.AF_INET`` or ``AF_INET6`` where a name has both; 0 for the first.
 

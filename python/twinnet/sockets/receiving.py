@@ -28,9 +28,9 @@ class ReceivedFlow:
     Parameters
     ----------
     port
-        Where it arrived.
+        The port that it arrived at.
     report
-        What the sink measured; without one-way delay where the sender's clock is not known.
+        What the sink measured; without one-way delay if the sender's clock is not known.
     clock
         How the sender's clock compares, where it told for this flow.
     sent
@@ -45,7 +45,7 @@ class ReceivedFlow:
 
     @property
     def delay_known(self) -> bool:
-        """Whether the one-way delay means something."""
+        """Whether the one-way delay has a meaning."""
         return self.clock is not None and (self.report.protocol == "udp" or self.clock.same_clock)
 
 
@@ -56,9 +56,9 @@ class Received:
     Parameters
     ----------
     flows
-        In the order in which they came, by port.
+        The flows in order of arrival, by port.
     errors
-        What went wrong with no flow in particular, such as datagrams that this machine had no room for.
+        Errors that belong to no single flow, such as datagrams that this machine had no room for.
     """
 
     flows: Sequence[ReceivedFlow]
@@ -77,14 +77,14 @@ def receive(
     idle: str | None = None,
     ready: Any = None,
 ) -> Received:
-    """Receive until `duration` is over, nothing has come for `idle` after the first arrival, or an interrupt.
+    """Receive until `duration` is over, nothing has arrived for `idle` after the first arrival, or an interrupt.
 
     Parameters
     ----------
     udp, tcp, rtp
         Ports to listen on.
     clock_port
-        Where to answer about this machine's clock; nowhere when it is ``None``.
+        The port that answers about this machine's clock; ``None``: do not answer.
     interval, record_packets
         As for :func:`twinnet.traffic.apps.udp_sink`.
     duration, idle

@@ -32,7 +32,7 @@ class SentFlow:
     report
         What the source measured.
     clock
-        How the receiver's clock compares, where that was asked for; ``None`` when nothing answered.
+        The comparison with the receiver's clock, if requested; ``None`` without an answer.
     """
 
     protocol: str
@@ -41,7 +41,7 @@ class SentFlow:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing was sent, or not what was asked for."""
+        """Whether the flow sent nothing, or did not send as requested."""
         pacing = self.report.pacing
         if pacing is not None and not pacing.kept_up:
             return True
@@ -82,7 +82,7 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
     plan
         What to send.
     seed
-        What the randomness of all flows is derived from; each has a stream of its own.
+        Seed of the randomness of all flows; each flow has its own stream.
     clock_port
         Where the receivers answer about their clocks; clocks are not compared when it is ``None``.
     """

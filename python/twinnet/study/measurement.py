@@ -50,24 +50,24 @@ class Measurement(_Strict):
         `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
         receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
         or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: of what each viewer of video
-        in segments played. `stall_time`: how long each viewer's video stood still. `available_bandwidth`: what an
-        estimator told, at the wire. `available_bandwidth_error`: that over the truth less 1; the truth is what the
-        fabric counted at `ports` over the estimate's own window. `probe_bytes`: what the estimate sent.
+        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: the rate that each viewer
+        of video in segments played. `stall_time`: how long each viewer's video stalled. `available_bandwidth`: the
+        estimator's result, at the wire. `available_bandwidth_error`: the estimate over the true value minus 1; the true
+        value is what the fabric counted at `ports` over the estimate's window. `probe_bytes`: bytes that it sent.
     title
-        What figures and tables call it; its name in words when left out.
+        Its name in figures and tables; default: its key in words.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.
     bounds
-        Of throughput: whether the least and greatest interval are over the time of the `clock`, or over that between
-        the last `arrivals` of one interval and the next, so that none counts in less time than it took to arrive.
+        For throughput: the bounds of intervals for the minimum and maximum. `clock`: the clock's bounds. `arrivals`:
+        from the last arrival of one interval to that of the next, so that no interval exceeds the line's rate.
     only
         Names of traffic; default: all traffic.
     minimum_after
-        The first packets that the least leaves out, while a sum over the last second still builds up.
+        Number of first packets that the minimum leaves out, while a sum over the last second still builds up.
     describe
-        Whether the report tells deviation, variance and normality too, and shows the values over time.
+        Whether the report also gives deviation, variance and normality, and shows the values over time.
     """
 
     of: Literal[

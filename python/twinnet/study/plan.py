@@ -28,13 +28,13 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run that is to be made.
+    """One planned run.
 
     Attributes
     ----------
     id
-        Readable and stable: the levels, the repetition, and a hash of all that has an effect on the run. A change of
-        the study that changes what is done changes the id; a change of its wording does not.
+        Readable and stable: the levels, the repetition, and a hash of everything that affects the run. A change of what
+        the run does changes the id; a change of the study's wording does not.
     levels
         The level of each factor.
     repetition
@@ -56,7 +56,7 @@ class PlannedRun:
 
 
 def plan_study(study: Study) -> list[PlannedRun]:
-    """The runs of `study`, in the order in which they are to be made.
+    """The runs of `study`, in the order in which they will be made.
 
     In the order `listed`, repetitions are the outer loop, so that an interrupted study has all levels equally often; in
     the order `random`, all runs are shuffled by the study's seed.

@@ -24,15 +24,15 @@ class PolicySettings(BaseModel):
     Attributes
     ----------
     use
-        A policy's name, such as `basic-cbq` (`twinnet policy list`), or `module:function` of one's own.
+        A policy's name, such as `basic-cbq` (`twinnet policy list`), or your own, as `module:function`.
     at
         `core`, `leaf`, `all`, or switches (`s1`) and ports (`s1-eth2`).
     rate
         What each scheduler may send; default: the line rate.
     direction
-        `egress` (queues), or `ingress` (meters alone).
+        `egress` (queues), or `ingress` (only meters).
     settings
-        What the policy is made with, by keyword.
+        The policy's own settings, by keyword.
     """
 
     model_config = STRICT

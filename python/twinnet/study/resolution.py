@@ -35,18 +35,18 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Study:
-    """A study whose file was read and found right.
+    """A study whose file was read and checked.
 
     Attributes
     ----------
     document
-        The file, with the changes that were asked for.
+        The file, with the requested changes.
     parameters
-        The value of every parameter; a level may set some anew (see :meth:`at`).
+        The value of every parameter; a level may override some (see :meth:`at`).
     specification
         The study with these values.
     changes
-        What was asked for beside the file: preset and settings, as written.
+        The requested changes: preset and settings, as written.
     text
         The file as it was.
     beside
@@ -115,14 +115,14 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
     settings
         New values of parameters, or of paths such as `repetitions` or `traffic.udp.payload`.
     preset
-        A preset that the file names; `settings` go before it.
+        A preset of the file; `settings` override it.
 
     Raises
     ------
     BadValue
         There is no such study, preset or setting.
     SourceError
-        The file has mistakes, each told with file, line and key.
+        The file has mistakes; each is listed with file, line and key.
     """
     known = built_in_studies()
     path = known.get(str(name_or_path), Path(name_or_path))

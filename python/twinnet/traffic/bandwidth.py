@@ -33,7 +33,7 @@ __all__ = [
 METHODS = ("pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid")
 """The names of all methods."""
 BANDWIDTH_PORT = 5010
-"""The listener's port where nothing else is said."""
+"""The default port of the listener."""
 _NEED_CAPACITY = ("spruce", "hybrid")
 
 
@@ -52,9 +52,9 @@ def bandwidth_method(
     method
         One of :data:`METHODS`.
     capacity
-        Of the tight link, with unit: needed by ``spruce``, of use to ``hybrid``.
+        Capacity of the tight link, with unit: ``spruce`` needs it, ``hybrid`` can use it.
     prior, prior_std
-        What port counters say is available, and its standard deviation, with units: of use to ``hybrid``.
+        The estimate by port counters and its standard deviation, with units: ``hybrid`` can use them.
     settings
         Settings of the method by their names, in base units (bit/s, nanoseconds, bytes).
     """
@@ -74,13 +74,13 @@ def bandwidth_method(
 
 
 ProbeRate = Annotated[Rate, rate(10_000, 10**12)]
-"""The highest rate that may be sent."""
+"""The highest rate to send at."""
 LineRate = Annotated[Rate, rate(1, 10**13)]
 """A rate of a line."""
 
 
 Budget = Annotated[Size, size(1000, 1 << 50)]
-"""The most data that probes may cost."""
+"""The most data for probes."""
 ProbeTime = Annotated[Duration, duration(10**9, 86_400 * 10**12)]
 """The most time that an estimate may take: a day."""
 
@@ -102,10 +102,10 @@ class MethodSettings(Setting):
 
 @dataclass(frozen=True)
 class BandwidthListener(TrafficSettings, App):
-    """A listener in `host` that tells probers when their probes arrived.
+    """A listener in `host` that reports to probers when their probes arrived.
 
-    It sends to nobody more bytes than it received from there, and lets probers send at `most_rate` at most. With
-    `allow`, only those addresses are answered.
+    It sends no more bytes to an address than it received from it, and lets probers send at `most_rate` at most. With
+    `allow`, it answers only those addresses.
     """
 
     host: str
@@ -130,17 +130,17 @@ class Probes(TrafficSettings):
     capacity, prior, prior_std, settings
         As for :func:`bandwidth_method`.
     layer
-        The layer at which rates are told: ``wire`` (an Ethernet line's rate is its capacity) or ``network`` (IP).
+        The layer of the rates: ``wire`` (an Ethernet line's rate is its capacity) or ``network`` (IP).
     mtu
         The path's MTU in bytes: the longest probe. Probes are never fragmented.
     most_rate
-        The highest rate that may be sent.
+        The highest rate to send at.
     budget
-        The most data that probes may cost, such as ``"5 MB"``; the estimate then ends with what is known.
+        The most data for probes, such as ``"5 MB"``; the estimate then ends with its current result.
     duration
-        The most time that it may take.
+        The most time for the estimate.
     record
-        Whether the report keeps the stamps of all trains.
+        Whether the report keeps the time stamps of all trains.
     port
         The listener's port.
     flow

@@ -1,4 +1,4 @@
-"""HTTP/1.1: a server of so many bytes, and clients that fetch them."""
+"""HTTP/1.1: a server of objects of any size, and clients that fetch them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = ["HttpGet", "HttpServer"]
 
 @dataclass(frozen=True)
 class HttpServer(TrafficSettings, App):
-    """A server in `host` that serves ``/bytes/N``, N bytes, by the host's congestion control or the one that is
-    named."""
+    """A server in `host` that serves ``/bytes/N``, N bytes, by the named congestion control (default: the
+    host's)."""
 
     host: str
     port: Port = field(default=8080, kw_only=True)
@@ -45,14 +45,14 @@ class HttpServer(TrafficSettings, App):
 
 @dataclass(frozen=True)
 class HttpGet(TrafficSettings, Flow):
-    """Fetches from host `server` by host `client`, over connections that are kept.
+    """Host `client` fetches from host `server`, over persistent connections.
 
     Parameters
     ----------
     client, server
         Names of hosts.
     bytes, size
-        What each request asks for, or a distribution of that. A `size` that is text means `bytes`.
+        Size of each requested object, or a distribution of it. A `size` that is text means `bytes`.
     count
         How many requests.
     connections
@@ -61,9 +61,9 @@ class HttpGet(TrafficSettings, Flow):
         How long a connection waits after an answer, before its next request: a time or a distribution; default: not
         at all.
     duration
-        When it ends, whatever it has done by then.
+        Time after which it ends, even if requests remain.
     port
-        The server's.
+        The server's port.
     interval
         The interval of counting.
     flow
@@ -108,7 +108,7 @@ class HttpGet(TrafficSettings, Flow):
         self._keep("sender", App(self.client, "http_client", {"to": self.server, "flow": None} | found))
 
     def check(self) -> None:
-        """Refuse none and both of the sizes."""
+        """Refuse both sizes, or none."""
         if (self.bytes is None) == (self.size is None):
             raise BadValue(
                 "a fetch asks for 'bytes' or a distribution of them, 'size', one of both", 'give size="1 MB"'

@@ -41,7 +41,7 @@ class Ping(TrafficSettings, App):
     Parameters
     ----------
     host, to
-        Where it runs; the host that is asked, its name or address.
+        The host that sends the requests; the name or address of the host that answers.
     count
         How many requests; the first leaves at once.
     interval, gap

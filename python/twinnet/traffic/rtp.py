@@ -53,7 +53,7 @@ class VideoStream(TrafficSettings):
         The coder's model: frames from one I frame to the next (60), B frames between two others (2), and the deviation
         of a frame's size over the mean of its type (0.3).
     frame_sizes
-        Instead of the model: the size of each frame, or the path of a file with one on each line; over and over.
+        Instead of the model: the size of each frame, or the path of a file with one on each line; repeated.
     paced
         Whether the packets of a frame are spread over its interval; back to back otherwise.
     shaping
@@ -62,7 +62,7 @@ class VideoStream(TrafficSettings):
     dscp
         Differentiated services code point, 0 to 63.
     duration, frames
-        When it ends: give one of both; default: 50 s.
+        When it ends: give one of the two; default: 50 s.
     """
 
     port: Port = 5004

@@ -1,4 +1,4 @@
-"""TCP: as fast as it goes, or by a schedule of writes."""
+"""TCP: as fast as possible, or by a schedule of writes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ StreamBytes = Annotated[Size, size(_LEAST_BYTES, 10**15, called="bytes")]
 
 @dataclass(frozen=True, kw_only=True)
 class Writes(TrafficSettings):
-    """A stream of TCP that sends as fast as it can or, by a schedule, so much at each deadline.
+    """A TCP stream that sends as fast as it can or, by a schedule, a number of bytes at each deadline.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Writes(TrafficSettings):
         The flow's number in reports; default: chosen by the lab.
     rate, packets_per_second, gap
         How often: a rate of payload; writes a second; or a distribution of gaps. Without one of them the source sends
-        as fast as it can. Deadlines are fixed by the moment of the connection. What the connection does not take
-        waits; that the source could not keep up is in its report.
+        as fast as it can. Deadlines count from the moment of the connection. Bytes that the connection does not
+        accept wait; the report says if the source could not keep up.
     payload, size
         The bytes of each write (default: 1448 B), or a distribution of them. A `size` that is text, such
         as ``"1 GB"``, is that of the whole transfer, as `bytes` is.
@@ -64,7 +64,7 @@ class Writes(TrafficSettings):
     on_off
         Periods of talk and of silence; each period of talk begins with a write.
     duration, bytes, writes
-        When it ends: after a time; when so much is sent; by a schedule also after so many writes.
+        When it ends: after a time, after a number of bytes, or by a schedule also after a number of writes.
     dscp
         Differentiated services code point of the source's segments, 0 to 63.
     interval
@@ -72,8 +72,8 @@ class Writes(TrafficSettings):
     congestion_control
         Its name, such as ``"cubic"``; default: the host's own.
     info_interval
-        With it the report has the congestion window, threshold, round trip and retransmissions of the connection over
-        time.
+        If given, the report has the congestion window, threshold, round trip and retransmissions of the connection,
+        sampled at this interval.
     """
 
     port: Port = 5002
@@ -183,8 +183,8 @@ class TcpSink(TrafficSettings, App):
 
 @dataclass(frozen=True)
 class TcpBulk(Writes, Flow):
-    """A stream of TCP from host `source` to host `sink`, as fast as it goes or by a schedule; the settings are those of
-    `Writes`."""
+    """A stream of TCP from host `source` to host `sink`, as fast as possible or by a schedule; the settings are those
+    of `Writes`."""
 
     source: str
     sink: str

@@ -1,4 +1,4 @@
-"""UDP: datagrams by a schedule, a distribution, a trace or as many as go; voice and known applications besides."""
+"""UDP: datagrams by a schedule, a distribution, a trace or as fast as possible; also voice and known applications."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Datagrams(TrafficSettings):
     Parameters
     ----------
     port
-        The destination port: 5003, of voice 5006.
+        The destination port; default: 5003, for voice 5006.
     flow
         The flow's number in reports; default: chosen by the lab.
     rate, packets_per_second, gap
@@ -71,17 +71,16 @@ class Datagrams(TrafficSettings):
         Instead of all of these: a gap and a payload for each datagram, or the path of a file with lines such as
         ``2 ms, 1000 B``.
     repeat
-        Whether the trace begins anew after the last.
+        Whether the trace is repeated after its end.
     unpaced
-        Instead of any schedule: as many as the host takes.
+        Instead of any schedule: as many datagrams as the host accepts.
     exact
-        Whether each datagram leaves at its own moment on real sockets, too. Without it, those of a source that is
-        faster than 5000 a second may gather for up to 200 us and leave together, which costs far less.
+        Whether each datagram leaves at its own moment on real sockets, too. If not, a source that is faster than
+        5000 datagrams a second may collect them for up to 200 us and send them together, which costs far less.
     fragment
-        Whether datagrams above the MTU may be fragmented; without it they are refused.
+        Whether datagrams above the MTU may be fragmented; if not, they are refused.
     preset
-        What a known application sends: ``dns``, ``telnet``, ``game-client`` or ``game-server``. Other settings change
-        it.
+        A known application: ``dns``, ``telnet``, ``game-client`` or ``game-server``. Other settings override it.
     voice
         One direction of a call, by its codec: ``G.711``, ``G.723.1`` or ``G.729``; marked with DSCP 46.
     silence_suppression
@@ -89,7 +88,7 @@ class Datagrams(TrafficSettings):
     dscp
         Differentiated services code point, 0 to 63.
     duration, packets
-        When it ends: one of both; a trace that is not repeated ends by itself.
+        When it ends: give one of the two; a trace that is not repeated ends by itself.
     """
 
     port: Port | None = None
@@ -124,7 +123,7 @@ class Datagrams(TrafficSettings):
 
     @classmethod
     def in_study(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """A trace is sent over and over for the duration, unless it is said otherwise."""
+        """By default a trace is repeated for the duration."""
         return settings | {"repeat": True} if settings.get("trace") and settings.get("repeat") is None else settings
 
     def __post_init__(self) -> None:
@@ -223,7 +222,7 @@ class CountedPackets(TrafficSettings):
     record_packets
         How many packets of each flow are kept one by one.
     path_mtu
-        The path's MTU in bytes: with it, what carried each packet is counted too: frames, network bytes, wire bytes.
+        The path's MTU in bytes; with it, the frames, network bytes and wire bytes of each packet are counted too.
     """
 
     interval: CountingInterval = "1 s"
@@ -247,8 +246,8 @@ class UdpSink(CountedPackets, App):
 
 @dataclass(frozen=True)
 class Udp(CountedPackets, Datagrams, Flow):
-    """A flow of UDP datagrams from host `source` to host `sink`; the settings are those of `Datagrams` and of what the
-    receiver counts.
+    """A flow of UDP datagrams from host `source` to host `sink`; the settings are those of `Datagrams` and of
+    `CountedPackets`.
 
     Examples
     --------
@@ -273,7 +272,7 @@ class Udp(CountedPackets, Datagrams, Flow):
 class Voice(Udp):
     """One direction of a call: packets of `codec` (``G.711``, ``G.723.1``, ``G.729``) with RTP's header.
 
-    They are sent all the time or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46
+    They are sent continuously or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46
     (RFC 3246).
     """
 

@@ -69,18 +69,18 @@ class Video(TrafficSettings, Flow):
     client, server
         Names of hosts.
     resolutions
-        What there is of the video: names of :data:`VIDEO_LADDER`; default: 360p, 480p and 720p. The viewer
-        takes the best that it expects to get in time; of one alone, always that.
+        The available resolutions, names of :data:`VIDEO_LADDER`; default: 360p, 480p and 720p. The viewer takes the
+        best one that it expects to receive in time.
     rates
-        Instead of them: the rates of the ladder, each above the one before.
+        Instead of `resolutions`: the rates of the ladder, in rising order.
     duration
         How long the session lasts.
     segment
         The length of a segment, 0.1 s to 60 s.
     buffer
-        How much media waits at most: two segments or more.
+        The most media that is buffered: two segments or more.
     needed
-        How much must be there before playing begins, or goes on after a stall.
+        How much media must be buffered before playing begins, or continues after a stall.
     port, interval, flow, congestion_control
         As for :class:`~twinnet.traffic.http.HttpGet`.
     """
