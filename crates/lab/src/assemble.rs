@@ -83,7 +83,8 @@ pub fn assemble(spec: NetworkSpec, bodies: Bodies) -> Result<RunningNetwork, Lab
 }
 
 /// Builds the fabric of a part of what `spec` describes: the nodes that `keeps` names by their numbers, on the wall
-/// clock. The fabric knows all others too, but moves nothing there. Returns also the ports whose lines lead to other parts.
+/// clock. The fabric knows all others too, but moves nothing there. Returns also the ports whose lines lead to other
+/// parts.
 ///
 /// # Errors
 /// As [`assemble`].
@@ -224,7 +225,8 @@ fn add_host(
     Ok(())
 }
 
-/// Adds a node whose frames come from the kernel: an interface of the machine, or a switch that is no part of the fabric.
+/// Adds a node whose frames come from the kernel: an interface of the machine, or a switch that is no part of the
+/// fabric.
 fn add_outside(
     assembly: &mut Assembly,
     name: &str,

@@ -11,7 +11,8 @@ use twinnet_queue::QueueConfig;
 /// A change of a link in motion. All fields that are set take effect together.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionChange {
-    /// The new configuration; frames whose first bit has left keep the old rate, frames that have left keep their delay.
+    /// The new configuration; frames whose first bit has left keep the old rate, frames that have left keep their
+    /// delay.
     pub config: Option<DirectionConfig>,
     /// Up or down. Going down loses the frames in the queue and on the wire.
     pub up: Option<bool>,
@@ -110,8 +111,8 @@ impl Fabric {
         self.update_spanning_tree();
     }
 
-    /// Says whether what a switch is linked to at the other end of `port`'s link is there at all: when it is not, the switch has no such
-    /// port. Nothing happens where no switch is.
+    /// Says whether what a switch is linked to at the other end of `port`'s link is there at all: when it is not, the
+    /// switch has no such port. Nothing happens where no switch is.
     pub fn set_end_there(&mut self, port: PortId, there: bool) {
         let Some(link) = self.links.iter().find(|link| link.ends.0 == port || link.ends.1 == port) else {
             return impossible!("an end of a link at a port without one");
@@ -145,8 +146,8 @@ impl Fabric {
             for (node, number) in [(a.node, a.number), (b.node, b.number)] {
                 if let Node::Switch(switch) = &mut self.nodes[node.0 as usize] {
                     switch.switch.set_port_in_tree(number, !switches || in_tree[index]);
-                    // Behind another switch, hosts may now be reached by another port: as bridges do when a spanning tree changes
-                    // (IEEE 802.1Q), what was learnt there is forgotten.
+                    // Behind another switch, hosts may now be reached by another port: as bridges do when a spanning
+                    // tree changes (IEEE 802.1Q), what was learnt there is forgotten.
                     if switches && changed {
                         switch.switch.forget_port(number);
                     }

@@ -1,7 +1,8 @@
 //! Interrupt coalescing: a host's network card keeps frames for a moment, so that one interrupt serves several.
 //!
-//! Real cards do this with a timer and a count (`ethtool -C rx-usecs`, `rx-frames`): the first frame that finds none waiting starts the timer;
-//! when it ends, or when so many frames wait, the host is told of all of them. A frame is later by up to the timer for it.
+//! Real cards do this with a timer and a count (`ethtool -C rx-usecs`, `rx-frames`): the first frame that finds none
+//! waiting starts the timer; when it ends, or when so many frames wait, the host is told of all of them. A frame is
+//! later by up to the timer for it.
 
 use std::num::NonZeroU64;
 
@@ -38,8 +39,8 @@ pub(super) struct Kept {
 }
 
 impl Fabric {
-    /// Has the cards of host `node` coalesce interrupts from now on, or tell of each frame at once. Frames that wait are told of by the old
-    /// setting's timer.
+    /// Has the cards of host `node` coalesce interrupts from now on, or tell of each frame at once. Frames that wait
+    /// are told of by the old setting's timer.
     pub fn set_coalescing(&mut self, node: NodeId, settings: Option<Coalescing>) {
         for port in self.ports.iter_mut().filter(|port| port.node == node) {
             match (&mut port.kept, settings) {

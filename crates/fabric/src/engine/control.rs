@@ -1,4 +1,5 @@
-//! The control channels of the switches: whoever drives the fabric hands in what controllers sent, and takes out what they are to get.
+//! The control channels of the switches: whoever drives the fabric hands in what controllers sent, and takes out what
+//! they are to get.
 
 use twinnet_units::{impossible, Duration, Time};
 
@@ -60,7 +61,8 @@ impl Lines for LinesOf<'_> {
 }
 
 impl Fabric {
-    /// Gives a switch an agent that speaks these wire versions (1: OpenFlow 1.0, 4: 1.3). Nothing happens when `node` is no switch.
+    /// Gives a switch an agent that speaks these wire versions (1: OpenFlow 1.0, 4: 1.3). Nothing happens when `node`
+    /// is no switch.
     pub fn add_agent(&mut self, node: NodeId, versions: &[u8]) {
         if let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) {
             switch.agent = Some(Box::new(Agent::new(versions)));
@@ -76,7 +78,8 @@ impl Fabric {
         }
     }
 
-    /// A controller (or a tool) was connected to a switch, under a number of the caller's choice that the switch does not have yet.
+    /// A controller (or a tool) was connected to a switch, under a number of the caller's choice that the switch does
+    /// not have yet.
     pub fn controller_opened(&mut self, node: NodeId, connection: u64, peer: Peer) {
         let now = self.now;
         if let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) {
@@ -107,8 +110,8 @@ impl Fabric {
         self.watch_timeouts(node.0);
     }
 
-    /// Bytes came from a controller: they take effect when they have come through the control channel (now, where that takes no time),
-    /// before any frame that comes later.
+    /// Bytes came from a controller: they take effect when they have come through the control channel (now, where
+    /// that takes no time), before any frame that comes later.
     pub fn controller_said(&mut self, node: NodeId, connection: u64, bytes: &[u8], world: &mut dyn World) {
         let now = self.now;
         let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else {
@@ -148,7 +151,8 @@ impl Fabric {
         }
     }
 
-    /// After a switch was called: what it has to say sets out on its way, and whether somebody is to be called for it is noted.
+    /// After a switch was called: what it has to say sets out on its way, and whether somebody is to be called for it
+    /// is noted.
     pub(super) fn note_control_output(&mut self, node: u32) {
         let now = self.now;
         let Some(Node::Switch(switch)) = self.nodes.get_mut(node as usize) else {

@@ -73,7 +73,8 @@ impl Fabric {
         self.lines.get(port.0 as usize)?.as_ref().map(|line| PortId(line.to))
     }
 
-    /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked at too late.
+    /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked
+    /// at too late.
     #[must_use]
     pub fn line_record(&self, port: PortId) -> Option<LineRecord> {
         self.lines.get(port.0 as usize)?.as_ref()?.record(self.now())
@@ -84,7 +85,8 @@ impl Fabric {
         self.lines.iter_mut().flatten().for_each(Line::forget_record);
     }
 
-    /// Lets every line catch up with lateness up to `bound` instead of the time that follows from its rate ([`crate::catch_up`]).
+    /// Lets every line catch up with lateness up to `bound` instead of the time that follows from its rate
+    /// ([`crate::catch_up`]).
     pub fn set_catch_up(&mut self, bound: Option<Duration>) {
         self.catch_up = bound;
         self.lines.iter_mut().flatten().for_each(|line| line.set_catch_up(bound));

@@ -1,7 +1,7 @@
 //! The engine: moves frames between ports as time passes.
 //!
-//! Whoever drives it (the real-time loop, or the virtual clock) calls [`Fabric::advance`] with the time it is, and hands in
-//! a [`World`] in which the real hosts live. The engine never asks what time it is.
+//! Whoever drives it (the real-time loop, or the virtual clock) calls [`Fabric::advance`] with the time it is, and
+//! hands in a [`World`] in which the real hosts live. The engine never asks what time it is.
 
 mod changes;
 mod channel;
@@ -40,8 +40,8 @@ pub use sampling::{Samples, MOST_SAMPLES};
 /// Switches that a frame may pass before it is taken for one that goes in circles.
 pub const HOP_LIMIT: u16 = 255;
 
-/// What one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small frames to be
-/// worth a turn, and few enough super-segments to stay in a processor's cache.
+/// What one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small frames
+/// to be worth a turn, and few enough super-segments to stay in a processor's cache.
 const INTERFACE_BUDGET: Budget = Budget { frames: 64, bytes: 128 * 1024 };
 
 /// Frames that wait at a switch's port unless another queue is configured.
@@ -73,8 +73,8 @@ pub trait World {
     /// `frame` has arrived at the host behind `port`; it was due at `due`.
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time);
 
-    /// `frames` have arrived at the host behind `port` one after another, and its card tells of them together at `due`. Takes those that it
-    /// delivers; the others are delivered one by one.
+    /// `frames` have arrived at the host behind `port` one after another, and its card tells of them together at
+    /// `due`. Takes those that it delivers; the others are delivered one by one.
     #[allow(clippy::vec_box)]
     fn deliver_together(&mut self, port: PortId, frames: &mut Vec<Box<Frame>>, due: Time) {
         let _ = (port, frames, due);
@@ -192,7 +192,8 @@ struct Link {
 pub struct Fabric {
     seed: u64,
     now: Time,
-    /// The wall clock's reading when the current call began; zero where none drives the fabric, so that nothing is ever late.
+    /// The wall clock's reading when the current call began; zero where none drives the fabric, so that nothing is
+    /// ever late.
     wall: Time,
     /// How late lines may be looked at and still catch up, where that was set.
     catch_up: Option<Duration>,
@@ -300,9 +301,9 @@ impl Fabric {
         port
     }
 
-    /// Joins two ports. `a_queue` is the queue discipline at `a`, for frames from `a` to `b`; without one, a switch's port has
-    /// a FIFO of [`DEFAULT_QUEUE_FRAMES`] and a host's port leaves frames in the host's interface until they can be sent.
-    /// `mtu` is the longest payload of a frame in bytes.
+    /// Joins two ports. `a_queue` is the queue discipline at `a`, for frames from `a` to `b`; without one, a switch's
+    /// port has a FIFO of [`DEFAULT_QUEUE_FRAMES`] and a host's port leaves frames in the host's interface until they
+    /// can be sent. `mtu` is the longest payload of a frame in bytes.
     ///
     /// # Errors
     /// [`BuildError`] when a queue or an impairment is refused; nothing is joined then.
@@ -395,8 +396,8 @@ impl Fabric {
         self.now = self.now.max(until);
     }
 
-    /// Handles events until `until`, but at most `most` of them, and none past the moment at which controllers are to be told something
-    /// ([`Fabric::controllers_are_due`]); returns whether any due one is left.
+    /// Handles events until `until`, but at most `most` of them, and none past the moment at which controllers are to
+    /// be told something ([`Fabric::controllers_are_due`]); returns whether any due one is left.
     pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
         self.update_spanning_tree();
         self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
@@ -440,7 +441,8 @@ impl Fabric {
         }
     }
 
-    /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call again soon.
+    /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call
+    /// again soon.
     pub fn readable(&mut self, port: PortId, world: &mut dyn World) -> bool {
         // Without a line it is pulled all the same: `offer` counts what has nowhere to go.
         if self.lines[port.0 as usize].as_ref().is_some_and(Line::is_fed_by_interface) {

@@ -107,8 +107,8 @@ impl Fabric {
         self.settle(node, world);
     }
 
-    /// After frames were taken from the host behind `port`, or its link has changed: what a model host then wants (its connections go on
-    /// when a frame has left) is seen to.
+    /// After frames were taken from the host behind `port`, or its link has changed: what a model host then wants
+    /// (its connections go on when a frame has left) is seen to.
     pub(super) fn settle_behind(&mut self, port: u32, world: &mut dyn World) {
         let node = self.ports[port as usize].node.0;
         if matches!(self.nodes[node as usize], Node::Model(_)) {

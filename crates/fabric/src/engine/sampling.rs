@@ -11,8 +11,8 @@ pub const MOST_SAMPLES: usize = 1 << 20;
 /// Counters taken at regular moments: what each port sent and received in each interval, and what waited at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// One series for each port, in the order asked for. Of each interval what the counters grew by; the backlog is that at
-    /// the interval's end.
+    /// One series for each port, in the order asked for. Of each interval what the counters grew by; the backlog is
+    /// that at the interval's end.
     pub ports: Vec<(PortId, Vec<PortCounters>)>,
     /// When the first interval began.
     pub start: Time,

@@ -89,8 +89,8 @@ impl Behind<'_> {
 }
 
 impl Fabric {
-    /// The line that `port` sends into, and the node that does. Every port of a network that was assembled has one: without, a frame
-    /// has nowhere to go, which is counted.
+    /// The line that `port` sends into, and the node that does. Every port of a network that was assembled has one:
+    /// without, a frame has nowhere to go, which is counted.
     pub(super) fn line_and_sender<'a>(
         &'a mut self,
         port: u32,

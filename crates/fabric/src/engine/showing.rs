@@ -46,7 +46,8 @@ impl Fabric {
     }
 }
 
-/// Shows a train under capture as the frames it stands for, each at the moment its last bit passed; that of the train at `last`.
+/// Shows a train under capture as the frames it stands for, each at the moment its last bit passed; that of the train
+/// at `last`.
 pub(super) fn show_train(port: u32, way: Way, frame: &Frame, last: Time, showing: Showing, world: &mut dyn World) {
     if frame.frames() == 1 {
         world.captured(PortId(port), way, frame, last);

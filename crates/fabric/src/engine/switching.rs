@@ -49,8 +49,8 @@ impl Fabric {
         }
     }
 
-    /// After a switch was called: keeps an event at the earliest moment at which a flow entry of `node` can time out or something comes
-    /// through its control channel.
+    /// After a switch was called: keeps an event at the earliest moment at which a flow entry of `node` can time out
+    /// or something comes through its control channel.
     pub(super) fn watch_timeouts(&mut self, node: u32) {
         self.note_control_output(node);
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {

@@ -86,8 +86,8 @@ impl InFlight {
         self.disordered.pop().map(|Reverse(late)| late.frame)
     }
 
-    /// What was due by `now` arrives at `moment`, and what follows it at least the time of `spacing` after the frame before it: a gap
-    /// between frames takes up the move. Returns by how much the last frame was moved.
+    /// What was due by `now` arrives at `moment`, and what follows it at least the time of `spacing` after the frame
+    /// before it: a gap between frames takes up the move. Returns by how much the last frame was moved.
     pub(crate) fn postpone(&mut self, now: Time, moment: Time, spacing: impl Fn(&Frame) -> Duration) -> Duration {
         let mut moved = Duration::ZERO;
         let mut earliest = moment;

@@ -1,9 +1,9 @@
 //! One direction of a link in motion: queue discipline, serialiser, propagation, and the schedule that it keeps.
 //!
-//! All that a line does to a frame is in [`Line`]; the engine only routes. A frame is [offered](Line::offer) to it, or taken from the
-//! interface of a host; the serialiser [begins](Line::begin) it when it is free; it departs when its last bit has left, and
-//! [arrives](Line::arrive) at the far end. Each step returns [`Effects`]: the moments at which the engine has to come back.
-//! Time and randomness are given from outside.
+//! All that a line does to a frame is in [`Line`]; the engine only routes. A frame is [offered](Line::offer) to it,
+//! or taken from the interface of a host; the serialiser [begins](Line::begin) it when it is free; it departs when
+//! its last bit has left, and [arrives](Line::arrive) at the far end. Each step returns [`Effects`]: the moments at
+//! which the engine has to come back. Time and randomness are given from outside.
 
 mod config;
 mod counters;
@@ -26,16 +26,16 @@ use twinnet_impair::{ImpairError, Impairments};
 use twinnet_queue::ecn::{is_congested, mark_congestion};
 use twinnet_queue::{Backlog, DropReason, DropSink, QueueDiscipline};
 
-/// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait for
-/// the last: at 1 Gbit/s eight full-size Ethernet frames.
+/// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait
+/// for the last: at 1 Gbit/s eight full-size Ethernet frames.
 pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 
 /// What feeds the serialiser of a line.
 pub(crate) enum Feed {
     /// A queue discipline inside the fabric.
     Queue(Box<dyn QueueDiscipline>),
-    /// The interface of a real host: the fabric takes a frame from it when the serialiser is idle, and leaves the others
-    /// where they are, so that the sender feels its interface's queue as on hardware.
+    /// The interface of a real host: the fabric takes a frame from it when the serialiser is idle, and leaves the
+    /// others where they are, so that the sender feels its interface's queue as on hardware.
     Interface,
 }
 
@@ -129,8 +129,9 @@ pub(crate) enum Arrival {
 
 /// One direction of a link in motion.
 ///
-/// Called by the engine alone, with times that never go back. Frames leave in the order of the queue discipline and arrive in the order in which
-/// they left (unless `reorder` is set). What is on the serialiser is among the frames in flight already.
+/// Called by the engine alone, with times that never go back. Frames leave in the order of the queue discipline and
+/// arrive in the order in which they left (unless `reorder` is set). What is on the serialiser is among the frames in
+/// flight already.
 pub(crate) struct Line {
     pub(crate) to: u32,
     config: DirectionConfig,
@@ -205,7 +206,8 @@ impl Line {
         line
     }
 
-    /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a rate nothing is too late.
+    /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a
+    /// rate nothing is too late.
     pub(crate) fn set_catch_up(&mut self, bound: Option<Duration>) {
         let derived = self.config.rate_bps.map(|rate| {
             bound.unwrap_or_else(|| catch_up(rate.serialise(self.config.wire_bytes(self.longest_frame - TWO_TAGS))))
@@ -353,7 +355,8 @@ impl Line {
         Some(effects)
     }
 
-    /// The queue discipline was to be asked again at `now`, while the clock shows `wall`; `None` when the event was stale.
+    /// The queue discipline was to be asked again at `now`, while the clock shows `wall`; `None` when the event was
+    /// stale.
     pub(crate) fn release<S: Sender>(&mut self, now: Time, wall: Time, sender: &mut S) -> Option<Effects> {
         if self.ready_at != Some(now) {
             return None;
@@ -444,7 +447,8 @@ impl Line {
         false
     }
 
-    /// The serialiser is idle and begins the front of the train that it has begun before, if there is one; returns whether.
+    /// The serialiser is idle and begins the front of the train that it has begun before, if there is one; returns
+    /// whether.
     fn send_front_of_rest<S: Sender>(&mut self, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
         let (Some(mut train), Some(rate)) = (self.rest.take(), self.config.rate_bps) else { return false };
         let at_once = self.frames_at_once(train.frames(), train.wire_bytes(self.config.framing), rate);
@@ -569,8 +573,8 @@ impl Line {
         Arrival::Frame(complete(&fragment, &frame, now), effects)
     }
 
-    /// What was due at `now` arrives at `moment` instead, and what follows it on the line no closer than the rate allows. `None` when
-    /// nothing was due.
+    /// What was due at `now` arrives at `moment` instead, and what follows it on the line no closer than the rate
+    /// allows. `None` when nothing was due.
     #[cold]
     fn postpone(&mut self, now: Time, moment: Time, wall: Time) -> Option<Effects> {
         let rate = self.config.rate_bps?;
@@ -616,8 +620,8 @@ impl Line {
         counters
     }
 
-    /// Takes over a configuration; `tunnel` stays as it is. Frames whose first bit has left keep the old rate, frames that have left keep
-    /// their delay.
+    /// Takes over a configuration; `tunnel` stays as it is. Frames whose first bit has left keep the old rate, frames
+    /// that have left keep their delay.
     ///
     /// # Errors
     /// [`ImpairError`] when an impairment is refused; nothing has changed then.
@@ -628,7 +632,8 @@ impl Line {
         Ok(())
     }
 
-    /// Goes up or down; returns whether that is a change. Going down loses what is on the wire, on the serialiser and waiting.
+    /// Goes up or down; returns whether that is a change. Going down loses what is on the wire, on the serialiser and
+    /// waiting.
     pub(crate) fn set_up(&mut self, up: bool, now: Time) -> bool {
         if std::mem::replace(&mut self.up, up) == up {
             return false;
@@ -674,7 +679,8 @@ impl Line {
         self.wake(now, sender)
     }
 
-    /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue that it came from.
+    /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue
+    /// that it came from.
     fn keep_rest(&mut self, rest: Option<Train>) {
         self.rest = rest;
         if self.rest.is_some() || self.rest_is_held {
@@ -744,8 +750,8 @@ fn longest(frame: &Frame) -> u64 {
 /// `outer` with its `fragment` has arrived: the frame that it completes.
 fn complete(fragment: &Fragment, outer: &Frame, now: Time) -> Option<Box<Frame>> {
     let (mut carried, congested) = fragment.arrive(now, is_congested(outer))?;
-    // RFC 6040 4.2: a mark on the outer header is handed to the inner one. What has no room for it was never marked, because the outer
-    // header's bits are a copy.
+    // RFC 6040 4.2: a mark on the outer header is handed to the inner one. What has no room for it was never marked,
+    // because the outer header's bits are a copy.
     if congested {
         mark_congestion(&mut carried);
     }

@@ -1,24 +1,26 @@
 //! How a line keeps its promise when it is looked at late.
 //!
-//! On the wall clock whoever drives the fabric may come late: the machine was busy elsewhere. The promise is that *no window of a line
-//! carries more than its rate plus one frame*. So a line that is looked at late may catch up with a little ([`catch_up`]); what it is later than
-//! that it gives up: the frames on it move back, each no closer to the one before than the line rate allows. A gap between frames absorbs
-//! the move, and a line that nothing waits for loses nothing. What a busy line did lose it regains afterwards by a thousandth of its rate.
-//! Each line has a schedule of its own: that one is late costs no other anything. On the virtual clock nothing is ever late.
+//! On the wall clock whoever drives the fabric may come late: the machine was busy elsewhere. The promise is that *no
+//! window of a line carries more than its rate plus one frame*. So a line that is looked at late may catch up with a
+//! little ([`catch_up`]); what it is later than that it gives up: the frames on it move back, each no closer to the
+//! one before than the line rate allows. A gap between frames absorbs the move, and a line that nothing waits for
+//! loses nothing. What a busy line did lose it regains afterwards by a thousandth of its rate. Each line has a
+//! schedule of its own: that one is late costs no other anything. On the virtual clock nothing is ever late.
 
 use twinnet_units::{Duration, Time};
 
-/// While a line is behind it sends faster by one part in so many: less than one frame in 10 ms up to 1 Gbit/s, and within the bound of
-/// the long-run rate.
+/// While a line is behind it sends faster by one part in so many: less than one frame in 10 ms up to 1 Gbit/s, and
+/// within the bound of the long-run rate.
 const REGAINED_ONE_IN: u64 = 1000;
 
 /// The least and the greatest time of [`catch_up`].
 const CATCH_UP_RANGE: (Duration, Duration) = (Duration::from_us(40), Duration::from_us(500));
 
-/// How late a line may be looked at and still catch up: a third of the time that a frame of full size takes on it, so that catching
-/// up never adds a frame to what the rate allows. At least 40 us, because the kernel's timer tick alone takes the processor for 10 to 20 us a
-/// thousand times a second, and a line that gave that up each time would lose 2 % of a gigabit; there catching up may add up to four
-/// frames (docs/explanation/fidelity.md). At most 500 us: nothing is gained by more.
+/// How late a line may be looked at and still catch up: a third of the time that a frame of full size takes on it, so
+/// that catching up never adds a frame to what the rate allows. At least 40 us, because the kernel's timer tick alone
+/// takes the processor for 10 to 20 us a thousand times a second, and a line that gave that up each time would lose 2
+/// % of a gigabit; there catching up may add up to four frames (docs/explanation/fidelity.md). At most 500 us:
+/// nothing is gained by more.
 #[must_use]
 pub fn catch_up(full_frame: Duration) -> Duration {
     Duration::from_ps(full_frame.as_ps() / 3).clamp(CATCH_UP_RANGE.0, CATCH_UP_RANGE.1)
@@ -33,8 +35,8 @@ pub struct LineRecord {
     pub latest: Duration,
     /// Time for which frames waited and the line gave it up.
     pub lost: Duration,
-    /// How much it made good since: by going faster, and by standing idle, where all that waited was sent. What it lost and did not
-    /// regain is missing from its rate.
+    /// How much it made good since: by going faster, and by standing idle, where all that waited was sent. What it
+    /// lost and did not regain is missing from its rate.
     pub regained: Duration,
     /// The most that was lost and not regained in one of the seconds before that of `second`.
     worst_before: Duration,
@@ -101,7 +103,8 @@ pub(super) struct Schedule {
     excused_start: Time,
     /// Arrivals up to this moment were.
     excused_arrival: Time,
-    /// By how much the serialiser was held back that is not known for a loss yet: it is one if a frame waits when it is free.
+    /// By how much the serialiser was held back that is not known for a loss yet: it is one if a frame waits when it
+    /// is free.
     held: Duration,
     /// What was lost and is not regained.
     behind: Duration,
@@ -123,7 +126,8 @@ impl Schedule {
         self.catch_up = catch_up;
     }
 
-    /// The moment to which what is due at `due` and looked at when the clock shows `wall` has to move; `None` while it can catch up.
+    /// The moment to which what is due at `due` and looked at when the clock shows `wall` has to move; `None` while
+    /// it can catch up.
     #[inline]
     pub(super) fn too_late(&self, due: Time, wall: Time) -> Option<Time> {
         if wall.since(due) <= self.catch_up {
@@ -132,8 +136,8 @@ impl Schedule {
         Some(Time::from_ps(wall.as_ps() - self.catch_up.as_ps()))
     }
 
-    /// The same for what the serialiser begins. What was moved before happens now, however late, so that a driver who can never be on time
-    /// goes on all the same.
+    /// The same for what the serialiser begins. What was moved before happens now, however late, so that a driver who
+    /// can never be on time goes on all the same.
     #[inline]
     pub(super) fn too_late_to_start(&self, due: Time, wall: Time) -> Option<Time> {
         self.too_late(due, wall).filter(|_| due > self.excused_start)
@@ -171,8 +175,8 @@ impl Schedule {
         self.held > Duration::ZERO || self.behind > Duration::ZERO
     }
 
-    /// A frame that takes `serialisation` is begun at `now`, where the one before ended at `free_since`; returns how long the
-    /// serialiser is busy.
+    /// A frame that takes `serialisation` is begun at `now`, where the one before ended at `free_since`; returns how
+    /// long the serialiser is busy.
     #[inline]
     pub(super) fn begin(&mut self, now: Time, free_since: Time, serialisation: Duration) -> Duration {
         if self.held == Duration::ZERO && self.behind == Duration::ZERO {
@@ -212,7 +216,8 @@ impl Schedule {
     }
 }
 
-/// Idle time until `now` makes good what a line was `behind`: nothing waited for the serialiser. Returns what is left of it.
+/// Idle time until `now` makes good what a line was `behind`: nothing waited for the serialiser. Returns what is left
+/// of it.
 fn absorb(record: &mut LineRecord, behind: Duration, now: Time, free_since: Time) -> Duration {
     let absorbed = behind.min(now.since(free_since));
     if absorbed > Duration::ZERO {

@@ -334,8 +334,8 @@ impl NetworkSpec {
     /// # Errors
     /// `BadRequest` for a text that is not JSON; otherwise as [`NetworkSpec::from_json`].
     pub fn from_text(text: &str) -> Result<Self, LabError> {
-        // A sound network is read without the detour over a tree of values, which takes several times its memory; only a
-        // refusal needs that tree, to tell the place.
+        // A sound network is read without the detour over a tree of values, which takes several times its memory;
+        // only a refusal needs that tree, to tell the place.
         if let Ok(spec) = serde_json::from_str::<Self>(text) {
             spec.check()?;
             return Ok(spec);

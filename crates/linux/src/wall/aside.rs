@@ -38,8 +38,8 @@ impl Aside {
         Ok(Self { work: sender })
     }
 
-    /// Has `work` done. What it holds is dropped undone should the thread have panicked: a reply among it then tells the client
-    /// that there is no answer.
+    /// Has `work` done. What it holds is dropped undone should the thread have panicked: a reply among it then tells
+    /// the client that there is no answer.
     pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) {
         let _ = self.work.send(Box::new(work));
     }

@@ -1,4 +1,5 @@
-//! Captures of ports to pcapng files on the wall clock, written by a thread of their own so that a slow disk does not hold up the fabric.
+//! Captures of ports to pcapng files on the wall clock, written by a thread of their own so that a slow disk does not
+//! hold up the fabric.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -102,8 +103,9 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture of the port `port`. `place` is the file to write or, for a ring, the folder for files around the name `name`. Frames are
-    /// stamped with the time of day, to the nanosecond, of the moment their last bit passed.
+    /// Begins a capture of the port `port`. `place` is the file to write or, for a ring, the folder for files around
+    /// the name `name`. Frames are stamped with the time of day, to the nanosecond, of the moment their last bit
+    /// passed.
     ///
     /// # Errors
     /// When the first file cannot be opened, or no thread be started.
@@ -152,8 +154,8 @@ impl Capture {
         }
     }
 
-    /// Ends the capture; the answer tells how many frames are in files and how many are not. Waits for the disk: call it
-    /// from a thread that may.
+    /// Ends the capture; the answer tells how many frames are in files and how many are not. Waits for the disk: call
+    /// it from a thread that may.
     pub fn finish(mut self) -> Captured {
         self.flush();
         drop(self.sender.take());

@@ -33,7 +33,8 @@ impl LabClock {
         Time::from_ns(ns.saturating_sub(self.zero_ns))
     }
 
-    /// The lab's time at `CLOCK_REALTIME` = `ns` (what `SO_TIMESTAMPNS` gives), by the offset between both clocks as it is now.
+    /// The lab's time at `CLOCK_REALTIME` = `ns` (what `SO_TIMESTAMPNS` gives), by the offset between both clocks as
+    /// it is now.
     #[must_use]
     pub fn at_realtime_ns(&self, ns: u64) -> Time {
         let offset = i128::from(read(libc::CLOCK_REALTIME)) - i128::from(monotonic_ns());

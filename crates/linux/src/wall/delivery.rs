@@ -1,9 +1,10 @@
 //! Frames handed to hosts by a second thread while the loop has too much to do.
 //!
-//! Writing a frame to a host's interface runs the host's whole network stack: its TCP takes the segment, acknowledges it, wakes a program. Under
-//! load that is half of what a frame costs the loop. While the loop works for more than half of its time, and the machine has another
-//! processor, this thread writes in its place; the loop goes on with the schedule. Otherwise the loop writes itself, which is sooner by
-//! a wake-up. Each host's frames keep their order: the loop writes again only when this thread has nothing left.
+//! Writing a frame to a host's interface runs the host's whole network stack: its TCP takes the segment, acknowledges
+//! it, wakes a program. Under load that is half of what a frame costs the loop. While the loop works for more than
+//! half of its time, and the machine has another processor, this thread writes in its place; the loop goes on with
+//! the schedule. Otherwise the loop writes itself, which is sooner by a wake-up. Each host's frames keep their order:
+//! the loop writes again only when this thread has nothing left.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,15 +23,15 @@ use crate::wall::scheduling::{become_realtime, Breaks};
 /// Name of the thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "delivery";
 
-/// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half of the first, because
-/// giving them away halves what it has to do.
+/// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half
+/// of the first, because giving them away halves what it has to do.
 const SHARES: (f64, f64) = (0.5, 0.2);
 /// How often that is decided.
 const PERIOD: Duration = Duration::from_ms(20);
 /// Frames that the loop gives away at once.
 const BATCH: usize = 8;
-/// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others itself, so that both share
-/// the work by what each can do.
+/// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others
+/// itself, so that both share the work by what each can do.
 const ENOUGH: usize = 128;
 /// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
 const PATIENCE: Duration = Duration::from_us(30);
@@ -79,8 +80,8 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// A delivery to the interfaces with `writers`, by port; without a thread on a machine with a single processor. The thread asks for
-    /// real-time scheduling where `realtime` is set.
+    /// A delivery to the interfaces with `writers`, by port; without a thread on a machine with a single processor.
+    /// The thread asks for real-time scheduling where `realtime` is set.
     ///
     /// # Errors
     /// When the kernel gives no thread.
@@ -109,7 +110,8 @@ impl Delivery {
         Ok(Self { shared, thread, active: false, batch: Vec::with_capacity(BATCH), share: Share::default() })
     }
 
-    /// Gives `frame` away, or back where the loop is to hand it over itself: when it has little to do, or the thread has enough.
+    /// Gives `frame` away, or back where the loop is to hand it over itself: when it has little to do, or the thread
+    /// has enough.
     pub(crate) fn take(&mut self, port: PortId, frame: Box<Frame>, due: Time) -> Option<Box<Frame>> {
         let Some(of_port) = self.shared.of_port.get(port.0 as usize) else { return Some(frame) };
         let waiting = self.batch.len() + self.shared.outstanding.load(Ordering::Acquire);
@@ -235,8 +237,9 @@ fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
     }
 }
 
-/// Hands over the first of `waiting`, if it has its frame still. Frames of one connection that wait behind it for the same host go with it, as
-/// Linux joins what it finds waiting at a network card (GRO): what comes late costs the less the later it is.
+/// Hands over the first of `waiting`, if it has its frame still. Frames of one connection that wait behind it for the
+/// same host go with it, as Linux joins what it finds waiting at a network card (GRO): what comes late costs the less
+/// the later it is.
 #[allow(clippy::vec_box)]
 fn hand_over_from(
     waiting: &mut [Job],
@@ -263,8 +266,8 @@ fn hand_over_from(
     }
 }
 
-/// Hands the one frame of `joined` over, with those that `next` finds to join it, in one step where the host takes that. What cannot be joined is
-/// not overtaken, either: the first for which `next` gives nothing ends it.
+/// Hands the one frame of `joined` over, with those that `next` finds to join it, in one step where the host takes
+/// that. What cannot be joined is not overtaken, either: the first for which `next` gives nothing ends it.
 #[allow(clippy::vec_box)]
 pub(crate) fn write_joined(
     writer: &Writer,

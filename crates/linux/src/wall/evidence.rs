@@ -1,5 +1,5 @@
-//! What else the machine did to a run, looked at once a second outside of the loop: threads and programs that could have run and had no
-//! processor, quotas, pressure, and time that a hypervisor took.
+//! What else the machine did to a run, looked at once a second outside of the loop: threads and programs that could
+//! have run and had no processor, quotas, pressure, and time that a hypervisor took.
 //!
 //! Each quantity is a time. It is told in all and for the worst second; what the kernel does not tell is 0.
 
@@ -108,8 +108,8 @@ impl Account {
         }
     }
 
-    /// Counts what has `grown` in a second that began `elapsed` seconds ago; whether that is over. A look that comes late itself covers more than a
-    /// second, and its share counts.
+    /// Counts what has `grown` in a second that began `elapsed` seconds ago; whether that is over. A look that comes
+    /// late itself covers more than a second, and its share counts.
     fn enter(&mut self, grown: &Times, elapsed: f64) -> bool {
         let over = elapsed >= 0.95;
         let counted = self.total.iter_mut().zip(&mut self.second).zip(&mut self.worst);
@@ -204,20 +204,23 @@ fn numbers(folder: &str) -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Time in seconds for which some task waited for `resource`: "some avg10=... total=MICROSECONDS" (Documentation/accounting/psi.rst).
+/// Time in seconds for which some task waited for `resource`: "some avg10=... total=MICROSECONDS"
+/// (Documentation/accounting/psi.rst).
 fn pressure(resource: &str) -> f64 {
     let text = read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
     let total = text.lines().find(|line| line.starts_with("some")).and_then(|line| line.rsplit_once("total="));
     total.and_then(|(_, us)| us.trim().parse::<f64>().ok()).map_or(0.0, |us| us / 1e6)
 }
 
-/// Time in seconds for which the quota of this process's control group, or of one above it, kept its processors from it.
+/// Time in seconds for which the quota of this process's control group, or of one above it, kept its processors from
+/// it.
 fn throttled_s() -> f64 {
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     groups.lines().filter_map(cpu_group).map(|(mount, path)| throttled_at_or_above(mount, path)).sum()
 }
 
-/// Where the controller of processors is, in version 2 or 1, and the group there: lines such as `0::/lab` and `3:cpu,cpuacct:/lab`.
+/// Where the controller of processors is, in version 2 or 1, and the group there: lines such as `0::/lab` and
+/// `3:cpu,cpuacct:/lab`.
 fn cpu_group(line: &str) -> Option<(&'static str, &str)> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);

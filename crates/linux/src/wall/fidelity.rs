@@ -1,8 +1,8 @@
 //! How closely the fabric kept its own schedule.
 //!
-//! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment at
-//! which the frame was due, for each line and for all. What a line could not catch up with it [lost](twinnet_fabric::LineRecord), and regained
-//! in part. Pauses of the loop are counted whatever was due.
+//! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment
+//! at which the frame was due, for each line and for all. What a line could not catch up with it
+//! [lost](twinnet_fabric::LineRecord), and regained in part. Pauses of the loop are counted whatever was due.
 
 use std::collections::HashMap;
 use std::io;
@@ -59,7 +59,8 @@ impl Histogram {
         self.total
     }
 
-    /// The least upper bound of a bucket below which at least the share `q` of all lies, in nanoseconds; never above the maximum.
+    /// The least upper bound of a bucket below which at least the share `q` of all lies, in nanoseconds; never above
+    /// the maximum.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile_ns(&self, q: f64) -> u64 {
@@ -188,7 +189,8 @@ impl ThreadUsage {
     }
 }
 
-/// Time that the machine's CPUs were taken away by a hypervisor, in seconds over all CPUs; 0 where the kernel does not tell.
+/// Time that the machine's CPUs were taken away by a hypervisor, in seconds over all CPUs; 0 where the kernel does
+/// not tell.
 #[must_use]
 pub fn steal_s() -> f64 {
     let Ok(text) = std::fs::read_to_string("/proc/stat") else { return 0.0 };
@@ -397,7 +399,8 @@ impl TakenRecord {
         })
     }
 
-    /// The loop's share of the record that docs/reference/lab-protocol.md describes. Asks the kernel; not for the loop's thread.
+    /// The loop's share of the record that docs/reference/lab-protocol.md describes. Asks the kernel; not for the
+    /// loop's thread.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let (record, usage) = (&self.record, self.usage);

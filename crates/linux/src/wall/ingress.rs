@@ -1,7 +1,8 @@
 //! Frames that were lost between a host and the fabric, asked of the kernel outside of the loop.
 //!
-//! Such a loss means that the loop did not read in time, and counts against the run. On a link with a rate the host's interface
-//! holds frames back at that rate, so that its ring does not fill while the loop reads: there it is told by port.
+//! Such a loss means that the loop did not read in time, and counts against the run. On a link with a rate the host's
+//! interface holds frames back at that rate, so that its ring does not fill while the loop reads: there it is told by
+//! port.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -52,7 +53,8 @@ impl SocketLosses {
         let mut told = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         let place = (&raw mut told).cast();
-        // SAFETY: `told` is valid for `length` bytes, which the kernel fills. Where it refuses, nothing was lost that it tells.
+        // SAFETY: `told` is valid for `length` bytes, which the kernel fills. Where it refuses, nothing was lost that
+        // it tells.
         unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),

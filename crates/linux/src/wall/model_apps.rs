@@ -1,4 +1,5 @@
-//! Apps in the model hosts of a lab on the wall clock: the fabric's loop runs them, beside the agent that runs those of real hosts.
+//! Apps in the model hosts of a lab on the wall clock: the fabric's loop runs them, beside the agent that runs those
+//! of real hosts.
 
 use twinnet_fabric::World;
 use twinnet_lab::protocol::{Answer, AppReports, AppStart, AppWait, Reply, Request};

@@ -1,9 +1,10 @@
 //! Pauses of the loop: time for which it looked at nothing though it had not asked for so long a sleep.
 //!
-//! A line that something is due on shows a pause as its own lateness. A frame that comes into an idle line's interface meanwhile waits
-//! unread, and no schedule tells of it. So the loop measures itself from one wake-up to the next: what that took beyond the sleep it had asked for is
-//! a pause, whatever was due. A pause that falls into a sleep is seen by how far the sleep's end is overrun, so no sleep is
-//! longer than what may go unseen while frames pass.
+//! A line that something is due on shows a pause as its own lateness. A frame that comes into an idle line's
+//! interface meanwhile waits unread, and no schedule tells of it. So the loop measures itself from one wake-up to the
+//! next: what that took beyond the sleep it had asked for is a pause, whatever was due. A pause that falls into a
+//! sleep is seen by how far the sleep's end is overrun, so no sleep is longer than what may go unseen while frames
+//! pass.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -22,11 +23,12 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Shorter ones are not counted: they move no frame by more than a valid run permits (docs/reference/fidelity.md), and
-    /// what they cost a line its own record tells.
+    /// Shorter ones are not counted: they move no frame by more than a valid run permits
+    /// (docs/reference/fidelity.md), and what they cost a line its own record tells.
     pub const LEAST: Duration = Duration::from_ms(1);
 
-    /// The loop went on at `now`, `late` after it wanted to. A pause that reaches over the bound of a second counts in both.
+    /// The loop went on at `now`, `late` after it wanted to. A pause that reaches over the bound of a second counts
+    /// in both.
     pub fn observe(&mut self, late: Duration, now: Time) {
         if late < Self::LEAST {
             return;
@@ -68,8 +70,8 @@ impl Pauses {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How long ago the last frame passed, at most, and how long the loop may then sleep. After the last of them it sleeps as long as it
-/// likes: an idle lab is to cost nothing.
+/// How long ago the last frame passed, at most, and how long the loop may then sleep. After the last of them it
+/// sleeps as long as it likes: an idle lab is to cost nothing.
 const SLEEPS: [(Duration, Duration); 3] = [
     (Duration::from_ms(200), Duration::from_ms(1)),
     (Duration::from_secs(2), Duration::from_ms(5)),
@@ -100,7 +102,8 @@ impl Watchfulness {
         Arc::clone(&self.at_work)
     }
 
-    /// The loop has slept for `asked` or been woken before that, and goes on `now`; `frames` passed so far. Returns for how long it stood still.
+    /// The loop has slept for `asked` or been woken before that, and goes on `now`; `frames` passed so far. Returns
+    /// for how long it stood still.
     pub(crate) fn woke(&mut self, asked: Duration, now: Time, frames: u64) -> Duration {
         let stood_still = now.since(self.woke).saturating_sub(asked);
         self.woke = now;

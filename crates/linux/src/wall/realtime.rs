@@ -1,7 +1,7 @@
 //! The real-time loop: drives the fabric by the wall clock and carries frames between it and the hosts' interfaces.
 //!
-//! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still looking
-//! at the interfaces. What it is late for, each line bears for itself: see the fabric's `line/schedule.rs`.
+//! The loop waits on the interfaces until shortly before the next event is due and spins the rest of the time, still
+//! looking at the interfaces. What it is late for, each line bears for itself: see the fabric's `line/schedule.rs`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -104,7 +104,8 @@ impl World for Hosts {
             return;
         }
         let Some(Some(device)) = self.devices.get(port.0 as usize) else { return self.pool.recycle(frame) };
-        // Lines with a rate carry single frames, many of them; without one the sender's trains come whole and are soon written.
+        // Lines with a rate carry single frames, many of them; without one the sender's trains come whole and are
+        // soon written.
         let frame = if self.rated.get(port.0 as usize).is_some_and(|rated| *rated) {
             self.delivery.take(port, frame, due)
         } else {
@@ -181,7 +182,8 @@ impl World for Hosts {
             (self.devices.get(at), self.interfaces.get(at))
         {
             let state = libc::c_int::from(up);
-            // SAFETY: the descriptor is a TAP's; the call reads one int. A kernel without it only leaves the carrier on.
+            // SAFETY: the descriptor is a TAP's; the call reads one int. A kernel without it only leaves the carrier
+            // on.
             unsafe { libc::ioctl(device.raw(), TUNSETCARRIER, &raw const state) };
         }
     }
@@ -192,7 +194,8 @@ impl World for Hosts {
         let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
         routing.hold_back(held.index, "the interface", bucket);
         routing.limit_segments(held.index, "the interface", most_segments(config.rate_bps, held.mtu));
-        // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any case.
+        // A host whose root has replaced the bucket keeps what it has: the fabric's serialiser limits the rate in any
+        // case.
         let _ = routing.commit();
     }
 }
@@ -323,7 +326,8 @@ impl RealtimeFabric {
 
     fn ring(&self) {
         let one = 1_u64;
-        // SAFETY: writes eight readable bytes to an event descriptor; it can only fail when the counter is full, which wakes too.
+        // SAFETY: writes eight readable bytes to an event descriptor; it can only fail when the counter is full,
+        // which wakes too.
         unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }
@@ -411,7 +415,8 @@ impl FabricLoop {
             };
             let eager = !matches!(network.spec.nodes.get(interface.node), Some(NodeSpec::Host(_)));
             let device = Device::new(interface.fd, interface.kind, interface.whole_frames);
-            // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and again.
+            // Edge-triggered: a port whose serialiser is busy is not looked at, and must not wake the loop again and
+            // again.
             watch(&epoll, device.raw(), u64::from(port), libc::EPOLLIN | libc::EPOLLET)?;
             held[port as usize] = Some(Held {
                 kind: interface.kind,
@@ -566,7 +571,8 @@ impl FabricLoop {
         let link = self.network.names.links.iter().find(|(a, b)| *a == port || *b == port).copied();
         let is_up = self.network.fabric.direction_config(port).is_some_and(|(_, up)| up);
         let follows = if up { std::mem::take(&mut real.lowered) } else { is_up };
-        // Controllers hear that a port was deleted, and not before that that its link went down; when it comes back, how it stands then.
+        // Controllers hear that a port was deleted, and not before that that its link went down; when it comes back,
+        // how it stands then.
         if was_there && !there {
             self.network.fabric.set_end_there(port, false);
         }
@@ -594,7 +600,8 @@ impl FabricLoop {
         }
         let mut ready = std::mem::take(&mut self.ready);
         ready.retain(|port| {
-            // What falls due while others are read is not kept waiting by them, and what is read now was not there before.
+            // What falls due while others are read is not kept waiting by them, and what is read now was not there
+            // before.
             due_left |= self.network.fabric.advance_some(self.clock.now(), EVENTS_BETWEEN_READS, &mut self.hosts);
             self.network.fabric.readable(*port, &mut self.hosts)
         });
@@ -701,8 +708,8 @@ fn wait_for_events(epoll: &OwnedFd, events: &mut [libc::epoll_event; EPOLL_EVENT
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: `events` has room for as many events as are asked for; the timeout outlives the call. The system call itself is
-    // used because older C libraries lack the wrapper.
+    // SAFETY: `events` has room for as many events as are asked for; the timeout outlives the call. The system call
+    // itself is used because older C libraries lack the wrapper.
     let count = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,

@@ -17,8 +17,8 @@ const AGENT_NICENESS: i32 = -10;
 /// The highest share that an ordinary thread can have.
 const HIGHEST_NICENESS: i32 = -20;
 
-/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it only below
-/// `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
+/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it
+/// only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
 pub(crate) fn become_realtime() {
     // A refusal is seen by `is_realtime`, and told in the record of fidelity.
     let _ = schedule_fifo(0);
@@ -31,7 +31,8 @@ pub(crate) fn is_realtime() -> bool {
     policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO
 }
 
-/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave it that.
+/// Gives up real-time scheduling. The thread keeps the highest share that an ordinary one has, where its owner gave
+/// it that.
 pub(crate) fn give_up_realtime() {
     let parameter = libc::sched_param { sched_priority: 0 };
     // The flag stays: an ordinary thread may give up its policy, but not that flag.
@@ -40,17 +41,18 @@ pub(crate) fn give_up_realtime() {
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
-/// Has the calling thread go before ordinary programs, where it may; returns whether it does. With one processor it does not: the
-/// others would have next to nothing.
+/// Has the calling thread go before ordinary programs, where it may; returns whether it does. With one processor it
+/// does not: the others would have next to nothing.
 pub(crate) fn go_first() -> bool {
     // SAFETY: no pointers are passed; 0 means the calling thread.
     std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
         && unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST_NICENESS) } == 0
 }
 
-/// Real-time scheduling by turns, for a thread that spins all the time: the kernel stops a real-time thread that uses more than
-/// 95 % of a second for the rest of it, 50 ms at once. A thread that is ordinary for a part of each tenth of a second is never stopped, and
-/// as it goes first among the ordinary ones, others seldom take the processor meanwhile, for one time slice.
+/// Real-time scheduling by turns, for a thread that spins all the time: the kernel stops a real-time thread that uses
+/// more than 95 % of a second for the rest of it, 50 ms at once. A thread that is ordinary for a part of each tenth
+/// of a second is never stopped, and as it goes first among the ordinary ones, others seldom take the processor
+/// meanwhile, for one time slice.
 #[derive(Debug)]
 pub(crate) struct Turns {
     since: Time,
@@ -90,8 +92,9 @@ impl Turns {
     }
 }
 
-/// Breaks of a real-time thread that has work all the time: the kernel stops one that leaves next to nothing of a second to ordinary threads
-/// for the rest of it, 50 ms at once. Many short breaks leave as much, and none is long enough to be late by.
+/// Breaks of a real-time thread that has work all the time: the kernel stops one that leaves next to nothing of a
+/// second to ordinary threads for the rest of it, 50 ms at once. Many short breaks leave as much, and none is long
+/// enough to be late by.
 #[derive(Debug)]
 pub(crate) struct Breaks {
     since: Time,
@@ -133,9 +136,10 @@ impl Breaks {
     }
 }
 
-/// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so outside of the
-/// lab's user namespace can; returns whether that was granted. The thread that hands frames over beside it gets the same. The agent, whose apps send and receive by the clock too, goes before
-/// ordinary programs from then on, but behind the fabric.
+/// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so
+/// outside of the lab's user namespace can; returns whether that was granted. The thread that hands frames over
+/// beside it gets the same. The agent, whose apps send and receive by the clock too, goes before ordinary programs
+/// from then on, but behind the fabric.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
     // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
@@ -143,7 +147,8 @@ pub fn promote(pid: i32) -> bool {
         favour(thread, HIGHEST_NICENESS);
         schedule_fifo(thread).is_ok()
     };
-    // An ordinary thread that the real-time loop wakes is put behind it, on the same processor; a real-time one is given another.
+    // An ordinary thread that the real-time loop wakes is put behind it, on the same processor; a real-time one is
+    // given another.
     threads_of(pid, delivery::THREAD_NAME).for_each(|thread| {
         promoted(thread);
     });

@@ -1,22 +1,24 @@
-//! How long before an event the loop stops sleeping and spins: by how late sleeps end here, and by what the processor can spare.
+//! How long before an event the loop stops sleeping and spins: by how late sleeps end here, and by what the processor
+//! can spare.
 
 use twinnet_units::{Duration, Time};
 
 use crate::wall::clock::thread_cpu_ns;
 
-/// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this machine.
+/// The longest time before an event at which the loop stops sleeping; below, it follows how late sleeps end on this
+/// machine.
 const LONGEST_SPIN: Duration = Duration::from_us(250);
-/// Shares of the processor between which the loop holds itself by spinning less or more: spinning makes hand-overs exact to a
-/// microsecond instead of some tens, and is not worth being stopped for.
+/// Shares of the processor between which the loop holds itself by spinning less or more: spinning makes hand-overs
+/// exact to a microsecond instead of some tens, and is not worth being stopped for.
 const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
-/// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a thousand end
-/// many times later than the others.
+/// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a
+/// thousand end many times later than the others.
 const MOST_EAGER: f64 = 8.0;
-/// Below this share of the margin there is next to no spinning left. From [`MOST_EAGER`] it takes five periods to get there: with
-/// [`PATIENCE`] that is half of the kernel's second.
+/// Below this share of the margin there is next to no spinning left. From [`MOST_EAGER`] it takes five periods to get
+/// there: with [`PATIENCE`] that is half of the kernel's second.
 const LEAST_EAGER: f64 = 0.1;
-/// Share of the processor above which real-time scheduling is taken by [turns](crate::wall::scheduling::Turns): the kernel stops a real-time
-/// thread that uses more than 95 % of a second for the rest of it, 50 ms at once.
+/// Share of the processor above which real-time scheduling is taken by [turns](crate::wall::scheduling::Turns): the
+/// kernel stops a real-time thread that uses more than 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
 /// What most sleeps keep on any machine: rare ones that end later are not worth spinning all the time for.
 const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
@@ -24,7 +26,8 @@ const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
 const AT_WORK: std::ops::Range<f64> = 0.02..HIGHEST_DUTY;
 /// How often the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
-/// Periods in a row with too high a share, and without spinning, after which that begins: before the kernel's second is over.
+/// Periods in a row with too high a share, and without spinning, after which that begins: before the kernel's second
+/// is over.
 const PATIENCE: u32 = 4;
 
 /// What the loop has learnt about sleeping and spinning.
@@ -46,8 +49,8 @@ impl SpinControl {
         self.oversleep.observe(late);
     }
 
-    /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but never so
-    /// little that a sleep would make the clock slip.
+    /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but
+    /// never so little that a sleep would make the clock slip.
     pub(crate) fn margin(&self) -> Duration {
         let margin = self.oversleep.margin();
         let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
@@ -59,7 +62,8 @@ impl SpinControl {
         self.duty.observe(now);
     }
 
-    /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole processor.
+    /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole
+    /// processor.
     pub(crate) fn is_at_work(&self) -> bool {
         AT_WORK.contains(&self.duty.share)
     }
@@ -99,7 +103,8 @@ impl Duty {
 
     fn follow(&mut self, share: f64) {
         self.share = share;
-        // While the loop still spins, that is what takes too much: it spins less at once, and the scheduling is not at stake.
+        // While the loop still spins, that is what takes too much: it spins less at once, and the scheduling is not
+        // at stake.
         let spins = self.eagerness > LEAST_EAGER;
         if share > DUTY_RANGE.1 {
             self.eagerness *= 0.4;

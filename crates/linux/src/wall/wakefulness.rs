@@ -1,9 +1,10 @@
 //! A thread that keeps the loop's processor from halting while a lab is at work.
 //!
-//! A processor with nothing to do halts, and takes its time to come back: some 50 us where it has to leave a deep idle state,
-//! several hundred where a hypervisor has lent it to another guest meanwhile. The loop sleeps between frames for less than
-//! that. So while the loop is at work a thread of the class `SCHED_IDLE`, which runs only where nothing else wants to and gives
-//! way at once, occupies the loop's processor (docs/explanation/fidelity.md has what it brings). In a lab without traffic it sleeps.
+//! A processor with nothing to do halts, and takes its time to come back: some 50 us where it has to leave a deep
+//! idle state, several hundred where a hypervisor has lent it to another guest meanwhile. The loop sleeps between
+//! frames for less than that. So while the loop is at work a thread of the class `SCHED_IDLE`, which runs only where
+//! nothing else wants to and gives way at once, occupies the loop's processor (docs/explanation/fidelity.md has what
+//! it brings). In a lab without traffic it sleeps.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;

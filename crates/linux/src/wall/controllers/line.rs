@@ -104,7 +104,8 @@ impl Line {
         }
     }
 
-    /// Has `bytes` sent behind what waits, and when `last` the connection closed after them; returns why it is over, if it is.
+    /// Has `bytes` sent behind what waits, and when `last` the connection closed after them; returns why it is over,
+    /// if it is.
     pub(super) fn send(&mut self, mut bytes: &[u8], last: bool) -> Option<String> {
         self.last |= last;
         if self.waiting.is_empty() && self.writable && bytes.len() <= MOST_WRITTEN_BYTES {

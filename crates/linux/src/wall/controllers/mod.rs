@@ -1,8 +1,9 @@
-//! Controllers of the switches on the wall clock: their connected sockets come from the lab's owner, in whose network namespace they were
-//! made (docs/reference/lab-protocol.md, "Controllers").
+//! Controllers of the switches on the wall clock: their connected sockets come from the lab's owner, in whose network
+//! namespace they were made (docs/reference/lab-protocol.md, "Controllers").
 //!
-//! The fabric's loop reads and writes them itself, so that an answer wakes nobody but the controller. It never waits for one, and
-//! gives its turns to those that have something to say one after the other, a small piece each; frames are looked after in between.
+//! The fabric's loop reads and writes them itself, so that an answer wakes nobody but the controller. It never waits
+//! for one, and gives its turns to those that have something to say one after the other, a small piece each; frames
+//! are looked after in between.
 
 mod line;
 mod share;

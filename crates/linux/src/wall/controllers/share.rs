@@ -1,7 +1,8 @@
 //! How much of its time the loop gives to controllers.
 //!
-//! Frames are looked after between any two pieces of what controllers say, so a flood of messages costs them a piece's time at
-//! most. But it must not take the whole processor either: a loop of real-time class that does so is stopped by the kernel.
+//! Frames are looked after between any two pieces of what controllers say, so a flood of messages costs them a
+//! piece's time at most. But it must not take the whole processor either: a loop of real-time class that does so is
+//! stopped by the kernel.
 
 use twinnet_units::{Duration, Time};
 

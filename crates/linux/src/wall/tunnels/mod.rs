@@ -1,5 +1,5 @@
-//! Tunnels to other speakers of GRE and VXLAN on the wall clock (docs/reference/lab-protocol.md, "Tunnels"): their sockets come from the
-//! lab's owner, in whose network namespace the underlay is.
+//! Tunnels to other speakers of GRE and VXLAN on the wall clock (docs/reference/lab-protocol.md, "Tunnels"): their
+//! sockets come from the lab's owner, in whose network namespace the underlay is.
 
 mod decapsulation;
 mod underlay;
@@ -75,8 +75,8 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
-    /// `tunnel.attach`: takes the socket that came with the request for the tunnel `node`. Returns its port and, when the socket is a new one,
-    /// the descriptor to wait on.
+    /// `tunnel.attach`: takes the socket that came with the request for the tunnel `node`. Returns its port and, when
+    /// the socket is a new one, the descriptor to wait on.
     ///
     /// # Errors
     /// What is wrong with the request.
@@ -134,8 +134,8 @@ impl Tunnels {
         self.ends.contains_key(&port.0)
     }
 
-    /// Sends `frame`, a train frame by frame, through the tunnel behind `port`. Returns how many were handed to the kernel and how many
-    /// it had no room for.
+    /// Sends `frame`, a train frame by frame, through the tunnel behind `port`. Returns how many were handed to the
+    /// kernel and how many it had no room for.
     pub(crate) fn send(&mut self, port: PortId, frame: Box<Frame>) -> (u64, u64) {
         let Some(end) = self.ends.get_mut(&port.0) else { return (0, 0) };
         let underlay = &mut self.sockets[end.socket].underlay;

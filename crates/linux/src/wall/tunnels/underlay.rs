@@ -1,5 +1,5 @@
-//! A socket over which tunnels are spoken: UDP for VXLAN, raw IPv4 for GRE. The lab's owner made and bound it, in its own network
-//! namespace.
+//! A socket over which tunnels are spoken: UDP for VXLAN, raw IPv4 for GRE. The lab's owner made and bound it, in its
+//! own network namespace.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -61,7 +61,8 @@ impl Underlay {
     pub(crate) fn receive(&mut self) -> Received<'_> {
         let (length, sender) = match receive_from(&self.descriptor, &mut self.buffer) {
             Ok(received) => received,
-            // An error that the socket tells of something sent before (an unreachable other end) is no packet: look again later.
+            // An error that the socket tells of something sent before (an unreachable other end) is no packet: look
+            // again later.
             Err(_) => return Received::Nothing,
         };
         let packet = &self.buffer[..length];
