@@ -178,7 +178,7 @@ def test_a_long_run_hears_an_interrupt_within_a_second(study: Path, tmp_path: Pa
         time.sleep(0.5)  # Somewhere in the middle of the first run; wherever that is makes no difference.
         process.send_signal(signal.SIGINT)
         begin = time.monotonic()
-        assert "stopping" in process.stderr.readline()
+        assert "interrupted" in process.stderr.readline()
         assert time.monotonic() - begin < 1.0
         assert "interrupted: 0 of 2 runs are finished" in process.stderr.read()
         assert process.wait(LIMIT_S) == 130

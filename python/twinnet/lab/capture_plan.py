@@ -29,10 +29,16 @@ class CapturePlan:
     """
 
     def __init__(
-        self, path: str | IO[bytes], limit: Size | None, snap: Size | None, ring: object, direction: str
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        limit: Size | None,
+        snap: Size | None,
+        ring: object,
+        direction: str,
     ) -> None:
-        self.stream: IO[bytes] | None = None if isinstance(path, str) else path
-        self.path: Path = Path(path if isinstance(path, str) else str(getattr(path, "name", "stream")))
+        given = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+        self.stream: IO[bytes] | None = None if isinstance(path, (str, os.PathLike)) else path
+        self.path: Path = Path(given if given is not None else str(getattr(path, "name", "stream")))
         if direction not in ("both", "in", "out"):
             raise BadValue(f"the direction is {direction!r}; allowed are 'both', 'in' and 'out'")
         if limit is not None and ring is not None:

@@ -522,7 +522,7 @@ class Lab:
     def capture(
         self,
         interface: str,
-        path: str | IO[bytes],
+        path: str | os.PathLike[str] | IO[bytes],
         limit: Size | None = None,
         snap: Size | None = None,
         ring: tuple[int, str] | None = None,

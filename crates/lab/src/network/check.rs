@@ -175,7 +175,10 @@ fn check_node_name(name: &str) -> Result<(), String> {
         || !name.chars().all(allowed)
     {
         let shown: String = name.chars().take(80).collect();
-        return Err(format!("{shown:?} cannot be a name; 1 to {HOST_NAME_BYTES} letters, digits, \"_\", \".\" and \"-\" can, a letter or digit first"));
+        return Err(format!(
+            "{shown:?} cannot be a name; 1 to {HOST_NAME_BYTES} letters, digits, \"_\", \".\" and \"-\" can, \
+             a letter or digit first"
+        ));
     }
     Ok(())
 }
@@ -188,7 +191,10 @@ pub(crate) fn check_interface_name(name: &str) -> Result<(), String> {
         || !name.chars().all(allowed)
     {
         let shown: String = name.chars().take(80).collect();
-        return Err(format!("{shown:?} cannot be an interface's name; 1 to {INTERFACE_NAME_BYTES} ASCII characters without space, \"/\", \":\" and \"%\" can, and not \"lo\""));
+        return Err(format!(
+            "{shown:?} cannot be an interface's name; 1 to {INTERFACE_NAME_BYTES} ASCII characters without space, \
+             \"/\", \":\" and \"%\" can, and not \"lo\""
+        ));
     }
     Ok(())
 }

@@ -429,14 +429,17 @@ mod tests {
         json!({
             "seed": 1,
             "nodes": [
-                {"kind": "host", "name": "h1", "forwarding": false, "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.254"}],
-                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "addresses": ["10.0.0.1/8", "fd00::1/64"], "queue": null}],
+                {"kind": "host", "name": "h1", "forwarding": false,
+                 "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.254"}],
+                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01",
+                            "addresses": ["10.0.0.1/8", "fd00::1/64"], "queue": null}],
                  "sysctls": {"net.ipv4.tcp_congestion_control": "cubic"}},
                 {"kind": "switch", "name": "s1", "dpid": 1, "fail_mode": "standalone", "delay_ps": 0, "flows": [],
                  "ports": [{"name": "s1-eth1", "number": 1, "queue": {"kind": "fifo", "limit_frames": 10}}]},
             ],
             "links": [{"a": {"node": "h1", "port": 0}, "b": {"node": "s1", "port": 0}, "mtu": 1500, "up": true,
-                "ab": {"rate_bps": 1_000_000_000, "framing": "ethernet", "delay_ps": 5, "jitter": null, "reorder": false, "loss": null, "duplicate": 0.0, "corrupt": 0.0},
+                "ab": {"rate_bps": 1_000_000_000, "framing": "ethernet", "delay_ps": 5, "jitter": null,
+                       "reorder": false, "loss": null, "duplicate": 0.0, "corrupt": 0.0},
                 "ba": {"rate_bps": null}}],
             "schedule": []
         })

@@ -335,7 +335,8 @@ impl TakenLine {
             "latest_ps": record.latest.as_ps(),
             "handed_over": late.count(),
             "lateness_ns": {
-                "p50": late.quantile_ns(0.5), "p99": late.quantile_ns(0.99), "p999": late.quantile_ns(0.999), "max": late.max_ns,
+                "p50": late.quantile_ns(0.5), "p99": late.quantile_ns(0.99), "p999": late.quantile_ns(0.999),
+                "max": late.max_ns,
             },
         })
     }

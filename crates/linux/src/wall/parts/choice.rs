@@ -40,7 +40,8 @@ impl FabricThreads {
                 let wanted = value.as_u64().and_then(|wanted| usize::try_from(wanted).ok());
                 wanted.filter(|wanted| (1..=MOST_THREADS).contains(wanted)).map(Self::Wanted).ok_or_else(|| {
                     let message = format!(
-                        "the option fabric_threads is {value}; it can be \"auto\" or a whole number from 1 to {MOST_THREADS}"
+                        "the option fabric_threads is {value}; it can be \"auto\" or a whole number from 1 to \
+                         {MOST_THREADS}"
                     );
                     LabError::new("InvalidOption", message, "")
                 })
@@ -112,7 +113,8 @@ mod tests {
     fn chain(switches: usize, delay_us: u64) -> NetworkSpec {
         let port = |switch: usize, port: usize| json!({"name": format!("s{switch}-eth{port}"), "number": port});
         let nodes = (0..switches).map(|number| {
-            json!({"kind": "switch", "name": format!("s{number}"), "dpid": number + 1, "ports": [port(number, 1), port(number, 2)]})
+            let ports = [port(number, 1), port(number, 2)];
+            json!({"kind": "switch", "name": format!("s{number}"), "dpid": number + 1, "ports": ports})
         });
         let links = (1..switches).map(|number| {
             let way = json!({"delay_ps": delay_us * 1_000_000});
