@@ -36,10 +36,12 @@ nitpick_ignore_regex = [
     ("py:.*", r".*[\[\] ].*"),
     # Words that numpydoc's form takes for types, and names that only exist for the type checker.
     ("py:class", r"\w+"),
+    # Bounds in types.
+    ("py:class", r"\d+\.\d+"),
     # Internal to the package: named in signatures, not meant to be used.
     (
         "py:.*",
-        r"twinnet\.(settings|traffic\.settings|lab_process\.connection|network\.link_options|"
+        r"twinnet\.(settings|traffic\.(settings|traffic_settings|presets|udp\.CountedPackets)|lab_process\.connection|network\.link_options|"
         r"network\.network\.SomeNode|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",

@@ -141,7 +141,7 @@ def test_routes_parameters_and_forwarding_are_set() -> None:
     )
     assert lab.run("h1", "sh", "-c", script)[1].split() == ["1", "1", "17"]
     seen = lab.run("h1", "sh", "-c", "cat /sys/class/net/h1-eth0/mtu /sys/class/net/h1-eth0/tx_queue_len")[1]
-    assert seen.split() == ["9000", "4"]
+    assert seen.split() == ["9000", "5"]
     assert "00000000\t0200000A" in lab.run("h1", "cat", "/proc/net/route")[1]
     lab.close()
 

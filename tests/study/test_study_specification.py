@@ -88,8 +88,8 @@ MISTAKES = [
     ("app: tcp", "app: tcp, codec: G.711", "traffic[0]: 'codec' has no meaning for tcp traffic"),
     ("to: h2", "to: h1", "traffic[0]: 'h1' would send to itself"),
     (", interval: 500 ms", "", "measurements.throughput: throughput needs 'interval'"),
-    ("repetitions: 3", "repetitions: 0", "22:14: repetitions: must be greater than or equal to 1"),
-    ("repetitions: 3", "repetitions: 2.5", "22:14: repetitions: must be a valid integer"),
+    ("repetitions: 3", "repetitions: 0", "22:14: repetitions: must be at least 1"),
+    ("repetitions: 3", "repetitions: 2.5", "22:14: repetitions: must be a whole number"),
     (
         "fast: {set: {rate: 20 Mbit}}",
         "fast: {set: {speed: 1 s}}",
