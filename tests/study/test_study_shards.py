@@ -316,7 +316,7 @@ def test_a_full_disk_is_told_and_what_was_copied_before_is_kept(tmp_path, monkey
     assert gather([folder], tmp_path / "joined").copied == 4
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_table_that_finds_the_disk_full_leaves_no_part_of_its_run(tmp_path, monkeypatch):
     folder = make(tmp_path / "a", "1/6")
     real = Path.open

@@ -95,7 +95,6 @@ MEANS: dict[str, Means] = {
         _ordinary_users,
     ),
     "two-processors": Means(r"one processor cannot be taken", lambda: len(os.sched_getaffinity(0)) > 1),
-    "dev-full": Means(r"a device that is always full", lambda: Path("/dev/full").exists()),
     "tap": Means(r"TAPs are not permitted|no tap here", lambda: os.access("/dev/net/tun", os.R_OK | os.W_OK)),
     "veth": Means(r"no veth here", _in_own_network("ip link add type veth")),
     "vxlan": Means(r"no vxlan device", _in_own_network("ip link add type vxlan id 1 dstport 4789")),
