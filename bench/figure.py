@@ -33,7 +33,8 @@ class Figure:
     note
         What a reader must know to judge it.
     summary
-        How the samples become the value: their median, or the worst of all, which is the greatest.
+        How the samples become the value: their median, the worst of all, which is the greatest, or
+        the one farthest from 0.
     marks
         What must stand beside a value, by the peer's name (ours is ``ours``): that it is not what it looks like.
     """
@@ -45,13 +46,15 @@ class Figure:
     target: str = ""
     met: bool | None = None
     note: str = ""
-    summary: Literal["median", "worst"] = "median"
+    summary: Literal["median", "worst", "farthest"] = "median"
     marks: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, samples: Sequence[float]) -> float | None:
         """Return the value of `samples`."""
         if not samples:
             return None
+        if self.summary == "farthest":
+            return max(samples, key=abs)
         return median(samples) if self.summary == "median" else max(samples)
 
     @property

@@ -111,7 +111,7 @@ def _rate(name: str, runs: Mapping[str, Sequence[Outcome]], bound: float) -> Fig
     found = {driver: [run.error_percent for run in theirs] for driver, theirs in runs.items()}
     ours = found.pop(_OURS)
     met = all(abs(one) <= bound for one in ours)
-    return Figure(f"{name}: rate off by", "%", ours, found, f"within {bound:g}", met, summary="worst")
+    return Figure(f"{name}: rate off by", "%", ours, found, f"within {bound:g}", met, summary="farthest")
 
 
 def _valid(name: str, runs: Sequence[Outcome], judged: bool) -> Figure:

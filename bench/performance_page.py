@@ -120,7 +120,7 @@ def _wide(figures: Sequence[Figure], peers: Sequence[str]) -> str:
 
 def _name(figure: Figure) -> str:
     unit = f", {figure.unit}" if figure.unit else ""
-    return f"{figure.name}{unit}" + (" (the worst)" if figure.summary == "worst" and len(figure.ours) > 1 else "")
+    return f"{figure.name}{unit}" + (" (the worst)" if figure.summary != "median" and len(figure.ours) > 1 else "")
 
 
 def _samples(figure: Figure, name: str) -> Sequence[float]:

@@ -32,6 +32,7 @@ use waiting::Waiting;
 pub use usage::AgentUsage;
 
 use crate::service::{Call, LabError, Service};
+use crate::wall::agent_placement::i_am_the_agent;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::scheduling::AGENT_THREAD_NAME;
@@ -79,6 +80,7 @@ impl Agent {
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
         let thread = std::thread::Builder::new().name(AGENT_THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
+            i_am_the_agent();
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
             if let Err(error) = event_loop.run() {

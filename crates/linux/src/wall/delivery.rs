@@ -127,6 +127,11 @@ impl Delivery {
         None
     }
 
+    /// Whether frames are given away at present.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
     /// Whether the next frame for the host behind `port` is given away, as far as can be known.
     pub(crate) fn gives_away(&self, port: PortId) -> bool {
         self.active || self.shared.of_port.get(port.0 as usize).is_some_and(|of| of.load(Ordering::Acquire) > 0)

@@ -21,6 +21,7 @@ use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
+use crate::wall::agent_placement::AgentPlacement;
 use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
@@ -373,6 +374,7 @@ pub(crate) struct FabricLoop {
     spin: SpinControl,
     breaks: Breaks,
     wakefulness: Wakefulness,
+    agent_placement: AgentPlacement,
     receiver: Receiver<Order>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
@@ -470,6 +472,7 @@ impl FabricLoop {
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
+            agent_placement: AgentPlacement::new(options.realtime && place.part == 0),
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -506,6 +509,8 @@ impl FabricLoop {
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
             self.wakefulness.keep(wait < LONG_SLEEP && self.spin.is_at_work());
+            // Where a second thread of the fabric takes the other processor, the kernel knows better.
+            self.agent_placement.follow(self.spin.is_in_use() && !self.hosts.delivery.is_active(), self.clock.now());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
