@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import click
 
 __all__ = ["fabric_threads_option"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 
 
 class _Threads(click.ParamType[Any]):
@@ -20,11 +23,14 @@ class _Threads(click.ParamType[Any]):
         return int(value)
 
 
-fabric_threads_option = click.option(
-    "--fabric-threads",
-    type=_Threads(),
-    metavar="auto|NUMBER",
-    default="auto",
-    show_default=True,
-    help="How many threads move the network on the wall clock.",
-)
+def fabric_threads_option(command: _Command) -> _Command:
+    """Give `command` the option ``--fabric-threads``."""
+    option = click.option(
+        "--fabric-threads",
+        type=_Threads(),
+        metavar="auto|NUMBER",
+        default="auto",
+        show_default=True,
+        help="How many threads move the network on the wall clock.",
+    )
+    return option(command)

@@ -50,7 +50,9 @@ class ShardOfStudy:
     def __init__(self, study: Study, shard: Shard, deal: Deal, twice: float = 0.0) -> None:
         from twinnet.study.plan import plan_study
 
-        self.study, self.shard, self.deal = study, shard, deal
+        self.study: Study = study
+        self.shard: Shard = shard
+        self.deal: Deal = deal
         self.whole: list[PlannedRun] = plan_study(study)
         self.again: list[PlannedRun] = shard.twice(self.whole, deal, twice)
         self.plan: list[PlannedRun] = [*shard.of(self.whole, deal), *self.again]
