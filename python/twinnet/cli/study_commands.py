@@ -198,6 +198,7 @@ def run_study(
     from twinnet.report.progress import observer_on
     from twinnet.study.analysis import Analysis
     from twinnet.study.plan import plan_study
+    from twinnet.study.policy_layout import write_policy_layouts
     from twinnet.study.runner import run_plan
     from twinnet.study.store import ResultStore
 
@@ -206,6 +207,7 @@ def run_study(
     _ask_before_long(plan, executor, jobs, yes)
     store = ResultStore(folder)
     store.write_study(study)
+    write_policy_layouts(study, folder / "layout")
     with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs, forecast)
     analysis = Analysis(study, store, with_invalid)

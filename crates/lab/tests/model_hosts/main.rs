@@ -10,5 +10,6 @@ mod ping;
 mod processing;
 mod scale;
 mod static_neighbours;
+mod super_segments;
 mod tcp;
 mod udp;
