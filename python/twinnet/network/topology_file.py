@@ -15,12 +15,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import UsageError
-from twinnet.network.checks import checked_sysctls
 from twinnet.network.network import Network
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
@@ -95,9 +94,6 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     for name, router in model.routers.items():
         if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
             wrong_nodes.add(name)
-    if model.host_defaults is not None:
-        given_sysctls = model.host_defaults.sysctls
-        attempt(("host_defaults", "sysctls"), lambda: _give_sysctls(net, given_sysctls))
     for name, switch in model.switches.items():
         if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_switch(switch))):
             wrong_nodes.add(name)
@@ -141,13 +137,6 @@ def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:
     from twinnet.network import templates
 
     return templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
-
-
-def _give_sysctls(net: Network, sysctls: Mapping[str, str | int]) -> None:
-    """Give every host of `net` those of `sysctls` that it does not set itself."""
-    checked = checked_sysctls(sysctls)
-    for host in net.hosts:
-        host.sysctls = {**checked, **host.sysctls}
 
 
 def _given(model: Any) -> dict[str, Any]:

@@ -350,18 +350,11 @@ def _template(text: str) -> str:
     return text
 
 
-class HostDefaultsModel(_Strict):
-    """Settings of every host and router that does not set them itself."""
-
-    sysctls: dict[str, str | int] = {}
-
-
 class NetworkModel(_Strict):
     """A network: a template, or nodes and links, or a template and what is added to it."""
 
     template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None
-    host_defaults: HostDefaultsModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
