@@ -31,7 +31,6 @@ mod processing;
 mod route;
 mod sockets;
 mod stack;
-mod super_segment;
 mod tcp_sockets;
 mod timers;
 mod udp;
@@ -105,10 +104,10 @@ impl ModelHost {
     pub fn receive(&mut self, interface: usize, frame: Box<Frame>, now: Time, pool: &mut FramePool) {
         let Ok(interface) = u16::try_from(interface) else { return impossible!("a frame for an interface past 65535") };
         let turn = &mut Turn { now, pool };
-        if frame.offload.is_none_or(|offload| self.stack.takes_whole(offload.kind)) {
+        if frame.offload.is_none() {
             return self.arrive(interface, frame, turn);
         }
-        // Each frame of a train is looked at.
+        // A train of a real host's: each of its frames is looked at.
         for mut single in frame.into_frames() {
             single.offload = None;
             self.arrive(interface, single, turn);

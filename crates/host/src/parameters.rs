@@ -25,7 +25,7 @@ pub(super) struct Parameters {
 type Setter = fn(&mut Parameters, &str) -> Result<(), &'static str>;
 
 /// The parameters that are known, with what they set.
-const KNOWN: [(&str, Setter); 11] = [
+const KNOWN: [(&str, Setter); 10] = [
     ("net.ipv4.ip_default_ttl", |p, text| {
         p.hop_limit = text.parse().ok().filter(|ttl| *ttl > 0).ok_or("a number from 1 to 255")?;
         Ok(())
@@ -42,11 +42,6 @@ const KNOWN: [(&str, Setter); 11] = [
             "2" => Ecn::WhenAsked,
             _ => return Err("0, 1 or 2"),
         };
-        Ok(())
-    }),
-    ("net.ipv4.tcp_min_tso_segs", |p, text| {
-        let least = text.parse().ok().filter(|least| (1..=65_535).contains(least));
-        p.tcp.least_of_super = Some(least.ok_or("a number from 1 to 65535")?);
         Ok(())
     }),
     ("net.ipv4.tcp_rmem", |p, text| sizes(text).map(|sizes| p.tcp.receive_buffer = sizes)),
@@ -134,13 +129,12 @@ mod tests {
             ("net.ipv4.ip_forward", json!("1")),
             ("net.ipv4.tcp_congestion_control", json!("reno")),
             ("net.ipv4.tcp_ecn", json!(1)),
-            ("net.ipv4.tcp_min_tso_segs", json!(2)),
             ("net.ipv4.tcp_rmem", json!("4096 10000  20000")),
             ("net.ipv4.tcp_sack", json!(0)),
         ])
         .unwrap();
         assert_eq!((set.hop_limit, set.forwarding_v4, set.forwarding_v6), (9, true, false));
-        assert_eq!((set.tcp.congestion_control, set.tcp.least_of_super), (Algorithm::Reno, Some(2)));
+        assert_eq!(set.tcp.congestion_control, Algorithm::Reno);
         assert_eq!((set.tcp.ecn, set.tcp.sack, set.tcp.receive_buffer), (Ecn::Ask, false, [4096, 10_000, 20_000]));
     }
 
@@ -160,7 +154,6 @@ mod tests {
             ("net.ipv4.tcp_wmem", json!("4096 2000 9000"), "three sizes"),
             ("net.ipv4.tcp_wmem", json!("4096"), "three sizes"),
             ("net.ipv4.tcp_sack", json!(2), "0 or 1"),
-            ("net.ipv4.tcp_min_tso_segs", json!(0), "1 to 65535"),
         ] {
             let error = parameters(&[(key, value)]).unwrap_err();
             assert!(error.to_string().contains(allowed), "{error}");

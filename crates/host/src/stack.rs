@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rand::Rng as _;
 use twinnet_apps::HostError;
-use twinnet_packet::{Frame, FramePool, Segmentation};
+use twinnet_packet::Frame;
+use twinnet_packet::FramePool;
 use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Rate, Time};
 
@@ -265,12 +266,6 @@ impl Stack {
         } else {
             self.await_neighbour((path.interface, path.next), (frame, charge), turn);
         }
-    }
-
-    /// Whether a super-segment is taken in as it is: where the host has segmentation offload, and forwards nothing.
-    pub(super) fn takes_whole(&self, kind: Segmentation) -> bool {
-        let forwards = self.parameters.forwarding_v4 || self.parameters.forwarding_v6;
-        self.parameters.tcp.least_of_super.is_some() && kind != Segmentation::Udp && !forwards
     }
 
     /// Puts a frame into the queue of `interface`.

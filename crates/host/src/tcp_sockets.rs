@@ -11,15 +11,14 @@ use rand::Rng as _;
 use rustc_hash::FxHashMap;
 use twinnet_apps::HostError;
 use twinnet_packet::tcp::{Flags, Options, Packet as TcpPacket, Repr, PROTOCOL};
-use twinnet_packet::Frame;
+use twinnet_packet::{Checksum, Frame};
 use twinnet_units::Time;
 
 use super::interface::Charge;
 use super::packet::Packet;
-use super::path::Path;
+use super::path::{Path, ECT_0};
 use super::sockets::{any_address, Kind, Socket};
 use super::stack::{NoPath, Stack, Told, Turn};
-use super::super_segment::SuperSegment;
 use super::tcp::congestion::Algorithm;
 use super::tcp::{Connection, Failure, Segment, Signals};
 use super::timers::{Alarm, Owner};
@@ -27,6 +26,8 @@ use super::timers::{Alarm, Owner};
 /// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of
 /// `listen`).
 const BACKLOG: u32 = 4096;
+/// Offset of the checksum in a TCP header.
+const CHECKSUM: u16 = 16;
 /// "Congestion experienced" in the ECN field (RFC 3168).
 const CONGESTION_EXPERIENCED: u8 = 3;
 
@@ -197,14 +198,10 @@ impl Stack {
     }
 
     fn send_segments(&mut self, number: u32, turn: &mut Turn<'_>) {
-        let joins = self.parameters.tcp.least_of_super.is_some();
-        let mut waiting: Option<SuperSegment> = None;
         loop {
             let Some(tcp) = self.tcp(number) else { return };
             if !tcp.connection.wants_to_send(turn.now) {
-                let path = tcp.path.take();
-                self.transmit_super_segment(waiting, path.as_ref(), turn);
-                return self.remember_path(number, path);
+                return;
             }
             let (local, peer) = tcp.connection.addresses();
             let remembered = tcp.path.take();
@@ -212,62 +209,51 @@ impl Stack {
                 Some(path) => Ok(path),
                 None => self.path(Some(local.ip()), peer.ip(), PROTOCOL, None, turn.now),
             };
-            let next = self.next_segment(number, path.as_ref().map_err(|refusal| *refusal), turn);
-            let Some(next) = next else {
-                self.transmit_super_segment(waiting, path.as_ref().ok(), turn);
-                return self.remember_path(number, path.ok());
-            };
-            waiting = match (waiting, next) {
-                (before, None) => before,
-                (None, Some(next)) => Some(next),
-                (Some(mut before), Some(next)) => match before.join(next) {
-                    Ok(()) => Some(before),
-                    Err(next) => {
-                        self.transmit_super_segment(Some(before), path.as_ref().ok(), turn);
-                        Some(next)
-                    }
-                },
-            };
-            if !joins {
-                self.transmit_super_segment(waiting.take(), path.as_ref().ok(), turn);
+            let sent = self.send_segment(number, path.as_ref().map_err(|refusal| *refusal), turn);
+            if let Some(tcp) = self.tcp(number) {
+                tcp.path = path.ok();
             }
-            self.remember_path(number, path.ok());
+            if !sent {
+                return;
+            }
         }
     }
 
-    fn remember_path(&mut self, number: u32, path: Option<Path>) {
-        if let Some(tcp) = self.tcp(number) {
-            tcp.path = path;
-        }
-    }
-
-    /// The next segment, not yet finished: `None` when there is none, nothing in it when it is lost for want of a
-    /// path.
-    fn next_segment(
-        &mut self,
-        number: u32,
-        path: Result<&Path, NoPath>,
-        turn: &mut Turn<'_>,
-    ) -> Option<Option<SuperSegment>> {
+    /// Sends one segment; `false` when there was none. Without a path it is lost.
+    fn send_segment(&mut self, number: u32, path: Result<&Path, NoPath>, turn: &mut Turn<'_>) -> bool {
         let mut frame = turn.pool.take();
         if let Ok(path) = path {
             frame.bytes.extend_from_slice(path.header());
         }
         let start = frame.bytes.len();
-        let tcp = self.tcp(number)?;
+        let Some(tcp) = self.tcp(number) else { return false };
         let Some(outgoing) = tcp.connection.poll_send(turn.now, &mut frame.bytes) else {
             turn.pool.recycle(frame);
-            return None;
+            return false;
         };
         tcp.identification = tcp.identification.wrapping_add(1);
         let (identification, services) = (tcp.identification, tcp.services);
-        if path.is_err() {
+        let Ok(path) = path else {
             tcp.connection.left_host(outgoing.payload);
             self.counters.unreachable += 1;
             turn.pool.recycle(frame);
-            return Some(None);
+            return true;
+        };
+        frame.elided = outgoing.elided;
+        let length = (frame.length() - start as u64) as u32;
+        let field = start + usize::from(CHECKSUM);
+        if let Some(checksum) = frame.bytes.get_mut(field..field + 2) {
+            checksum.copy_from_slice(&path.pseudo_header(length).to_be_bytes());
         }
-        Some(Some(SuperSegment::new(frame, start, &outgoing, number, identification, services)))
+        frame.checksum = Checksum::Partial { start: start as u16, offset: CHECKSUM };
+        let traffic_class = services | if outgoing.ecn_capable { ECT_0 } else { 0 };
+        path.seal(&mut frame.bytes, length as u16, identification, true, traffic_class);
+        let charge = match outgoing.payload {
+            0 => Charge::NONE,
+            bytes => Charge { socket: number, bytes },
+        };
+        self.transmit(frame, path, charge, turn);
+        true
     }
 
     /// Turns what a connection signals into what its app is told.

@@ -147,6 +147,10 @@ def run(
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
     if loaded.specification.clock == "wall":
+        if preset is None and loaded.specification.wall_presets:
+            from twinnet.study.fitting import fitting_size
+
+            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True))
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
     executor.check(loaded.specification)

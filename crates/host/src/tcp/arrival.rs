@@ -216,9 +216,8 @@ impl Connection {
         let push = segment.flags.has(Flags::PSH);
         self.acks.data_arrived(segment.payload_length(), push, self.window.offered(), self.round_trip.timeout(), now);
         if segment.payload_length() >= LEAST_TO_GROW {
-            // A super-segment is longer than the segments that it is made of.
-            if segment.payload_length() >= self.acks.segment() {
-                self.window.measure(self.acks.segment());
+            if segment.payload_length() == self.acks.segment() {
+                self.window.measure(segment.payload_length());
             }
             // What has just come in does not count as held yet: the window opens to its full size, as is seen of Linux.
             let held = self.incoming.held().saturating_sub(u64::from(segment.payload_length()));

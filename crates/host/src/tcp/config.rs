@@ -34,9 +34,6 @@ pub struct TcpConfig {
     pub receive_buffer: [u64; 3],
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
-    /// Segments of a super-segment at least, however low the rate (`net.ipv4.tcp_min_tso_segs`); `None`: the host
-    /// hands single segments to its interfaces, and takes in single ones.
-    pub least_of_super: Option<u32>,
 }
 
 impl Default for TcpConfig {
@@ -50,7 +47,6 @@ impl Default for TcpConfig {
             send_buffer: [4096, 16_384, 4_194_304],
             receive_buffer: [4096, 131_072, 33_554_432],
             initial_window: 10,
-            least_of_super: None,
         }
     }
 }

@@ -14,11 +14,6 @@ const SMALL_QUEUE_LIMIT: u64 = 1 << 20;
 const UNPACED_SEGMENTS: u64 = 10;
 /// Segments of a super-segment that are sent together however low the rate (`tcp_min_tso_segs`).
 const LEAST_OF_SUPER: u32 = 2;
-/// The longest super-segment: what the length field of IPv4 can tell, less the longest headers (`sk_gso_max_size`).
-const LONGEST_SUPER: u64 = 65_535 - 120;
-/// By so many powers of two, in microseconds, of the least round trip a super-segment is longer than its pace tells:
-/// all of its longest below the first, half of it up to the second (`tcp_tso_rtt_log`).
-const ROUND_TRIP_LOG: u32 = 9;
 /// Where a TCP header has its checksum.
 const CHECKSUM: std::ops::Range<usize> = 16..18;
 /// The longest header with its options.
@@ -301,29 +296,16 @@ impl Connection {
     fn ends_super_segment(&mut self) -> bool {
         if self.departures.left_of_super == 0 {
             let segment = u64::from(self.segment_bytes.max(1));
-            let most = u32::try_from(self.super_segment_bytes() / segment).unwrap_or(u32::MAX);
-            let least = self.config.least_of_super.unwrap_or(LEAST_OF_SUPER);
+            let most = u32::try_from(self.departures.per_millisecond / segment).unwrap_or(u32::MAX);
             let by_congestion = self.congestion_window().saturating_sub(self.sent.in_flight());
             let open = self.outgoing.end().min(self.send.window_end()).saturating_sub(self.send.next);
             let by_peer = u32::try_from(open.div_ceil(segment)).unwrap_or(u32::MAX);
-            let together = by_congestion.min(by_peer).min(most.max(least));
+            let together = by_congestion.min(by_peer).min(most.max(LEAST_OF_SUPER));
             self.departures.left_of_super = if together > 1 { together } else { 0 };
         }
         let left = self.departures.left_of_super;
         self.departures.left_of_super = left.saturating_sub(1);
         left == 1
-    }
-
-    /// How much a super-segment holds: what the pace lets go in a millisecond, and more where the round trip is short,
-    /// so that acknowledgements would come thick otherwise (`tcp_tso_autosize`).
-    fn super_segment_bytes(&self) -> u64 {
-        let paced = self.departures.per_millisecond;
-        if self.config.least_of_super.is_none() {
-            return paced;
-        }
-        let steps = self.round_trip.least().map_or(u64::MAX, |least| (least.as_ns() / 1000) >> ROUND_TRIP_LOG);
-        let beside = if steps < 32 { LONGEST_SUPER >> steps } else { 0 };
-        paced.saturating_add(beside).min(LONGEST_SUPER)
     }
 
     fn resend(&mut self, index: usize, now: Time, bytes: &mut Vec<u8>) -> Option<Outgoing> {
@@ -444,10 +426,7 @@ impl Connection {
             (None, None) => SMALL_QUEUE_LIMIT,
         };
         self.departures.per_millisecond = per_millisecond;
-        // Two of what is handed over at once: segments, or super-segments.
-        let handed = if self.config.least_of_super.is_some() { self.super_segment_bytes() } else { 0 };
-        let two = 2 * segment.max(handed);
-        self.departures.most_in_host = per_millisecond.max(two).min(SMALL_QUEUE_LIMIT.max(two));
+        self.departures.most_in_host = per_millisecond.max(2 * segment).min(SMALL_QUEUE_LIMIT.max(2 * segment));
     }
 
     fn options_and_headers(&self) -> u32 {

@@ -10,6 +10,5 @@ mod ping;
 mod processing;
 mod scale;
 mod static_neighbours;
-mod super_segments;
 mod tcp;
 mod udp;
