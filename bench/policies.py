@@ -121,7 +121,12 @@ def _study(quiet: Quiet) -> Iterator[Figure]:
     note = f"a tenth of the rates, {seconds:g} s of each of eight profiles; {events / 1e6:.1f} million events"
     yield Figure("qos-class-profiles: simulation", "s", [simulating_s], note=f"processor time; {note}")
     yield Figure("qos-class-profiles: report", "s", [report_s], note="processor time; page, figures and tables")
-    yield Figure("qos-class-profiles: events of the simulation", "1/s", [events / simulating_s], note="per second of processor time")
+    yield Figure(
+        "qos-class-profiles: events of the simulation",
+        "1/s",
+        [events / simulating_s],
+        note="per second of processor time",
+    )
     expected = simulating_s / seconds * PUBLISHED_S / 2 / 60
     yield Figure(
         "qos-class-profiles: five minutes at a tenth of the rates, two processors",

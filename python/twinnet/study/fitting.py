@@ -54,9 +54,7 @@ def largest_fitting(sizes: Sequence[tuple[str, Study]], carried: int, side_by_si
     """
     tried: list[SizeTried] = []
     for preset, study in sizes:
-        # Repetitions need the same.
-        plan = [run for run in plan_study(study) if run.repetition == 1]
-        forecast: Forecast = forecast_runs(plan, carried, side_by_side)
+        forecast: Forecast = forecast_runs(plan_study(study), carried, side_by_side)
         needed = max(forecast.needed.values(), default=0.0) * forecast.side_by_side
         tried.append(SizeTried(preset, study, needed, not forecast.exceeding))
         if tried[-1].fits:
@@ -76,9 +74,7 @@ def fitting_size(
     if capacity is None:
         return study
     carried = capacity.frames_per_second
-    tried = largest_fitting(
-        [(preset, load_study(name, settings, preset)) for preset in presets], carried, side_by_side
-    )
+    tried = largest_fitting([(preset, load_study(name, settings, preset)) for preset in presets], carried, side_by_side)
     chosen = tried[-1]
     said = ", ".join(f"{one.preset} {_thousands(one.needed)}" for one in tried)
     tell(f"This machine carries {_thousands(carried)} frames/s; the runs need at most: {said}.")
