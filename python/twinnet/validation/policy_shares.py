@@ -100,9 +100,9 @@ def _queue_of(policy: str, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
 LAW = Law(
     "policies",
     "QoS policies: configured shares",
-    "A class that always has frames waiting gets the rate that the policy states, of a scheduler of 100 Mbit/s before a "
-    "line of 1 Gbit/s; what is spare goes to nobody where the policy's maximum equals its minimum, and is shared by the "
-    "discipline's rule where classes may borrow.",
+    "A class that always has frames waiting gets the rate that the policy states, of a scheduler of 100 Mbit/s before "
+    "a line of 1 Gbit/s; what is spare goes to nobody where the policy's maximum equals its minimum, and is shared by "
+    "the discipline's rule where classes may borrow.",
     "Regencia and Yu, ICICT 2021, for the queues of a third; the laws of HTB, CBQ and strict priority above",
     _measure,
 )
