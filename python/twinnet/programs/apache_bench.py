@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 
-from twinnet.errors import ReportUnreadable
+from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport, Summary
 from twinnet.traffic.apps import http_server
@@ -43,10 +42,10 @@ def apache_bench(
     answer, the opening of the connection included. ApacheBench has no HTTP/1.1: a connection that the server closes is
     opened again.
     """
-    limit = ("-t", str(max(1, math.ceil(duration / 10**12)))) if duration is not None else ()
+    # ab -t ends only when a request does; interrupted, it tells of all that were complete.
+    limit = ("timeout", "-s", "INT", f"{duration / 10**12:g}") if duration is not None else ()
     url = f"http://{{to}}:{port}/bytes/{size_bytes(size, 'size')}"
-    # -t sets the number of requests to 50,000: what is asked for comes after it.
-    argv = ("ab", "-q", "-k", "-r", "-l", *limit, "-n", str(max(count, connections)), "-c", str(connections), url)
+    argv = (*limit, "ab", "-q", "-k", "-r", "-l", "-n", str(max(count, connections)), "-c", str(connections), url)
     return Transfer(
         "ab",
         client,
@@ -56,6 +55,7 @@ def apache_bench(
         server_app=http_server(server, port=port, congestion_control=congestion_control),
         port=port,
         flow=flow,
+        may_fail=True,
     )
 
 
@@ -84,6 +84,9 @@ def read_report(text: str) -> tuple[int, int, int, float, Summary | None]:
 
 
 def _reports(transfer: Transfer, output: Output) -> list[FlowReport]:
+    if output.client_end.returncode != 0 and "Complete requests:" not in output.client:
+        said = output.errors.strip().splitlines() or ["no report"]
+        raise ProgramFailed(f"ab in {transfer.client}: {said[-1]}")
     requests, failed, payload, seconds, times = read_report(output.client)
     return [
         FlowReport(
