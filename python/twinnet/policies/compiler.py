@@ -22,8 +22,8 @@ from twinnet.policies.forwarding import Routes, forwarding_rules, route_rules
 from twinnet.policies.load import Load
 from twinnet.policies.paths import Paths
 from twinnet.policies.policy import Policy
+from twinnet.policies.schedulers import queue_numbers
 from twinnet.policies.traffic_class import TrafficClass, amount_bps
-from twinnet.qos import Tbf
 from twinnet.qos.queue import Queue
 from twinnet.units import format_rate
 
@@ -214,13 +214,9 @@ def _queues(
 
 def _check_numbers(policy: Policy, port: EnforcedPort, queue: Queue, classes: Mapping[int, TrafficClass]) -> None:
     """Refuse a discipline with classes that has no queue for one of the policy's."""
-    while isinstance(queue, Tbf):
-        queue = queue.queue
-    spec = queue.to_spec()
-    named = next((spec[key] for key in ("queues", "classes", "bands") if key in spec), None)
-    if named is None:
+    numbers = queue_numbers(queue)
+    if numbers is None:
         return
-    numbers = [int(number) for number in named] if isinstance(named, Mapping) else list(range(len(named)))
     missing = next((number for number in classes if number not in numbers), None)
     if missing is not None:
         raise BadPolicy(

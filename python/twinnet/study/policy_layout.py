@@ -14,6 +14,7 @@ from twinnet.drawing import picture_of
 from twinnet.drawing.picture import MOST_NODES
 from twinnet.policies import CompiledPolicy, Load
 from twinnet.policies.paths import Paths
+from twinnet.policies.schedulers import queue_numbers
 from twinnet.policies.traffic_class import amount_bps
 from twinnet.qos.queue import Queue
 from twinnet.study.network_of import MOST_COMBINATIONS, network_of
@@ -114,10 +115,9 @@ def queue_rows(network: Network, compiled: CompiledPolicy) -> list[dict[str, str
 
 
 def _numbers(queue: Queue, at_switch: frozenset[int]) -> list[int]:
-    """The classes that have a queue in `queue`: those that it names, or all of the switch where it has one for each."""
-    spec = queue.to_spec()
-    named = spec.get("queues", spec.get("classes"))
-    return sorted(int(number) for number in named) if isinstance(named, Mapping) else sorted(at_switch)
+    """The classes that have a queue in `queue`: those of the switch that it has a number for, or all of them."""
+    numbers = queue_numbers(queue)
+    return sorted(at_switch if numbers is None else at_switch & set(numbers))
 
 
 def _write(folder: Path, network: Network, load: Load, compiled: CompiledPolicy) -> list[Path]:
