@@ -4,7 +4,7 @@ It runs one load of `bench.load` under the kernel's tracer, and prints the longe
 at its clock: each is one system call, a stretch of the loop's own code, or a wake-up that came late. For each it tells
 which threads ran on the loop's processor and on the others meanwhile, for how long the kernel handled softirqs, and
 how much of the time a hypervisor took at most: the kernel leaves that out of what it counts as a thread's run time, and
-says so at each switch and each tick.
+says so at each switch and each tick. The same is told of the agent, the thread of the built-in apps, on demand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from bench.kernel_trace import Event, KernelTrace, events_of
 
 __all__ = ["Moment", "Trace", "main", "read_trace"]
 
-LOOP = "fabric"
 _IDLE = "idle"
 _SYSTEM_CALLS = {
     0: "read",
@@ -38,6 +37,8 @@ _SYSTEM_CALLS = {
     202: "futex",
     230: "clock_nanosleep",
     281: "epoll_pwait",
+    299: "recvmmsg",
+    307: "sendmmsg",
     441: "epoll_pwait2",
 }
 """By their numbers on x86-64; others are shown by number."""
@@ -64,7 +65,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Moment:
-    """A time for which the loop did not look at its clock.
+    """A time for which the thread did not look at its clock.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class Moment:
     processor
         The one that the loop had at the end.
     what
-        A system call, "own code", or "wake-up" where the loop slept and was to go on at `begin_us`.
+        A system call, "own code", or "wake-up" where the thread slept and was to go on at `begin_us`.
     """
 
     begin_us: float
@@ -89,7 +90,7 @@ class Moment:
 
 @dataclass
 class Trace:
-    """A run as the tracer saw it: the loop's moments, and the uses of each processor."""
+    """A run as the tracer saw it: the moments of one thread, and the uses of each processor."""
 
     moments: list[Moment] = field(default_factory=list[Moment])
     threads: dict[int, list[Span]] = field(default_factory=lambda: defaultdict(list))
@@ -146,8 +147,8 @@ class _Loop:
         return begin_us, what
 
 
-def read_trace(events: Iterable[Event]) -> Trace:
-    """Return the moments of the loop and the uses of the processors."""
+def read_trace(events: Iterable[Event], thread: str) -> Trace:
+    """Return the moments of the threads called `thread` and the uses of the processors."""
     trace = Trace()
     processors: defaultdict[int, _Processor] = defaultdict(_Processor)
     loops: dict[int, _Loop] = {}
@@ -163,7 +164,7 @@ def read_trace(events: Iterable[Event]) -> Trace:
             name, since_us = processor.softirq
             trace.softirqs[event.processor].append(Span(since_us, event.at_us, name))
             processor.softirq = None
-        elif event.name in ("sys_enter", "sys_exit") and event.task == LOOP:
+        elif event.name in ("sys_enter", "sys_exit") and event.task == thread:
             _look(event, trace, loops)
         elif event.name == "hrtimer_start" and event.pid in loops and "function=hrtimer_wakeup" in event.told:
             loops[event.pid].expires_us = float(_word(event.told, r" expires=(\d+)")) / 1e3
@@ -229,14 +230,14 @@ def _uses(uses: Mapping[str, float]) -> str:
     return ", ".join(f"{use} {us:.0f}" for use, us in list(uses.items())[:4] if us >= 1) or "-"
 
 
-def _print(trace: Trace, number: int, console: Console) -> None:
+def _print(trace: Trace, thread: str, number: int, console: Console) -> None:
     worst = trace.worst(number)
     if not worst:
-        console.print("The trace has no system call of the loop.")
+        console.print(f"The trace has no system call of the {thread}.")
         return
     first_us = min(moment.begin_us for moment in trace.moments)
-    table = Table(box=box.SIMPLE, title=f"The {len(worst)} longest times between two looks of the loop, in us")
-    for heading in ("at s", "us", "the loop was in", "ran on its processor", "ran on others", "softirqs here"):
+    table = Table(box=box.SIMPLE, title=f"The {len(worst)} longest times between two looks of the {thread}, in us")
+    for heading in ("at s", "us", "it was in", "ran on its processor", "ran on others", "softirqs here"):
         table.add_column(heading, justify="right" if heading in ("at s", "us") else "left")
     table.add_column("softirqs on others")
     table.add_column("taken here, at most", justify="right")
@@ -272,6 +273,12 @@ def _summary(trace: Trace) -> str:
         f"{_quantile(lengths, 0.99):.0f}, 99.9 % {_quantile(lengths, 0.999):.0f}, 99.99 % "
         f"{_quantile(lengths, 0.9999):.0f} us"
     ]
+    kinds: defaultdict[str, list[float]] = defaultdict(list)
+    for moment in trace.moments:
+        kinds[moment.what].append(moment.length_us)
+    each = sorted(kinds.items(), key=lambda item: -sum(item[1]))
+    told = (f"{what} {len(us) / whole.length_us * 1e6:.0f} a second of {sum(us) / len(us):.1f} us" for what, us in each)
+    lines.append(f"in them: {', '.join(told)}")
     for processor in sorted(trace.threads):
         per_cent = 100 / whole.length_us
         parts = [
@@ -312,9 +319,10 @@ def main() -> int:
     parser.add_argument("--rate", default="10 Mbit", help="of a link (full, tcp) or of a flow (pairs)")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long it is traced")
     parser.add_argument("--worst", type=int, default=10, metavar="N", help="how many moments are shown")
+    parser.add_argument("--thread", choices=("fabric", "agent"), default="fabric", help="whose moments are shown")
     wanted = parser.parse_args()
     console = Console(width=200)
-    kernel = KernelTrace(LOOP)
+    kernel = KernelTrace(wanted.thread)
 
     def around() -> AbstractContextManager[object]:
         return kernel
@@ -327,7 +335,8 @@ def main() -> int:
         console.print(f"  {reason}", highlight=False)
     if kernel.lost:
         console.print(f"the tracer had no room for {kernel.lost} events: trace a shorter time")
-    _print(read_trace(events_of(kernel.text.splitlines())), wanted.worst, console)
+    trace = read_trace(events_of(kernel.text.splitlines()), wanted.thread)
+    _print(trace, wanted.thread, wanted.worst, console)
     return 0
 
 

@@ -34,7 +34,7 @@ prev_state=R ==> next_comm=fabric next_pid=41 next_prio=98
 
 @pytest.fixture
 def trace() -> Trace:
-    return read_trace(events_of(TRACE.splitlines()))
+    return read_trace(events_of(TRACE.splitlines()), "fabric")
 
 
 def test_a_sleep_is_late_from_the_moment_that_its_timer_was_for(trace: Trace) -> None:
@@ -66,5 +66,5 @@ def test_what_a_hypervisor_took_is_what_the_kernel_does_not_count_as_run_time(tr
 
 def test_a_thread_that_was_pushed_aside_has_not_slept() -> None:
     pushed = TRACE.replace("prev_state=S ==> next_comm=opt", "prev_state=R+ ==> next_comm=opt")
-    worst = read_trace(events_of(pushed.splitlines())).worst(1)[0]
+    worst = read_trace(events_of(pushed.splitlines()), "fabric").worst(1)[0]
     assert (worst.what, round(worst.length_us)) == ("epoll_pwait2", 845)

@@ -35,7 +35,7 @@ use crate::service::{Call, LabError, Service};
 use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
-use crate::wall::scheduling::AGENT_THREAD_NAME;
+use crate::wall::scheduling::{take_short_turns, AGENT_THREAD_NAME};
 
 /// Name of the only host of an agent on the machine itself.
 pub const MACHINE: &str = "machine";
@@ -87,6 +87,7 @@ impl Agent {
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
         let thread = std::thread::Builder::new().name(AGENT_THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
+            take_short_turns();
             let _running = told.is_me();
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
