@@ -189,8 +189,8 @@ impl TcpSource {
 
     /// The connection is there: the schedule begins.
     fn begin_schedule(&mut self, now: Time, host: &mut dyn Host) {
-        let Traffic::Writes(profile, end) = self.config.traffic else { return };
-        self.writes = Some(Writes::new(&profile, end, now, (host.random(), host.random())));
+        let Traffic::Writes(profile, end) = &self.config.traffic else { return };
+        self.writes = Some(Writes::new(profile, *end, now, (host.random(), host.random())));
     }
 
     fn end_half(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {

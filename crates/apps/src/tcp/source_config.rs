@@ -37,14 +37,14 @@ pub struct TcpSourceConfig {
 }
 
 /// How much is offered to the connection, and when that ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Traffic {
     /// As much as the connection takes, for a time that counts from the app's start.
     BulkFor(Duration),
     /// As much as the connection takes, until so many bytes are sent.
     BulkBytes(u64),
     /// Writes by a schedule, from the moment of the connection.
-    Writes(TrafficProfile, End),
+    Writes(Box<TrafficProfile>, End),
 }
 
 /// When writes end.
@@ -184,7 +184,7 @@ impl TcpSourceFields {
         )?;
         let bounds = (LEAST_DRAWN, MOST_WRITE);
         let profile = TrafficProfile::new(kind, (pace, self.process), size, self.on_off, (bounds, bounds))?;
-        Ok(Traffic::Writes(profile, end))
+        Ok(Traffic::Writes(Box::new(profile), end))
     }
 
     fn in_range(field: &'static str, given: Option<u64>, least: u64) -> Result<Option<u64>, ConfigError> {

@@ -2,7 +2,8 @@
 //!
 //! A request comes as a JSON object with `"do"` and is read once, at the door, by [`Request::read`]; from there on
 //! it is a typed value. The requests stand in `request.rs`, one definition each, from which the macro of `reading.rs`
-//! makes the types, their reader and the table that docs/reference/lab-protocol.md shows ([`reference`]). What several
+//! makes the types, their reader and the table that docs/reference/lab-protocol.md shows ([`reference`]); those that
+//! change links are in `network/change.rs`, because a network's description can hold them. What several
 //! of them hold is in `fields.rs`, what `start` may be told in `start_options.rs`, and what a lab answers in
 //! `reply.rs`.
 
@@ -12,7 +13,8 @@ mod reply;
 mod request;
 mod start_options;
 
-pub use fields::{CaptureWay, Described, LinkName, LinkSettings, LinkWay, PeerKind, PortName};
+pub use crate::network::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
+pub use fields::{CaptureWay, DescribedNetwork, PeerKind, PortName, Ring};
 pub use reply::*;
 pub use request::*;
 pub use start_options::{FabricThreads, Joining, StartOptions};

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::Value;
 use twinnet_apps::AppConfig;
 use twinnet_queue::QueueConfig;
 use twinnet_units::{Duration, Time};
 
-use super::fields::{CaptureWay, Described, LinkName, LinkSettings, LinkWay, PeerKind, PortName};
-use super::reading::{malformed, requests, type_words, unknown_request, Fields};
+use super::fields::{CaptureWay, DescribedNetwork, PeerKind, PortName, Ring};
+use super::reading::{malformed, request_type, requests, unknown_request};
 use super::start_options::StartOptions;
 use super::VERSION;
-use crate::capture::Ring;
+use crate::described::{self, Fields};
 use crate::error::LabError;
+use crate::network::{LinkSet, Schedule};
 
 requests! {
     /// Builds the network and starts the lab's clock.
     "start" Start {
         /// The description, [below](#network).
-        network = "network": Described,
+        network = "network": DescribedNetwork,
         /// [Below](#options-of-start).
         options = "options": Option<StartOptions>,
         /// The version that the client speaks; another one than the lab's is refused.
@@ -190,18 +190,7 @@ requests! {
     } -> "`{}`";
 
     /// Changes a link: all together or nothing.
-    "link.set" LinkSet {
-        /// The link's number; or `a` and `b`.
-        link = "link": Option<usize>,
-        /// The node at one end.
-        a = "a": Option<String>,
-        /// The node at the other end.
-        b = "b": Option<String>,
-        /// The directions that are meant; null: both.
-        direction = "direction": Option<LinkWay>,
-        /// Any fields of a direction, and `up`. What is not named stays as it is.
-        set = "set": LinkSettings,
-    } -> "`{}`";
+    "link.set" LinkSet -> "`{}`";
 
     /// Tells the links.
     "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
@@ -233,12 +222,7 @@ requests! {
     } -> "as `samples.read`";
 
     /// Changes a link at a given time.
-    "schedule" Schedule {
-        /// When.
-        at = "at_ps": Time,
-        /// The fields of a `link.set`.
-        set = "set": LinkSet,
-    } -> "`{}`";
+    "schedule" Schedule -> "`{}`";
 
     /// Captures a port to a file. Descriptor on the wall clock: the file to write; with a ring its folder.
     "capture.start" CaptureStart {
@@ -291,24 +275,6 @@ requests! {
         until = "until_ps": Time,
     } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, \
         asking again goes on";
-}
-
-impl LinkSet {
-    /// The link that is meant.
-    ///
-    /// # Errors
-    /// `BadRequest` when it is named in both ways or in none.
-    pub fn name(&self) -> Result<LinkName<'_>, LabError> {
-        match (self.link, &self.a, &self.b) {
-            (Some(link), None, None) => Ok(LinkName::Number(link)),
-            (None, Some(a), Some(b)) => Ok(LinkName::Ends(a, b)),
-            _ => Err(LabError::new(
-                "BadRequest",
-                "a link is named by \"link\", its number, or by \"a\" and \"b\", the nodes at its ends",
-                "give one of both; see `links`",
-            )),
-        }
-    }
 }
 
 impl AppReports {
