@@ -149,6 +149,14 @@ mod tests {
                    "gap_ps": {"distribution": "pareto", "shape": 1.5, "scale": 1e9, "least": null, "most": 1e12},
                    "size_bytes": {"distribution": "normal", "mean": 500.0, "std": 100.0, "least": 64.0, "most": null}}),
             json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "trace": [[0, 100], [1000, 200]]}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "trace": [[0, 100], [1000, 200]],
+                   "repeat": true, "duration_ps": second, "fragment": false, "clock_offset_ps": -5}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "unpaced": true, "packets": 3,
+                   "payload_bytes": 9}),
+            json!({"kind": "udp_source", "to": "10.0.0.4", "port": 5003, "flow": 1, "payload_bytes": 9, "packets": 3,
+                   "packets_per_second": 2.0, "process": "constant", "exact": true,
+                   "on_off": {"on_ps": {"distribution": "constant", "value": 1e9, "least": null, "most": null},
+                              "off_ps": {"distribution": "constant", "value": 2e9, "least": null, "most": null}}}),
             json!({"kind": "rtp_source", "to": "10.0.0.4", "port": 5004, "flow": 1, "frames_per_second": 60.0,
                    "frames": 3, "frame_bytes": [1000], "paced": true}),
             json!({"kind": "rtp_sink", "port": 5004, "interval_ps": second}),
@@ -190,8 +198,8 @@ mod tests {
             "packets_per_second": 1, "process": "constant", "packets": 1}),
         )
         .unwrap_err();
-        assert_eq!(error, "udp_source: exactly one of rate_bps, packets_per_second, gap_ps is needed; rate_bps and packets_per_second were \
-             given");
+        let both = "rate_bps and packets_per_second were given";
+        assert_eq!(error, format!("udp_source: exactly one of rate_bps, packets_per_second, gap_ps is needed; {both}"));
         let error =
             read(json!({"kind": "tcp_source", "to": "::1", "port": 1, "flow": 1, "interval_ps": 1_000_000_000}))
                 .unwrap_err();

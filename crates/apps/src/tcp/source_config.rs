@@ -1,7 +1,7 @@
 //! What a TCP source is to do: described and checked.
 //!
-//! The protocol writes a source as [`TcpSourceFields`], of which several exclude each other. [`TcpSourceConfig`] is what
-//! they mean together.
+//! The protocol writes a source as [`TcpSourceFields`], of which several exclude each other. [`TcpSourceConfig`] is
+//! what they mean together.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! What a UDP source is to do: described, checked, and made into a schedule.
 //!
-//! The protocol writes a source as [`UdpSourceFields`], of which several exclude each other. [`UdpSourceConfig`] is what
-//! they mean together: it holds no contradiction, so that whoever has one needs no further check.
+//! The protocol writes a source as [`UdpSourceFields`], of which several exclude each other. [`UdpSourceConfig`] is
+//! what they mean together: it holds no contradiction, so that whoever has one needs no further check.
 
 use std::net::IpAddr;
 

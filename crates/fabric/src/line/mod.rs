@@ -39,9 +39,14 @@ pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 
 /// One direction of a link in motion.
 ///
-/// Called by the engine alone, with times that never go back. Frames leave in the order of the queue discipline and
-/// arrive in the order in which they left (unless `reorder` is set). What is on the serialiser is among the frames in
-/// flight already.
+/// Called by the engine alone, with times that never go back: [`offer`](Self::offer) or [`wake`](Self::wake) when there
+/// is something to send, [`depart`](Self::depart), [`release`](Self::release) and [`arrive`](Self::arrive) at the
+/// moments that [`Effects`] named. A call at a moment that was taken back since does nothing, so the engine need not
+/// cancel events.
+///
+/// Frames leave in the order of the queue discipline and arrive in the order in which they left (unless `reorder` is
+/// set), no closer than the rate allows. What is on the serialiser is among the frames in flight already. Each frame
+/// that was taken arrives, or is in the counters with the reason why not.
 pub(crate) struct Line {
     pub(crate) to: u32,
     config: DirectionConfig,
