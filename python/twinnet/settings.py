@@ -54,6 +54,9 @@ _NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 class Setting:
     """One field: how it is read and what is allowed.
 
+    What :meth:`read` and :meth:`kept` are given has no type yet: it comes from a file or from a caller, and is checked
+    here. What they return is of the type that each kind of setting names for itself.
+
     Parameters
     ----------
     error

@@ -10,7 +10,6 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use serde_json::Value;
 use twinnet_fabric::{catch_up, DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
@@ -42,7 +41,7 @@ use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
-use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, TunnelAttach};
+use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, StartOptions, TunnelAttach};
 use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
@@ -216,32 +215,9 @@ pub struct RealtimeOptions {
     pub catch_up: Option<Duration>,
 }
 
-impl RealtimeOptions {
-    /// Reads `realtime` (`"auto"`, `"off"`) and `slip_after_ps` of a `start` request's options; others are for others.
-    ///
-    /// # Errors
-    /// `InvalidOption` that names what is allowed.
-    pub fn from_json(options: Option<&Value>) -> Result<Self, LabError> {
-        let mut read = Self::default();
-        let refuse = |message: String| LabError::new("InvalidOption", message, "");
-        match options.and_then(|options| options.get("realtime")) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) if text == "auto" => {}
-            Some(Value::String(text)) if text == "off" => read.realtime = false,
-            Some(other) => {
-                return Err(refuse(format!("the option realtime is {other}; it can be \"auto\" or \"off\"")))
-            }
-        }
-        match options.and_then(|options| options.get("slip_after_ps")) {
-            None | Some(Value::Null) => {}
-            Some(value) => {
-                let ps = value.as_u64().filter(|ps| *ps > 0);
-                read.catch_up = Some(Duration::from_ps(ps.ok_or_else(|| {
-                    refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
-                })?));
-            }
-        }
-        Ok(read)
+impl From<StartOptions> for RealtimeOptions {
+    fn from(options: StartOptions) -> Self {
+        Self { realtime: options.realtime, catch_up: options.slip_after }
     }
 }
 

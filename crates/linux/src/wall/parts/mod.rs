@@ -15,13 +15,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
-use twinnet_lab::protocol::{Reply, Request};
+use twinnet_lab::protocol::{Reply, Request, StartOptions};
 use twinnet_lab::{assemble_part, RunningNetwork};
 use twinnet_units::Duration;
-
-pub use choice::FabricThreads;
 
 use crate::kernel::interface::HostInterface;
 use crate::service::{Call, LabError, Responder, Service};
@@ -56,11 +53,11 @@ impl PartedFabric {
         spec: &NetworkSpec,
         interfaces: Vec<HostInterface>,
         clock: LabClock,
-        options: Option<&Value>,
+        options: StartOptions,
         agent: &AgentThread,
     ) -> Result<Self, LabError> {
-        let (partition, why) = FabricThreads::from_json(options)?.divide(spec);
-        let options = RealtimeOptions::from_json(options)?;
+        let (partition, why) = choice::divide(options.fabric_threads, spec);
+        let options = RealtimeOptions::from(options);
         let (part_of, parts) = (&partition.part_of, partition.parts());
         let mut networks = Vec::with_capacity(parts);
         let mut lines = Vec::with_capacity(parts);
