@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,9 +86,13 @@ def test_a_wrong_capacity_of_the_counters_is_seen_by_the_probes() -> None:
         lab.run_until(f"{lab.now() + 1:.6f} s")
         told = handle.reports()[0].flows[0].bandwidth
         assert told is not None and told.window_start_ps is not None and told.window_end_ps is not None
-        window = {"since_s": told.window_start_ps / 1e12, "until_s": told.window_end_ps / 1e12}
-        right = counters.estimate(PATH, **window, probe_bytes=told.probe_bytes + told.control_bytes)
-    wrong = type(right)(**{**vars(right), "available_bps": right.available_bps + 90e6})
+        right = counters.estimate(
+            PATH,
+            since_s=told.window_start_ps / 1e12,
+            until_s=told.window_end_ps / 1e12,
+            probe_bytes=told.probe_bytes + told.control_bytes,
+        )
+    wrong = replace(right, available_bps=right.available_bps + 90e6)
     both = bandwidth.fuse(told, wrong)
     assert not both.agree
     assert both.low_bps <= 6e6 <= both.high_bps

@@ -1,4 +1,4 @@
-//! Any bytes as a message between a prober and a listener. Run with `cargo fuzz run bandwidth_message` in `crates/apps`.
+//! Any bytes as a message between a prober and a listener: `cargo fuzz run bandwidth_message` in `crates/apps`.
 //!
 //! `tests/any_bytes` does the same with bytes from proptest on every `cargo test`.
 
