@@ -137,7 +137,7 @@ fn point(capacity: f64, load: f64, cross: Cross, count: u64) -> Point {
     let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count as f64;
     let width = |run: &Run| (run.finding.high_bps.unwrap() - run.finding.low_bps.unwrap()) / run.truth;
     Point {
-        mean: mean(&|run| run.error()),
+        mean: mean(&Run::error),
         rmse: mean(&|run| run.error().powi(2)).sqrt(),
         within_a_tenth: mean(&|run| f64::from(u8::from(run.error().abs() <= 0.1))),
         covered: mean(&|run| f64::from(u8::from(run.covers()))),
