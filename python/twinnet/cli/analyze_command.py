@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["analyze"]
 
 _STANDARD_INPUT = Path("-")
+_PAGE_PACKETS = 2000
+"""Listed in a page unless another number is asked for."""
 
 LAYERS = ("payload", "network", "link", "wire")
 
@@ -107,6 +109,20 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
     metavar="DIR",
     help="Write every table into DIR as CSV, RTP and matched packets one by one too.",
 )
+@click.option(
+    "--packets",
+    "list_packets",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="List the first N packets: time, source, destination, protocol, length and info.",
+)
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="Write the analysis of one capture as a page, with a packet list to sort and filter.",
+)
 @json_option
 def analyze(
     files: tuple[Path, ...],
@@ -121,6 +137,8 @@ def analyze(
     labels: tuple[str, str],
     out: Path | None,
     csv_folder: Path | None,
+    list_packets: int | None,
+    page: Path | None,
     as_json: bool,
 ) -> None:
     """Read captures (pcap, pcapng, either perhaps gzip) and tell what passed: conversations, throughput over time, RTP
@@ -146,6 +164,11 @@ def analyze(
     if match and others:
         raise click.UsageError("--match and --compare are different questions; ask one at a time")
 
+    if (list_packets is not None or page is not None) and (match or others):
+        raise click.UsageError("--packets and --html show one capture; leave --match and --compare away")
+    if page is not None and len(files) > 1 and not join:
+        raise click.UsageError("--html is the page of one capture; name one file, or several with --join")
+
     _check_standard_input([*files, *others])
 
     def read(path: Path | Sequence[Path]) -> CaptureAnalysis:
@@ -156,6 +179,7 @@ def analyze(
                 rtp_ports=rtp_ports,
                 clock_rates=clock_rates,
                 every_packet=bool(others) or (csv_folder is not None and not match),
+                list_packets=list_packets or (_PAGE_PACKETS if page is not None else 0),
             )
         return replace(found, path=Path("standard input")) if path == _STANDARD_INPUT else found
 
@@ -167,10 +191,14 @@ def analyze(
     elif others:
         sets = [read(path) for path in files], [read(path) for path in others]
         _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
-    elif join:
-        _tell(files[:1], [read(files)], layer, csv_folder, as_json)
     else:
-        _tell(files, [read(path) for path in files], layer, csv_folder, as_json)
+        analyses = [read(files)] if join else [read(path) for path in files]
+        _tell(files[: len(analyses)], analyses, layer, csv_folder, as_json, listed=list_packets is not None)
+        if page is not None:
+            from twinnet.report.capture_page import write_capture_page
+
+            written = write_capture_page(analyses[0], layer, page)
+            click.echo(f"page: {written}", err=as_json)
 
 
 def _check_standard_input(paths: Sequence[Path]) -> None:
@@ -213,7 +241,10 @@ def _tell(
     layer: CaptureLayer,
     csv_folder: Path | None,
     as_json: bool,
+    *,
+    listed: bool,
 ) -> None:
+    """Print what was found; the list of packets only where it is `listed`, not where it is for a page alone."""
     results: list[dict[str, Any]] = []
     for path, one in zip(files, analyses, strict=True):
         tables = {
@@ -223,7 +254,7 @@ def _tell(
             "intervals": one.intervals,
             "rtp_streams": one.rtp_streams,
             "tcp": one.tcp,
-        }
+        } | ({"packet_list": one.packet_list} if listed else {})
         if csv_folder is not None:
             stem = _stems(files)[files.index(path)]
             _write_csv(csv_folder, {f"{stem}-{name}": frame for name, frame in tables.items()})
@@ -232,7 +263,7 @@ def _tell(
             rows = {name: frame.to_dicts() for name, frame in tables.items()}
             results.append({"file": str(path), **one.capture.to_dicts()[0], "notes": list(one.notes), **rows})
         else:
-            click.echo(capture_text(one, layer))
+            click.echo(capture_text(one, layer, with_packets=listed))
     if as_json:
         print_json(results)
 
