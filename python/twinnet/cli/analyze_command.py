@@ -54,7 +54,7 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
     multiple=True,
     type=click.IntRange(1, 65535),
     metavar="N",
-    help="UDP port that carries RTP; other ports are searched for it too.",
+    help="UDP port that carries RTP; twinnet searches other ports too.",
 )
 @click.option(
     "--clock-rate",
@@ -66,19 +66,23 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 )
 @click.option("--interval", default="1 s", show_default=True, metavar="T", help="Length of an interval.")
 @click.option(
-    "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Where bytes are counted for rates."
+    "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Layer at which rates count bytes."
 )
 @click.option(
-    "--join", is_flag=True, help="The captures follow each other in time, as a ring's files: read them as one."
+    "--join", is_flag=True, help="Read the captures as one: they follow each other in time, as the files of a ring."
 )
-@click.option("--match", is_flag=True, help="The captures are of the same traffic, in the order in which it passes.")
+@click.option(
+    "--match",
+    is_flag=True,
+    help="Match packets between captures of the same traffic, given in the order in which it passes.",
+)
 @click.option(
     "--match-bytes",
     type=click.IntRange(0, 65535),
     default=64,
     show_default=True,
     metavar="N",
-    help="Bytes of payload by which a packet is known again.",
+    help="Bytes of payload that identify a packet in --match.",
 )
 @click.option(
     "--compare",
@@ -141,17 +145,17 @@ def analyze(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Read captures (pcap, pcapng, either perhaps gzip) and tell what passed: conversations, throughput over time, RTP
-    streams with the columns of Wireshark's analysis, TCP round trips and retransmissions.
+    """Analyze captures (pcap or pcapng, plain or gzip): conversations, throughput over time, RTP streams with the
+    columns of Wireshark's analysis, TCP round trips and retransmissions.
 
-    With --join the files are one capture, such as those of a ring. With --match they are captures of the same
-    traffic at several places: delay and loss from each to the next. With --compare two sets are compared by their
-    statistics, as a real network and a virtual one.
+    --join reads the files as one capture, such as those of a ring. --match finds the same packets in captures from
+    several places, and reports delay and loss from each place to the next. --compare compares two sets by their
+    statistics, such as a real network and a virtual one.
 
     A FILE that is - is standard input: twinnet capture LAB s1-eth1 --duration '10 s' | twinnet analyze -. Ctrl-C then
     ends the program that writes, and the analysis of what came is printed.
 
-    What is wrong with a file is told beside the numbers; they are then those of the packets before.
+    If a file is cut off or damaged, a note says where; the numbers cover the packets before that place.
     """
     from twinnet.results.captures import analyze_capture, match_captures
 
