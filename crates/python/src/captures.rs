@@ -55,7 +55,9 @@ fn bytes<'py, T: Copy>(py: Python<'py>, values: &[T], form: impl Fn(T) -> [u8; 8
 
 /// Reads the captures at `paths`, which follow each other in time, as one and gives its tables and notes.
 #[pyfunction]
-#[pyo3(signature = (paths, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations, most_packets))]
+#[pyo3(signature = (
+    paths, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations, most_packets
+))]
 #[allow(clippy::too_many_arguments)] // All are named in Python.
 pub fn analyze_capture<'py>(
     py: Python<'py>,
