@@ -21,7 +21,7 @@ use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
-use crate::wall::agent_placement::AgentPlacement;
+use crate::wall::agent_placement::{AgentPlacement, AgentThread};
 use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
@@ -83,6 +83,10 @@ pub(crate) struct Hosts {
     /// Whether the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
     pub(crate) delivery: Delivery,
+    /// Frames that are handed over in one step; empty between any two.
+    // Boxes are what the fabric gives: keeping one costs no allocation.
+    #[allow(clippy::vec_box)]
+    joined: Vec<Box<Frame>>,
     /// Frames that were handed over, by this thread or another.
     passed: u64,
     pub(crate) record: FidelityRecord,
@@ -127,12 +131,14 @@ impl World for Hosts {
         let Some(Some(device)) = self.devices.get(port.0 as usize) else { return };
         let writer = device.writer();
         let now = self.clock.now();
+        let joined = &mut self.joined;
         let mut left = frames.drain(..).peekable();
         while let Some(first) = left.next() {
-            let mut joined = vec![first];
-            let answer = write_joined(writer, &mut joined, |whole| left.next_if(|next| whole.join(next)));
+            joined.push(first);
+            let others = left.peek().is_some();
+            let answer = write_joined(writer, joined, others, |whole| left.next_if(|next| whole.join(next)));
             self.passed += joined.len() as u64;
-            for frame in joined {
+            for frame in joined.drain(..) {
                 self.record.hand_overs.hand_over(port, now - due);
                 self.record.hand_overs.written(&frame, &answer);
                 self.pool.recycle(frame);
@@ -252,6 +258,8 @@ pub(crate) struct Place {
     pub(crate) part: usize,
     /// The ways to the others.
     pub(crate) crossings: Crossings,
+    /// The thread that runs the apps of the lab.
+    pub(crate) agent: AgentThread,
 }
 
 /// What a loop is told to do.
@@ -454,6 +462,7 @@ impl FabricLoop {
                 looked: None,
                 rated,
                 delivery,
+                joined: Vec::new(),
                 passed: 0,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::numbered_from(first_number(place.part)),
@@ -472,7 +481,7 @@ impl FabricLoop {
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
-            agent_placement: AgentPlacement::new(options.realtime && place.part == 0),
+            agent_placement: AgentPlacement::new(place.agent, options.realtime && place.part == 0),
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -498,9 +507,8 @@ impl FabricLoop {
             self.hosts.delivery.flush();
             let worked = reads || self.network.fabric.events_handled() != handled;
             self.hosts.delivery.observe(begin, self.clock.now(), worked);
-            for frame in self.hosts.delivery.used() {
-                self.hosts.pool.recycle(frame);
-            }
+            let pool = &mut self.hosts.pool;
+            self.hosts.delivery.take_used(|frame| pool.recycle(frame));
             // What a controller says takes effect at the moment that it is, not at that of the last event.
             self.hear_controllers();
             self.controllers.send(&mut self.network);

@@ -25,6 +25,7 @@ pub use choice::FabricThreads;
 
 use crate::kernel::interface::HostInterface;
 use crate::service::{Call, LabError, Responder, Service};
+use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::realtime::{event_descriptor, Order, Place, RealtimeFabric, RealtimeOptions};
 use crossing::Crossings;
@@ -47,7 +48,7 @@ pub struct PartedFabric {
 
 impl PartedFabric {
     /// Builds the fabric that `spec` describes on `interfaces` and starts its loops. The `options` are those of a
-    /// `start` request.
+    /// `start` request; the first loop keeps the thread of the lab's `agent` off its processor.
     ///
     /// # Errors
     /// What is wrong with the options or the description, or what the kernel refused.
@@ -56,6 +57,7 @@ impl PartedFabric {
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: Option<&Value>,
+        agent: &AgentThread,
     ) -> Result<Self, LabError> {
         let (partition, why) = FabricThreads::from_json(options)?.divide(spec);
         let options = RealtimeOptions::from_json(options)?;
@@ -90,7 +92,7 @@ impl PartedFabric {
         let mut loops = Vec::with_capacity(parts);
         let each = networks.into_iter().zip(of_part).zip(crossings).zip(wakes).enumerate();
         for (part, (((network, interfaces), crossings), wake)) in each {
-            let place = Place { part, crossings };
+            let place = Place { part, crossings, agent: agent.clone() };
             loops.push(RealtimeFabric::start_part(network, interfaces, clock, options, place, wake)?);
         }
         Ok(Self { loops, places, layout, clock, order: Mutex::default() })
