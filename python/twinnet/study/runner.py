@@ -25,7 +25,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Progress:
-    """What an executor tells while it works, and how it learns that it is to stop.
+    """The progress of an executor while it works, and the signal for it to stop.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Observer(Protocol):
 
 @dataclass
 class Outcome:
-    """What became of the plan."""
+    """The outcome of the plan."""
 
     finished: list[StoredRun] = field(default_factory=list[StoredRun])
     skipped: list[StoredRun] = field(default_factory=list[StoredRun])
