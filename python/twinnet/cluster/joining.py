@@ -16,10 +16,13 @@ from twinnet.cluster.engine import distributed, hush_engine, silent
 from twinnet.cluster.remote_run import SLOT
 from twinnet.study.machine import describe_place
 
-__all__ = ["ANNOUNCED", "join"]
+__all__ = ["ANNOUNCED", "PROGRESS", "join"]
 
 ANNOUNCED = "twinnet"
 """Under this key a worker tells the scheduler, and so clients, what it is."""
+PROGRESS = "twinnet-progress"
+"""The topic on which a worker tells clients how far its run is."""
+_TELL_EVERY_S = 0.5
 
 
 def join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None:
@@ -61,7 +64,16 @@ async def _join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None
         try:
             await worker
             joined()
+            telling = asyncio.create_task(_tell_progress(worker))
             await worker.finished()
+            telling.cancel()
         except (OSError, RuntimeError, TimeoutError):
             # The parent tries again.
             return
+
+
+async def _tell_progress(worker: Any) -> None:
+    while True:
+        await asyncio.sleep(_TELL_EVERY_S)
+        for attempt, progress in list(SLOT.going.items()):
+            worker.log_event(PROGRESS, {"attempt": attempt, "fraction": progress.fraction, "doing": progress.doing})

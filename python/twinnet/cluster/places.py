@@ -18,7 +18,7 @@ from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import check_scheduler, security_of
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine
-from twinnet.cluster.joining import ANNOUNCED
+from twinnet.cluster.joining import ANNOUNCED, PROGRESS
 from twinnet.cluster.messages import Asked, made_from, study_message
 from twinnet.cluster.remote_run import make_for_client, study_digest
 from twinnet.study.machine import describe_versions
@@ -112,6 +112,7 @@ class ClusterPlaces:
         self._attempts: Counter[str] = Counter()
         self._looked_s = 0.0
         self._seen_s = time.monotonic()
+        self._going: dict[str, tuple[RemoteSlot, Progress]] = {}
         self._client: Any = None
 
     def __enter__(self) -> ClusterPlaces:
@@ -127,6 +128,7 @@ class ClusterPlaces:
             # Results are data: what would have to be unpickled is refused.
             deserializers=["dask", "msgpack"],
         )
+        self._client.subscribe_topic(PROGRESS, self._hear)
         self._seen_s = time.monotonic()
         try:
             while not self.slots():
@@ -147,6 +149,16 @@ class ClusterPlaces:
         """Leave the scheduler."""
         if self._client is not None:
             self._client.close(timeout=2)
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        """Take over what a worker tells of a run that is one of ours."""
+        try:
+            told = event[1]
+            place, progress = self._going[told["attempt"]]
+            progress.fraction = min(1.0, max(0.0, float(told["fraction"])))
+            progress.doing = f"{str(told['doing'])[:80]} on {place}"
+        except (KeyError, TypeError, ValueError, IndexError):
+            return
 
     @property
     def count(self) -> int:
@@ -296,6 +308,7 @@ class ClusterPlaces:
             run.id, run.digest, dict(run.levels), run.repetition, self._digest, self._interface, self._fabric_threads
         )
         attempt = f"{run.id}-{uuid.uuid4().hex}"
+        self._going[attempt] = place, progress
         try:
             future = self._client.submit(
                 make_for_client,
@@ -309,6 +322,7 @@ class ClusterPlaces:
                 retries=0,
             )
         except (OSError, RuntimeError, ValueError) as error:
+            self._going.pop(attempt, None)
             raise PlaceLost from error
         try:
             self._await(future, place, progress)
@@ -321,6 +335,7 @@ class ClusterPlaces:
             # The engine's errors of lost connections, lost keys and cancelled work have no root of their own.
             raise PlaceLost from error
         finally:
+            self._going.pop(attempt, None)
             self._forget(future)
 
     def _await(self, future: Any, place: RemoteSlot, progress: Progress) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from twinnet.cluster.messages import Asked, asked, packed_made, packed_trouble
 from twinnet.errors import TwinnetError
@@ -33,6 +34,7 @@ class SlotState:
     takes_wall: bool = False
     why_not: str = ""
     end_process: Callable[[], None] = lambda: os._exit(4)
+    tell: Callable[[dict[str, Any]], None] = lambda _: None
     going: dict[str, Progress] = field(default_factory=dict[str, Progress])
     ended: set[str] = field(default_factory=set[str])
     studies: OrderedDict[str, Study] = field(default_factory=OrderedDict[str, Study])
@@ -67,6 +69,7 @@ class SlotState:
 
     def _end_if_going(self, attempt: str) -> None:
         if attempt in self.going:
+            self.tell({"cancelled": attempt})
             self.end_process()
 
     def study(self, digest: str, message: bytes | None) -> Study | None:
@@ -127,6 +130,7 @@ def make_for_client(attempt: str, request: bytes, study: bytes | None) -> bytes:
         executor = LabExecutor(wanted.interface, wanted.fabric_threads)
         return packed_made(run, make_run(run, executor, progress, SLOT.number))
     except Interrupted:
+        SLOT.tell({"cancelled": attempt})
         return packed_trouble("interrupted")
     except (TwinnetError, ValueError, KeyError, TypeError, OSError) as error:
         return packed_trouble("refused", str(error))

@@ -31,6 +31,7 @@ def main() -> None:
         _tell({"verdict": verdict, "reasons": reasons})
     from twinnet.cluster.remote_run import SLOT
 
+    SLOT.tell = _tell
     SLOT.number = settings["number"]
     SLOT.takes_wall = verdict == "valid"
     SLOT.why_not = f"{verdict}: {reasons}" if reasons else str(verdict)

@@ -177,6 +177,8 @@ class _Parent:
             why = f" ({one.reasons})" if one.reasons else ""
             takes = "takes all runs" if one.verdict == "valid" else "takes no runs on the wall clock, virtual ones only"
             self.tell(f"{named}: the calibration lab was {one.verdict}{why}; it {takes}")
+        elif "cancelled" in said:
+            self.tell(f"{named} has ended a run whose client cancelled it or has gone: {said['cancelled']}")
         elif "joined" in said:
             assert one.process is not None
             self.tell(f"{named} has joined {self.address} (process {one.process.pid})")
