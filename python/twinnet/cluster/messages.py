@@ -38,6 +38,17 @@ _TABLES = {
     "packets": "packets",
 }
 """Tables of a run by their names, and where `Measured` has them."""
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
+"""What reading a damaged message raises; some damaged Parquet makes its reader panic."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,7 @@ def made_from(message: object, run: PlannedRun) -> Made | tuple[str, str]:
     """
     try:
         return _read(message, run)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, pl.exceptions.PolarsError) as error:
+    except _UNREADABLE as error:
         raise ClusterError(f"the result of the run {run.id} cannot be read: {error}") from None
 
 
