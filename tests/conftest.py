@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,14 @@ _SKIPPED: dict[str, str] = {}
 """Reasons by test."""
 _WRONG: dict[str, str] = {}
 """Those that should have run, and why."""
+
+
+def pytest_configure() -> None:
+    """Hear interrupts also where a script started the tests in the background, with interrupts ignored.
+
+    The programs that tests start and interrupt would ignore them too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _note(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -174,14 +174,18 @@ def test_a_long_run_hears_an_interrupt_within_a_second(study: Path, tmp_path: Pa
         [*TWINNET, *arguments, "--yes"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "2 runs to make" in process.stderr.readline()
-        time.sleep(0.5)  # Somewhere in the middle of the first run; wherever that is makes no difference.
-        process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        assert "interrupted" in process.stderr.readline()
-        assert time.monotonic() - begin < 1.0
-        assert "interrupted: 0 of 2 runs are finished" in process.stderr.read()
-        assert process.wait(LIMIT_S) == 130
+        try:
+            assert "2 runs to make" in process.stderr.readline()
+            time.sleep(0.5)  # Somewhere in the middle of the first run; wherever that is makes no difference.
+            process.send_signal(signal.SIGINT)
+            begin = time.monotonic()
+            assert "interrupted" in process.stderr.readline()
+            assert time.monotonic() - begin < 1.0
+            assert "interrupted: 0 of 2 runs are finished" in process.stderr.read()
+            assert process.wait(LIMIT_S) == 130
+        finally:
+            # One that did not hear would run for hours.
+            process.kill()
 
 
 MISTAKES = [
