@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from campaign import Campaign, Told, twinnet_command
 from twinnet.cluster.contact import security_of
-from twinnet.cluster.engine import distributed
+from twinnet.cluster.engine import ClusterError, distributed
 from twinnet.cluster.joining import PROGRESS
 from twinnet.cluster.places import ClusterPlaces
 from twinnet.report.progress import SilentObserver
@@ -224,3 +224,34 @@ def test_another_version_is_refused_by_name(campaign: Campaign, tmp_path: Path) 
         text = told.rest()
         assert told.process.returncode == 1, text
         assert "is of twinnet 0.1.0, and this is twinnet 0.0.9 (install one version on all machines)" in text
+
+
+def test_slots_that_share_cores_refuse_a_study_on_the_wall_clock_with_the_remedy(campaign: Campaign) -> None:
+    wall = load_study(campaign.study)
+    with (
+        pytest.raises(ClusterError, match=r"takes no runs on the wall clock: shared: shares a core .*--clock virtual"),
+        ClusterPlaces(campaign.address, campaign.certificates, wall),
+    ):
+        pass
+
+
+def test_a_scheduler_that_does_not_come_back_is_told_and_finished_runs_are_kept(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    study = study_of(campaign, repetitions="500")
+
+    class KillingLater(Counting):
+        def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
+            super().ended(run, stored, left_s)
+            if len(self.ends) == 3:
+                campaign.scheduler.process.kill()
+
+    counting = KillingLater()
+    store = ResultStore(tmp_path)
+    with (
+        pytest.raises(ClusterError, match=r"has had no worker for 2 s, or has gone .*the same command goes on"),
+        ClusterPlaces(campaign.address, campaign.certificates, study, patience_s=2) as places,
+    ):
+        run_plan(plan_study(study), store, LabExecutor(), counting, places=places)
+    assert {run.id for run in store.all_runs()} == set(counting.ends)
+    assert len(counting.ends) >= 3

@@ -33,6 +33,8 @@ MOST_ATTEMPTS = 10
 """A run whose worker ends so often is told as failed: it may be the run that ends it."""
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 60.0
+_REFUSED_PATIENCE_S = 5.0
+"""How long another slot is waited for while all that are there refuse the study: one may be starting again."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class ClusterPlaces:
         self._busy: set[str] = set()
         self._knowing: set[str] = set()
         self._refused: dict[str, str] = {}
-        self._attempts: Counter[str] = Counter()
+        self._ends: Counter[str] = Counter()
         self._looked_s = 0.0
         self._seen_s = time.monotonic()
         self._going: dict[str, tuple[RemoteSlot, Progress]] = {}
@@ -210,7 +212,8 @@ class ClusterPlaces:
                 yield slot
 
     def _check_patience(self) -> None:
-        if self._refused:
+        without_s = time.monotonic() - self._seen_s
+        if self._refused and without_s > min(_REFUSED_PATIENCE_S, self._patience_s):
             told = "; ".join(f"{name} {why}" for name, why in list(self._refused.items())[:4])
             versions = any("twinnet" in why for why in self._refused.values())
             raise ClusterError(
@@ -220,7 +223,7 @@ class ClusterPlaces:
                 else "free the processors of the machines and start "
                 "their workers again, or simulate with --clock virtual",
             )
-        if time.monotonic() - self._seen_s > self._patience_s or self._client.status == "closed":
+        if without_s > self._patience_s or self._client.status == "closed":
             raise ClusterError(
                 f"the scheduler at {self._address} has had no worker for {self._patience_s:g} s, or has gone",
                 f"start one: twinnet worker --at {self._address}; finished runs are kept, the same command goes on",
@@ -275,8 +278,7 @@ class ClusterPlaces:
             The worker, or the scheduler, has gone.
         """
         progress.doing = f"on {place}"
-        self._attempts[run.id] += 1
-        if self._attempts[run.id] > MOST_ATTEMPTS:
+        if self._ends[run.id] >= MOST_ATTEMPTS:
             return self._given_up(run, place)
         content = self._ask(run, place, progress, with_study=place.address not in self._knowing)
         told = made_from(content, run)
@@ -327,6 +329,8 @@ class ClusterPlaces:
         try:
             self._await(future, place, progress)
             if future.status != "finished":
+                # Only a worker's end makes an error of a run; a scheduler's end cancels it.
+                self._ends[run.id] += future.status == "error"
                 raise PlaceLost
             return future.result(timeout=60)
         except (Interrupted, PlaceLost):
