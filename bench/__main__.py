@@ -32,6 +32,7 @@ PARTS = (
     "captures",
     "generators",
     "control",
+    "policies",
     "abw",
 )
 CAMPAIGNS = ("verdict",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from policy_networks import Classes, small_load, small_tree
@@ -109,6 +109,23 @@ def test_policies_that_raise_or_return_nonsense_are_told_by_name() -> None:
         compile_policy(small_tree(), returning("queues"))
     with pytest.raises(BadPolicy, match="policy odd returned 3 among its classes"):
         compile_policy(small_tree(), returning([3]))
+
+
+@pytest.mark.parametrize(
+    ("made", "has"),
+    [
+        (qos.Htb("50 Mbit", {0: qos.HtbQueue("5 Mbit"), 7: qos.HtbQueue("5 Mbit")}), "0, 7"),
+        (qos.Tbf("50 Mbit", "3028 B", qos.Priority([qos.Fifo()])), "0"),
+    ],
+)
+def test_a_class_whose_queue_does_not_exist_is_refused(made: qos.queue.Queue, has: str) -> None:
+    class Odd(Classes):
+        def queue(self, rate_bps: int, classes: Mapping[int, TrafficClass]) -> qos.queue.Queue:
+            return made
+
+    said = f"policy given puts the class web into the queue 1, and what it returned for s1-eth1 has the queues {has}"
+    with pytest.raises(BadPolicy, match=said):
+        compile_policy(small_tree(), Odd(TrafficClass("web", WEB)), Enforcement("core", "50 Mbit"), small_load())
 
 
 def test_a_queue_that_open_vswitch_cannot_have_is_told_before_the_lab_starts() -> None:

@@ -158,6 +158,10 @@ def run(
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
     if loaded.specification.clock == "wall" and on is None:
+        if preset is None and loaded.specification.wall_presets:
+            from twinnet.study.fitting import fitting_size
+
+            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True))
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
     if loaded.specification.clock == "virtual" or on is None:
@@ -217,6 +221,7 @@ def run_study(
     from twinnet.report.progress import observer_on
     from twinnet.study.analysis import Analysis
     from twinnet.study.plan import plan_study
+    from twinnet.study.policy_layout import write_policy_layouts
     from twinnet.study.runner import run_plan
     from twinnet.study.store import ResultStore
 
@@ -225,6 +230,7 @@ def run_study(
     _ask_before_long(plan, executor, places.count if places is not None else jobs, yes)
     store = ResultStore(folder)
     store.write_study(study)
+    write_policy_layouts(study, folder / "layout")
     with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
     analysis = Analysis(study, store, with_invalid)

@@ -54,6 +54,7 @@ class VirtualControl:
         self._lockstep = Lockstep(lab)
         self._troubles: dict[tuple[str, str], str] = {}
         self._runtime: InProcess | None = None
+        self._in_process: InProcessEndpoint | None = None
         self._sockets: dict[str, SocketEndpoint] = {}
         self._now_ps = 0
         try:
@@ -81,7 +82,9 @@ class VirtualControl:
                 raise NotAvailable(f"{switch} has the controller {target!r}, which this lab does not know")
             connection = self._lab.open_control(switch, target)
             self._runtime.open(connection, switch)
-            self._lockstep.add(connection, InProcessEndpoint(self._runtime))
+            # One for all switches: each asks every session what it has to say.
+            self._in_process = self._in_process or InProcessEndpoint(self._runtime)
+            self._lockstep.add(connection, self._in_process)
             return
         endpoint = self._sockets.get(target)
         if endpoint is None:

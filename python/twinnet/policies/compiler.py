@@ -22,6 +22,7 @@ from twinnet.policies.forwarding import Routes, forwarding_rules, route_rules
 from twinnet.policies.load import Load
 from twinnet.policies.paths import Paths
 from twinnet.policies.policy import Policy
+from twinnet.policies.schedulers import queue_numbers
 from twinnet.policies.traffic_class import TrafficClass, amount_bps
 from twinnet.qos.queue import Queue
 from twinnet.units import format_rate
@@ -206,8 +207,23 @@ def _queues(
             made[key] = policy.queue(one.rate_bps, here)
             if not isinstance(made[key], Queue):
                 raise BadPolicy(f"the policy {policy.name} returned {made[key]!r} as a queue", "return one of tn.qos")
+            _check_numbers(policy, one, made[key], here)
         found[one.switch, number] = made[key]
     return found
+
+
+def _check_numbers(policy: Policy, port: EnforcedPort, queue: Queue, classes: Mapping[int, TrafficClass]) -> None:
+    """Refuse a discipline with classes that has no queue for one of the policy's."""
+    numbers = queue_numbers(queue)
+    if numbers is None:
+        return
+    missing = next((number for number in classes if number not in numbers), None)
+    if missing is not None:
+        raise BadPolicy(
+            f"the policy {policy.name} puts the class {classes[missing].name} into the queue {missing}, and what it "
+            f"returned for {port.port.name} has the queues {', '.join(map(str, numbers)) or 'none'}",
+            "let its queue(rate_bps, classes) return one for each number of classes",
+        )
 
 
 def _check_rates(policy: Policy, port: EnforcedPort, classes: Mapping[int, TrafficClass]) -> None:

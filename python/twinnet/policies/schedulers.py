@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, cast
 
 from twinnet.policies.traffic_class import TrafficClass, amount_bps
 from twinnet.qos import Cbq, CbqClass, Drr, DrrClass, Fifo, Htb, HtbQueue, Priority, Tbf
@@ -11,7 +12,7 @@ from twinnet.qos.cbq import LinkSharing
 from twinnet.qos.queue import Queue
 from twinnet.units import BitsPerSecond, Bytes, Rate
 
-__all__ = ["cbq", "drr", "htb", "shaped", "strict_priority"]
+__all__ = ["cbq", "drr", "htb", "queue_numbers", "shaped", "strict_priority"]
 
 _QUANTUM_BYTES = 1514
 _LEAST_BURST_BYTES = 3028
@@ -70,3 +71,17 @@ def shaped(rate_bps: int, queue: Queue) -> Queue:
     least."""
     burst = max(_LEAST_BURST_BYTES, rate_bps // 8 // 10_000)
     return Tbf(BitsPerSecond(rate_bps), Bytes(burst), queue)
+
+
+def queue_numbers(queue: Queue) -> list[int] | None:
+    """Return the numbers of the classes of `queue`, of what a shaper holds behind it; ``None`` when it has none."""
+    inner: Queue | None = queue
+    while isinstance(inner, Tbf):
+        inner = inner.queue
+    spec = inner.to_spec() if inner is not None else {}
+    named: Any = next((spec[key] for key in ("queues", "classes", "bands") if key in spec), None)
+    if named is None:
+        return None
+    if isinstance(named, Mapping):
+        return sorted(int(number) for number in cast(Mapping[str, Any], named))
+    return list(range(len(named)))

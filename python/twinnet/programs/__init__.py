@@ -5,6 +5,7 @@ Each function returns a :class:`Transfer`; ``programs.start(lab, transfer)`` sta
 
 from __future__ import annotations
 
+from twinnet.programs.apache_bench import apache_bench
 from twinnet.programs.clip import Clip, make_clip
 from twinnet.programs.iperf2 import iperf2
 from twinnet.programs.iperf3 import iperf3
@@ -19,6 +20,7 @@ __all__ = [
     "Output",
     "RunningTransfer",
     "Transfer",
+    "apache_bench",
     "installed",
     "iperf2",
     "iperf3",

@@ -26,6 +26,7 @@ _GRACE = "5 s"
 _PATIENCE = ("1 s", _GRACE)
 _LISTENING_STATES = {"tcp": "0A", "udp": "07"}
 _PACKAGES = {
+    "ab": "apache2-utils",
     "iperf": "iperf",
     "iperf3": "iperf3",
     "wget": "wget",

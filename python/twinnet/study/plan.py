@@ -18,7 +18,20 @@ __all__ = ["MOST_RUNS", "PlannedRun", "plan_study", "planned_run"]
 
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
-    {"title", "question", "answer", "text", "sources", "parameters", "presets", "repetitions", "seed", "seeds", "order"}
+    {
+        "title",
+        "question",
+        "answer",
+        "text",
+        "sources",
+        "parameters",
+        "presets",
+        "wall_presets",
+        "repetitions",
+        "seed",
+        "seeds",
+        "order",
+    }
     | {"statements"}
     | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
     # Every entry of traffic carries the one that it uses.

@@ -1,4 +1,4 @@
-"""Traffic of a study by real programs: iperf 2, wget, ping, ffmpeg and VLC in the hosts of a lab."""
+"""Traffic of a study by real programs: iperf 2, wget, ApacheBench, ping, ffmpeg and VLC in the hosts of a lab."""
 
 from __future__ import annotations
 
@@ -67,9 +67,21 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
                 duration=duration,
                 congestion_control=entry.congestion_control,
             )
-        case "http" if sends.get("count", 1) == 1 and sends.get("connections", 1) == 1:
+        case "http" if sends.get("count", 1) == 1 and sends.get("connections", 1) == 1 and duration is None:
             size, control = sends["bytes"], entry.congestion_control
             return programs.wget(source, entry.to, size=size, port=port, flow=number, congestion_control=control)
+        case "http":
+            return programs.apache_bench(
+                source,
+                entry.to,
+                size=sends["bytes"],
+                count=sends.get("count", 1),
+                connections=sends.get("connections", 1),
+                duration=duration,
+                port=port,
+                flow=number,
+                congestion_control=entry.congestion_control,
+            )
         case "rtp" if duration is not None:
             clip = _clip(duration, rate or USUAL_RATE, int(sends.get("frames_per_second", _FRAMES_PER_SECOND)))
             by = entry.streamer or "ffmpeg"

@@ -350,7 +350,9 @@ class _Loop:
             "seed": run.seed,
             "digest": run.digest,
             "clock": run.specification.clock,
-            "specification": run.specification.model_dump(mode="json", by_alias=True, exclude={"presets"}),
+            "specification": run.specification.model_dump(
+                mode="json", by_alias=True, exclude={"presets", "wall_presets"}
+            ),
             "specification_units": "durations in ps, rates in bit/s, sizes in bytes",
             "versions": made.record["versions"],
             "started": made.record["started"],

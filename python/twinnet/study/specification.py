@@ -192,6 +192,9 @@ class StudySpecification(_Strict):
     congestion_control
         Of TCP and HTTP traffic that names none and whose sender pins none by its sysctls; CUBIC when left out. It is
         the same on both clocks, and every entry of `traffic` carries the one that it uses.
+    wall_presets
+        Presets from the largest to the smallest: on the wall clock, where no preset was asked for, the first that the
+        machine carries is run.
     claims
         `none` for a size that shows that the study works: statements are not judged, published figures not counted.
     """
@@ -204,6 +207,7 @@ class StudySpecification(_Strict):
     sources: list[str] = []
     parameters: dict[ParameterName, Scalar | Parameter] = {}
     presets: dict[Name, Preset] = {}
+    wall_presets: list[Name] = []
     network: NetworkModel | None = None
     networks: dict[Name, NetworkModel] = {}
     policy: PolicySettings | None = None
@@ -259,6 +263,9 @@ class StudySpecification(_Strict):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"two entries of {what} are called {twice[0]!r}; names are unique")
+        unknown = [name for name in self.wall_presets if name not in self.presets]
+        if unknown:
+            raise ValueError(f"'wall_presets' names {unknown[0]!r}; {did_you_mean(unknown[0], self.presets)}")
         whole_ps = self.settle_ps + self.time_limit_ps + self.drain_ps
         if whole_ps > LONGEST_RUN_PS:
             raise ValueError("'settle', 'time_limit' and 'drain' are more than 100 days together, the most of a run")

@@ -94,7 +94,7 @@ class HttpGet(TrafficSettings, Flow):
     asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
-    only_apps: ClassVar[frozenset[str]] = frozenset({"size", "think", "duration"})
+    only_apps: ClassVar[frozenset[str]] = frozenset({"size", "think"})
 
     def __post_init__(self) -> None:
         if self.size is not None and not isinstance(self.size, (Distribution, Mapping)) and self.bytes is None:

@@ -1,0 +1,90 @@
+"""Which size of a study this machine carries on the wall clock: the largest of its presets whose runs fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinnet.study.capacity import capacity_here
+from twinnet.study.forecast import Forecast, forecast_runs
+from twinnet.study.plan import plan_study
+from twinnet.study.resolution import Study, load_study
+
+__all__ = ["SizeTried", "fitting_size", "largest_fitting"]
+
+
+@dataclass(frozen=True)
+class SizeTried:
+    """A size of the study, and what its most demanding run needs.
+
+    Parameters
+    ----------
+    preset
+        Its name.
+    study
+        The study at this size.
+    needed
+        Frames in and out a second, of all runs that are made side by side.
+    fits
+        Whether the machine carries that.
+    """
+
+    preset: str
+    study: Study
+    needed: float
+    fits: bool
+
+    @property
+    def similarity(self) -> str:
+        """What the size keeps of the full one and what it scales, as the preset says it."""
+        return self.study.specification.presets[self.preset].text
+
+
+def largest_fitting(sizes: Sequence[tuple[str, Study]], carried: int, side_by_side: int) -> list[SizeTried]:
+    """Return the sizes that were tried, largest first: the last is the first that fits, or the smallest of all.
+
+    Parameters
+    ----------
+    sizes
+        Presets and the study at each, from the largest to the smallest.
+    carried
+        Frames in and out a second that the machine carries.
+    side_by_side
+        How many runs are made at once.
+    """
+    tried: list[SizeTried] = []
+    for preset, study in sizes:
+        forecast: Forecast = forecast_runs(plan_study(study), carried, side_by_side)
+        needed = max(forecast.needed.values(), default=0.0) * forecast.side_by_side
+        tried.append(SizeTried(preset, study, needed, not forecast.exceeding))
+        if tried[-1].fits:
+            break
+    return tried
+
+
+def fitting_size(
+    name: str, study: Study, settings: Mapping[str, str], side_by_side: int, tell: Callable[[str], None]
+) -> Study:
+    """Return `study`, which was read as `name` with `settings`, at the largest of its `wall_presets` that this machine
+    carries; `tell` is told which that is and why. Unchanged for a study that has none, or where no lab can start."""
+    presets = study.specification.wall_presets
+    if not presets:
+        return study
+    capacity = capacity_here(tell)
+    if capacity is None:
+        return study
+    carried = capacity.frames_per_second
+    tried = largest_fitting([(preset, load_study(name, settings, preset)) for preset in presets], carried, side_by_side)
+    chosen = tried[-1]
+    said = ", ".join(f"{one.preset} {_thousands(one.needed)}" for one in tried)
+    tell(f"This machine carries {_thousands(carried)} frames/s; the runs need at most: {said}.")
+    if chosen.fits:
+        others = f"; --preset {presets[0]} runs the largest anyway" if chosen.preset != presets[0] else ""
+        tell(f"Chosen: {chosen.preset}. {chosen.similarity}{others}.")
+    else:
+        tell(f"No size fits; {chosen.preset}, the smallest, is run and may not be valid. {chosen.similarity}.")
+    return chosen.study
+
+
+def _thousands(frames: float) -> str:
+    return f"{round(frames / 1000):,}k"
