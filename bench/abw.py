@@ -8,6 +8,7 @@ the virtual clock, against the fabric's own count of bytes over the window of ea
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -15,6 +16,8 @@ from statistics import fmean
 
 import twinnet as tn
 from twinnet import bandwidth
+from twinnet.control import AvailableBandwidth
+from twinnet.control.events import Statistics
 
 from bench.figure import Figure
 from bench.quiet import Quiet
@@ -25,6 +28,9 @@ METHODS = ("pathload", "yaz", "assolo", "stab", "pathchirp", "spruce", "igi", "p
 _TARGETS = {"pathload": 10.0, "yaz": 10.0, "assolo": 10.0, "stab": 10.0, "hybrid": 5.0}
 _ETHERNET_FRAME_BYTES = 1538
 _PAYLOAD_BYTES = 1472
+_FLEET_HOSTS = 100
+_FLEET_EDGES = 10
+_FLEET_TARGET_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,11 @@ def published() -> dict[tuple[str, float, float], float]:
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
-    """Yield the figures. Nothing here depends on how busy the machine is."""
+    """Yield the figures. Of them only the fleet's depends on how busy the machine is."""
     repetitions = 2 if quick else 5
     theirs = published()
+    quiet.wait()
+    yield _fleet(5 if quick else 20)
     for capacity, cross in sorted({(capacity, cross) for _, capacity, cross in theirs}):
         for method in METHODS:
             runs = [_run(method, _Row(capacity, cross), seed) for seed in range(1, repetitions + 1)]
@@ -66,6 +74,61 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
                 f" {fmean(size for _, size, _ in runs) / 1e6:.2f} MB, {fmean(took for _, _, took in runs):.1f} s",
                 summary="worst",
             )
+
+
+def _fleet(rounds: int) -> Figure:
+    """Return the controller's processor time for all pairs of 100 hosts each second, in percent of a core."""
+    counters = _TimedCounters("1 s")
+    net = tn.Network(seed=1)
+    core = net.switch("core")
+    hosts: list[str] = []
+    for edge in range(_FLEET_EDGES):
+        switch = net.switch(f"e{edge}")
+        net.link(switch, core, rate="1 Gbit")
+        for place in range(_FLEET_HOSTS // _FLEET_EDGES):
+            hosts.append(f"h{edge}x{place}")
+            net.link(net.host(hosts[-1]), switch, rate="100 Mbit")
+    net.controller(counters)
+    shares: list[float] = []
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        lab.run_until("3 s")
+        for second in range(rounds):
+            counters.spent_ns = 0
+            lab.run_until(f"{4 + second} s")
+            begin = time.thread_time_ns()
+            found = counters.between_all(hosts)
+            estimated_ns = time.thread_time_ns() - begin
+            if len(found) != _FLEET_HOSTS * (_FLEET_HOSTS - 1):
+                raise ValueError(f"{len(found)} pairs were estimated")
+            shares.append(100 * (counters.spent_ns + estimated_ns) / 1e9)
+    return Figure(
+        name=f"all {_FLEET_HOSTS * (_FLEET_HOSTS - 1):,} pairs of {_FLEET_HOSTS} hosts by counters, each second",
+        unit="% of a core",
+        ours=shares,
+        target=f"below {_FLEET_TARGET_PERCENT:g}",
+        met=max(shares) < _FLEET_TARGET_PERCENT,
+        note=f"{_FLEET_EDGES} edge switches at one core switch; processor time of asking, of keeping the answers and of"
+        " estimating; without reading the answers from their bytes",
+        summary="worst",
+    )
+
+
+class _TimedCounters(AvailableBandwidth):
+    """Counts the processor time that it takes."""
+
+    spent_ns = 0
+
+    def _ask(self) -> None:
+        begin = time.thread_time_ns()
+        super()._ask()
+        self.spent_ns += time.thread_time_ns() - begin
+
+    def on_statistics(self, event: Statistics) -> None:
+        """Keep the counters."""
+        begin = time.thread_time_ns()
+        super().on_statistics(event)
+        self.spent_ns += time.thread_time_ns() - begin
 
 
 def _run(method: str, row: _Row, seed: int) -> tuple[float, int, float]:

@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -30,6 +31,9 @@ _SETTLED_S = 1.0
 _TCP_SHARE = 1514 / 1538
 """What framing leaves of a line's rate to full-size frames, in bytes with the Ethernet header."""
 
+Around = Callable[[], AbstractContextManager[object]]
+"""Opens what is to hold while a load is measured."""
+
 _BOUNDS = {2: 0.1, 10: 0.1, 25: 0.2, 50: 0.3, 100: 3.0}
 _TCP_BOUNDS = {(1, 100_000_000): 0.5, (5, 100_000_000): 0.5, (20, 100_000_000): 1.5}
 _GIGABIT_BOUNDS = {(1, 1_000_000_000): 0.2, (3, 1_000_000_000): 0.5}
@@ -45,10 +49,13 @@ class Outcome:
         For each link by how much its rate was off what framing leaves.
     state
         The lab's verdict on itself; empty for a peer, which has none.
+    reasons
+        Why it says so.
     """
 
     errors_percent: tuple[float, ...]
     state: str = ""
+    reasons: tuple[str, ...] = ()
 
     @property
     def error_percent(self) -> float:
@@ -132,7 +139,9 @@ def _greatest(name: str, quiet: Quiet, run: Callable[[int], Outcome]) -> Figure:
     return Figure(f"greatest valid number of {name}", "", [float(most)], {}, "", None)
 
 
-def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float, payload: int = PAYLOAD) -> Outcome:
+def datagrams(
+    count: int, offered_bps: int, link_bps: int, seconds: float, payload: int = PAYLOAD, around: Around = nullcontext
+) -> Outcome:
     """Drive `count` links of `link_bps` of ours with UDP of `offered_bps` each."""
     with _pairs(count, max(offered_bps * 5, link_bps), link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
@@ -148,15 +157,15 @@ def datagrams(count: int, offered_bps: int, link_bps: int, seconds: float, paylo
         ]
         frame = payload + 42
         expected = min(link_bps * frame / (frame + 24), offered_bps * frame / payload)
-        return _watch(lab, flows, seconds, expected)
+        return _watch(lab, flows, seconds, expected, around)
 
 
-def streams(count: int, link_bps: int, seconds: float) -> Outcome:
+def streams(count: int, link_bps: int, seconds: float, around: Around = nullcontext) -> Outcome:
     """Drive `count` links of `link_bps` of ours with a CUBIC flow each."""
     with _pairs(count, link_bps, link_bps).emulate() as lab:
         length = f"{seconds + 2 * _SETTLED_S} s"
         flows = [tn.apps.tcp_bulk(f"a{n}", f"b{n}", duration=length, congestion_control="cubic") for n in range(count)]
-        return _watch(lab, flows, seconds, link_bps * _TCP_SHARE)
+        return _watch(lab, flows, seconds, link_bps * _TCP_SHARE, around)
 
 
 def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
@@ -168,23 +177,24 @@ def _pairs(count: int, access_bps: int, link_bps: int) -> tn.Network:
     return net
 
 
-def _watch(lab: tn.Lab, flows: Sequence[tn.apps.Flow], seconds: float, expected_bps: float) -> Outcome:
+def _watch(lab: tn.Lab, flows: Sequence[tn.apps.Flow], seconds: float, expected_bps: float, around: Around) -> Outcome:
     # All begin together, when each receiver listens.
     begin = lab.now() + _SETTLED_S + 0.02 * len(flows)
     apps = [lab.start(flow, at=f"{begin:.6f} s") for flow in flows]
     # Is measured when queues are full and windows have grown.
     lab.run_until(f"{begin + _SETTLED_S:.6f} s")
-    lab.fidelity(reset=True)
-    sampler = lab.sample([f"b{number}-eth0" for number in range(len(flows))], interval="250 ms")
-    time.sleep(seconds)
-    verdict = lab.fidelity().verdict()
-    samples = sampler.stop()
+    with around():
+        lab.fidelity(reset=True)
+        sampler = lab.sample([f"b{number}-eth0" for number in range(len(flows))], interval="250 ms")
+        time.sleep(seconds)
+        verdict = lab.fidelity().verdict()
+        samples = sampler.stop()
     lab.wait(apps)
     errors: list[float] = []
     for series in samples.ports.values():
         whole = series.received_bytes[:-1]
         errors.append(100 * (sum(whole) * 8 / (len(whole) * 0.25) / expected_bps - 1))
-    return Outcome(tuple(errors), verdict.state)
+    return Outcome(tuple(errors), verdict.state, tuple(verdict.reasons))
 
 
 def kernel_datagrams(count: int, offered_bps: int, link_bps: int, seconds: float) -> Outcome:

@@ -14,7 +14,7 @@ from twinnet import _core
 __all__ = ["page"]
 
 PAGE = Path(__file__).parent / "reference/lab-protocol.md"
-BEGIN = "<!-- requests: written by docs/lab_protocol_page.py from crates/lab/src/protocol.rs -->\n"
+BEGIN = "<!-- requests: written by docs/lab_protocol_page.py from crates/lab/src/protocol/request.rs -->\n"
 END = "<!-- end of requests -->\n"
 
 

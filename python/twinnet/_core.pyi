@@ -100,6 +100,7 @@ def analyze_capture(
     interval_ns: int,
     every_packet: bool,
     most_conversations: int,
+    most_packets: int,
 ) -> dict[str, Any]:
     """Read captures that follow each other in time as one, without the interpreter's lock.
 

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from twinnet.errors import BadQuantity, BadValue, did_you_mean
 from twinnet.units import (
@@ -53,6 +53,9 @@ _NUMBER = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 @dataclass(frozen=True)
 class Setting:
     """One field: how it is read and what is allowed.
+
+    What :meth:`read` and :meth:`kept` are given has no type yet: it comes from a file or from a caller, and is checked
+    here. What they return is of the type that each kind of setting names for itself.
 
     Parameters
     ----------
@@ -289,6 +292,14 @@ class Described:
 
     # What pydantic reads of a dataclass that it is to make of a mapping in a file.
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __new__(cls, *_given: object, **settings: object) -> Self:
+        """Refuse a keyword that the dataclass does not take, with the nearest that it does."""
+        taken = {one.name for one in fields(cls) if one.init} if is_dataclass(cls) else set(settings)
+        for name in settings:
+            if name not in taken:
+                raise BadValue(f"{cls.__name__}() takes no {name!r}: {did_you_mean(name, taken)}")
+        return super().__new__(cls)
 
     def checked_fields(self) -> dict[str, Any]:
         """Return the settings in the form of the protocol; raises the setting's error for what is not allowed."""

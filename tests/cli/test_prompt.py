@@ -228,6 +228,13 @@ def test_a_program_in_a_switch_is_answered_with_where_programs_run(
     )
 
 
+def test_python_without_py_is_answered_with_the_command_that_takes_it(
+    fake: FakeLab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done, _, told = typed(fake, "h1.IP()", capfd)
+    assert not done and "py h1.ip" in told
+
+
 def test_source_does_the_lines_of_a_file_and_refuses_a_circle(
     fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

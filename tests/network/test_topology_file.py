@@ -170,3 +170,27 @@ def test_all_mistakes_are_told_in_one_go() -> None:
         (4, "links[0].delay"),
         (5, "links[1].loss"),
     ]
+
+
+def test_mistakes_between_parts_are_told_beside_those_within_them() -> None:
+    with pytest.raises(SourceError) as caught:
+        parse_network(
+            "switches: {s1: }\n"
+            "hosts: {h1: {ipp: 10.0.0.1/8}, h2: }\n"
+            "links:\n"
+            "  - {between: [h1, s1], bw: 10 Mbit}\n"
+            "  - {between: [h2, s2]}\n"
+            "  - {between: [h9, s1], delay: 5}\n"
+            "  - 7\n"
+            "  - {between: [h2, s3]}\n",
+            "lab.yaml",
+        )
+    assert [(p.line, p.key) for p in caught.value.problems] == [
+        (2, "hosts.h1.ipp"),
+        (4, "links[0].bw"),
+        (5, "links[1]"),
+        (6, "links[2]"),
+        (6, "links[2].delay"),
+        (7, "links[3]"),
+        (8, "links[4]"),
+    ]

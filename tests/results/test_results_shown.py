@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from twinnet.results.captures import analyze_capture, match_captures
-from twinnet.results.flow_report import FlowReport, Summary
+from twinnet.results.distributions import Summary
+from twinnet.results.flow_report import FlowReport
 from twinnet.results.port_samples import PortSamples
 
 

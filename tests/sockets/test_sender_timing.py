@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import twinnet as tn
+from twinnet.results.distributions import ReorderDensity
 from twinnet.results.fidelity import FidelityRecord
-from twinnet.results.flow_report import AppReport, ReorderDensity
+from twinnet.results.flow_report import AppReport
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.judgement import judged_record
 from twinnet.study.resolution import load_study

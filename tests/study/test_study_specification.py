@@ -136,6 +136,29 @@ def test_a_mistake_is_told_with_file_line_and_key(right, wrong, message):
     assert len(caught.value.problems) == 1
 
 
+def test_wrong_values_and_wrong_names_are_told_in_one_round():
+    text = RIGHT
+    for right, wrong in (
+        ('rate: "${rate}"', 'rate: "${rat}"'),
+        ("set: {rate: 20 Mbit}", "set: {rte: 20 Mbit}"),
+        ('to: h2, port: "${port}"', "to: h9, port: 70000"),
+        ("repetitions: 3", "repetitons: 3"),
+        ("> 0.9 * rate", "> 3 ms"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    assert [(one.line, one.key) for one in caught.value.problems] == [
+        (12, "network.link_defaults.rate"),
+        (17, "factors.speed.levels.fast.set.rte"),
+        (19, "traffic[0].to"),
+        (19, "traffic[0].port"),
+        (22, "repetitons"),
+        (26, "statements[0].check"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -13,7 +13,8 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 from twinnet.cli import run as command_line
 from twinnet.errors import BadFile, BadQuantity, BadValue
 from twinnet.results.captures import analyze_capture
-from twinnet.results.flow_report import FlowReport, Samples
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_series import Samples
 from twinnet.traffic import distributions
 from twinnet.traffic.distributions import Distribution
 

@@ -102,22 +102,54 @@ pub(crate) fn check_exactly_one(
     (first, first_given): (&'static str, bool),
     (second, second_given): (&'static str, bool),
 ) -> Result<(), ConfigError> {
-    if first_given != second_given {
-        return Ok(());
-    }
-    let given = if first_given { "both were" } else { "none was" };
+    exactly_one(kind, (first, first_given.then_some(())), (second, second_given.then_some(())))
+}
+
+/// The one that was given of two fields that exclude each other.
+pub(crate) fn exactly_one<T>(
+    kind: &'static str,
+    (first, one): (&'static str, Option<T>),
+    (second, other): (&'static str, Option<T>),
+) -> Result<T, ConfigError> {
+    let given = match (one, other) {
+        (Some(value), None) | (None, Some(value)) => return Ok(value),
+        (Some(_), Some(_)) => "both were",
+        (None, None) => "none was",
+    };
     Err(ConfigError::ExactlyOne { kind, first, second, given })
 }
 
-/// Refuses none and several of fields that exclude each other.
-pub(crate) fn check_one_of(kind: &'static str, fields: &[(&'static str, bool)]) -> Result<(), ConfigError> {
-    let given: Vec<&str> = fields.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    if given.len() == 1 {
+/// The one that was given of fields that exclude each other: none and several are refused.
+pub(crate) fn one_of<T, const N: usize>(
+    kind: &'static str,
+    fields: [(&'static str, Option<T>); N],
+) -> Result<T, ConfigError> {
+    let names = fields.each_ref().map(|(name, given)| (*name, given.is_some()));
+    let mut given = fields.into_iter().filter_map(|(_, value)| value);
+    match (given.next(), given.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(not_one_of(kind, &names)),
+    }
+}
+
+/// Refuses `other` fields beside `first`, which was given and excludes them.
+pub(crate) fn check_alone(
+    kind: &'static str,
+    first: &'static str,
+    other: &[(&'static str, bool)],
+) -> Result<(), ConfigError> {
+    if !other.iter().any(|(_, given)| *given) {
         return Ok(());
     }
+    let all: Vec<(&str, bool)> = [(first, true)].into_iter().chain(other.iter().copied()).collect();
+    Err(not_one_of(kind, &all))
+}
+
+fn not_one_of(kind: &'static str, fields: &[(&'static str, bool)]) -> ConfigError {
+    let given: Vec<&str> = fields.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
     let given = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.join(" and ")) };
-    Err(ConfigError::OneOf { kind, fields: names.join(", "), given })
+    ConfigError::OneOf { kind, fields: names.join(", "), given }
 }
 
 /// Refuses what is no code point of differentiated services.

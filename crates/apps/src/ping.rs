@@ -14,10 +14,11 @@ use crate::account::intervals::IntervalCounter;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::check::{
-    check_dscp, check_exactly_one, check_interval_of, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+    check_dscp, check_interval_of, check_range, exactly_one, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
 use crate::schedule::distribution::Distribution;
-use crate::schedule::profile::{Deadlines, TrafficProfile};
+use crate::schedule::profile::{Deadlines, Pace, TrafficProfile};
+use crate::schedule::sizes::Size;
 use crate::{App, Chunk, Event, Host, SocketId, Summary};
 
 /// Type of an ICMP echo request (RFC 792).
@@ -39,78 +40,111 @@ const MOST_PAYLOAD: u32 = 65_499;
 /// The longest interval, and the longest time to wait: 1 h.
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
-/// What a ping is to do.
+/// What a ping is to do, free of contradictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "PingFields", into = "PingFields")]
 pub struct PingConfig {
+    to: IpAddr,
+    flow: u32,
+    count: u64,
+    profile: TrafficProfile,
+    /// The distances were asked for as one, not as a distribution.
+    interval_ps: Option<u64>,
+    dscp: Option<u8>,
+    timeout_ps: u64,
+    count_interval_ps: u64,
+}
+
+/// A ping as the protocol writes it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PingFields {
     /// Whom to ask.
-    pub to: IpAddr,
+    to: IpAddr,
     /// The flow's number.
-    pub flow: u32,
+    flow: u32,
     /// How many requests.
     #[schemars(range(min = 1, max = u64::MAX))]
-    pub count: u64,
+    count: u64,
     /// The distance between requests. Either this or `gap_ps`.
     #[serde(default)]
     #[schemars(range(min = 1_000_000, max = LONGEST_PS))]
-    pub interval_ps: Option<u64>,
+    interval_ps: Option<u64>,
     /// The distribution of distances between requests.
     #[serde(default)]
-    pub gap_ps: Option<Distribution>,
+    gap_ps: Option<Distribution>,
     /// Bytes after the echo header: 0 to 65,499. Either this or `size_bytes`.
     #[serde(default)]
     #[schemars(range(min = 0, max = MOST_PAYLOAD))]
-    pub payload_bytes: Option<u32>,
+    payload_bytes: Option<u32>,
     /// The distribution of bytes after the echo header.
     #[serde(default)]
-    pub size_bytes: Option<Distribution>,
+    size_bytes: Option<Distribution>,
     /// Differentiated services code point of the requests, 0 to 63.
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
-    pub dscp: Option<u8>,
+    dscp: Option<u8>,
     /// How long to wait for a reply; at most 30,000 intervals.
     #[schemars(range(min = 1))]
-    pub timeout_ps: u64,
+    timeout_ps: u64,
     /// The interval of counting; a second when nothing is said.
     #[serde(default)]
     #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
-    pub count_interval_ps: Option<u64>,
+    count_interval_ps: Option<u64>,
 }
 
 impl PingConfig {
     pub(crate) const KIND: &'static str = "ping";
+}
 
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+impl TryFrom<PingFields> for PingConfig {
+    type Error = ConfigError;
+
+    fn try_from(fields: PingFields) -> Result<Self, ConfigError> {
         let kind = Self::KIND;
-        check_range(kind, "count", self.count, 1, u64::MAX)?;
-        check_exactly_one(kind, ("interval_ps", self.interval_ps.is_some()), ("gap_ps", self.gap_ps.is_some()))?;
-        let sizes = (("payload_bytes", self.payload_bytes.is_some()), ("size_bytes", self.size_bytes.is_some()));
-        check_exactly_one(kind, sizes.0, sizes.1)?;
-        if let Some(interval) = self.interval_ps {
+        check_range(kind, "count", fields.count, 1, u64::MAX)?;
+        #[allow(clippy::cast_precision_loss)]
+        let even = fields.interval_ps.map(|interval| Distribution::constant(interval as f64));
+        let gap = exactly_one(kind, ("interval_ps", even), ("gap_ps", fields.gap_ps))?;
+        let sizes = (fields.payload_bytes.map(Size::Constant), fields.size_bytes.map(Size::Drawn));
+        let size = exactly_one(kind, ("payload_bytes", sizes.0), ("size_bytes", sizes.1))?;
+        if let Some(interval) = fields.interval_ps {
             check_range(kind, "interval_ps", interval, 1_000_000, LONGEST_PS)?;
         }
-        check_interval_of(kind, "count_interval_ps", self.count_interval_ps.unwrap_or(A_SECOND_PS))?;
-        if let Some(payload) = self.payload_bytes {
-            check_range(kind, "payload_bytes", payload, 0, MOST_PAYLOAD)?;
-        }
-        self.profile().check_values(kind)?;
-        check_dscp(kind, self.dscp)?;
-        let most = self.interval_ps.map_or(LONGEST_PS, |interval| interval.saturating_mul(MOST_OUTSTANDING));
-        check_range(kind, "timeout_ps", self.timeout_ps, 1, most)
+        let count_interval_ps = fields.count_interval_ps.unwrap_or(A_SECOND_PS);
+        check_interval_of(kind, "count_interval_ps", count_interval_ps)?;
+        let payloads = (0, MOST_PAYLOAD);
+        let profile = TrafficProfile::new(kind, (Pace::Gaps(gap), None), size, None, (payloads, payloads))?;
+        check_dscp(kind, fields.dscp)?;
+        let most = fields.interval_ps.map_or(LONGEST_PS, |interval| interval.saturating_mul(MOST_OUTSTANDING));
+        check_range(kind, "timeout_ps", fields.timeout_ps, 1, most)?;
+        Ok(Self {
+            to: fields.to,
+            flow: fields.flow,
+            count: fields.count,
+            profile,
+            interval_ps: fields.interval_ps,
+            dscp: fields.dscp,
+            timeout_ps: fields.timeout_ps,
+            count_interval_ps,
+        })
     }
+}
 
-    fn profile(&self) -> TrafficProfile {
-        #[allow(clippy::cast_precision_loss)]
-        let even = self.interval_ps.map(|interval| Distribution::constant(interval as f64));
-        TrafficProfile {
-            payload_bytes: self.payload_bytes,
-            size_bytes: self.size_bytes,
-            rate_bps: None,
-            packets_per_second: None,
-            gap_ps: self.gap_ps.or(even),
-            process: None,
-            on_off: None,
-            sizes: (0, MOST_PAYLOAD),
+impl From<PingConfig> for PingFields {
+    fn from(config: PingConfig) -> Self {
+        let asked = config.profile.fields();
+        Self {
+            to: config.to,
+            flow: config.flow,
+            count: config.count,
+            interval_ps: config.interval_ps,
+            gap_ps: asked.gap_ps.filter(|_| config.interval_ps.is_none()),
+            payload_bytes: asked.payload_bytes,
+            size_bytes: asked.size_bytes,
+            dscp: config.dscp,
+            timeout_ps: config.timeout_ps,
+            count_interval_ps: Some(config.count_interval_ps).filter(|interval| *interval != A_SECOND_PS),
         }
     }
 }
@@ -147,7 +181,7 @@ impl Ping {
     /// A ping that does what `config` says.
     #[must_use]
     pub fn new(config: PingConfig) -> Self {
-        let interval = Duration::from_ps(config.count_interval_ps.unwrap_or(A_SECOND_PS));
+        let interval = Duration::from_ps(config.count_interval_ps);
         Self {
             intervals: IntervalCounter::of_packets(interval),
             config,
@@ -180,7 +214,7 @@ impl Ping {
                     self.errors.add(error);
                     return self.finish(now, host);
                 }
-                self.deadlines = Some(Deadlines::new(&self.config.profile(), now, seeds, true));
+                self.deadlines = Some(Deadlines::new(&self.config.profile, now, seeds, true));
             }
             Err(error) => {
                 self.errors.add(error);
@@ -323,7 +357,7 @@ impl App for Ping {
         row.end_ps = self.start.map(|_| self.end.unwrap_or(now).as_ps());
         row.packets = Some(self.sent);
         row.bytes = self.sent_bytes;
-        row.pacing = self.config.gap_ps.map_or(Column::Absent, |_| self.pacing.report().into());
+        row.pacing = self.config.interval_ps.map_or_else(|| self.pacing.report().into(), |_| Column::Absent);
         row.lost = Some(self.lost);
         row.duplicates = Some(self.duplicates);
         AppReport { flows: vec![row] }.into_json()

@@ -6,6 +6,7 @@ use crate::conversations::{self, Conversations, Place};
 use crate::decode::{decode, Layer, Transport, UDP};
 use crate::fragments::Fragments;
 use crate::link::{LinkType, SUPPORTED};
+use crate::packet_list::PacketList;
 use crate::reader::{Ending, OpenError, Reader, Record};
 use crate::report::Report;
 use crate::rtp::{Arrival, Measured};
@@ -36,6 +37,8 @@ pub struct Options {
     pub every_packet: bool,
     /// The most conversations that are kept apart.
     pub most_conversations: usize,
+    /// The most packets that are listed one by one, from the first on.
+    pub most_packets: usize,
 }
 
 impl Default for Options {
@@ -47,6 +50,7 @@ impl Default for Options {
             interval_ns: 1_000_000_000,
             every_packet: false,
             most_conversations: conversations::MOST,
+            most_packets: 0,
         }
     }
 }
@@ -160,6 +164,7 @@ pub(crate) struct Analysis {
     pub(crate) finder: Finder,
     pub(crate) connections: Vec<Connection>,
     pub(crate) rtp_packets: Option<RtpPackets>,
+    pub(crate) packet_list: PacketList,
 }
 
 impl Analysis {
@@ -173,6 +178,7 @@ impl Analysis {
             finder: Finder::new(options.rtp_ports.clone(), options.find_rtp, &options.clock_rates),
             connections: Vec::new(),
             rtp_packets: options.every_packet.then(RtpPackets::default),
+            packet_list: PacketList::new(options.most_packets),
         }
     }
 
@@ -197,6 +203,7 @@ impl Analysis {
 
     fn add(&mut self, record: &Record<'_>) {
         self.whole.add(record);
+        self.packet_list.add(record);
         let link = match record.link {
             Ok(link) => link,
             Err(number) => {

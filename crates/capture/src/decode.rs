@@ -2,13 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::link::{ethernet, u16_at, LinkType};
+use twinnet_packet::{gre, ipv4, ipv6, udp, vxlan};
+
+use crate::link::{ethernet, LinkType};
 
 /// Network packets within each other that are looked into.
 pub const LAYERS: usize = 4;
-/// IPv6 extension headers that are stepped over.
-const EXTENSION_HEADERS: usize = 16;
-const VXLAN_PORT: u16 = 4789;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -142,9 +141,11 @@ fn inner(layer: &Layer<'_>) -> Option<(u16, usize)> {
     }
     match layer.protocol {
         UDP => match layer.transport {
-            // RFC 7348: the VNI's flag, then an Ethernet frame.
-            Transport::Udp { destination: VXLAN_PORT, .. } if layer.payload.get(8)? & 0x08 != 0 => {
-                ethernet(layer.payload, 16)
+            Transport::Udp { destination: vxlan::PORT, .. } => {
+                let datagram = layer.payload.get(udp::HEADER_LENGTH..)?;
+                let (_, frame) = vxlan::Repr::parse(datagram).ok()?;
+                let (kind, at) = ethernet(frame, 0)?;
+                Some((kind, layer.payload.len() - frame.len() + at))
             }
             _ => None,
         },
@@ -155,17 +156,15 @@ fn inner(layer: &Layer<'_>) -> Option<(u16, usize)> {
     }
 }
 
-/// Generic routing encapsulation (RFC 2784, with the key and sequence number of RFC 2890).
+/// What generic routing encapsulation carries. Its checksum is not asked: a record may be cut off.
 fn gre(bytes: &[u8]) -> Option<(u16, usize)> {
-    let flags = u16_at(bytes, 0)?;
-    // Routing (RFC 1701) and versions other than 0 are not looked into.
-    if flags & 0x4007 != 0 {
-        return None;
-    }
-    let at = 4 + [0x8000, 0x2000, 0x1000].iter().filter(|&&bit| flags & bit != 0).count() * 4;
-    match u16_at(bytes, 2)? {
-        0x6558 => ethernet(bytes, at),
-        kind @ (IPV4 | IPV6) => Some((kind, at)),
+    let (header, payload) = gre::Repr::parse_unverified(bytes).ok()?;
+    match header.protocol {
+        gre::TRANSPARENT_ETHERNET => {
+            let (kind, at) = ethernet(payload, 0)?;
+            Some((kind, header.length() + at))
+        }
+        kind @ (IPV4 | IPV6) => Some((kind, header.length())),
         _ => None,
     }
 }
@@ -180,35 +179,25 @@ fn network(kind: u16, bytes: &[u8], at: usize) -> Option<Layer<'_>> {
 }
 
 #[inline]
-fn u32_of(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-}
-
-#[inline]
 fn ipv4(bytes: &[u8]) -> Option<Layer<'_>> {
-    let fixed: &[u8; 20] = bytes.get(..20)?.try_into().ok()?;
-    let header = usize::from(fixed[0] & 0x0f) * 4;
-    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    let packet = ipv4::Packet::new_checked(bytes).ok()?;
+    let header = packet.header_length();
     // A total length of 0 stands for one that the sending kernel leaves to its network card.
-    let total = if total == 0 { bytes.len() } else { total };
-    if fixed[0] >> 4 != 4 || header < 20 || total < header {
-        return None;
-    }
-    let payload = bytes.get(header..)?;
-    let payload = &payload[..payload.len().min(total - header)];
-    let place = u16::from_be_bytes([fixed[6], fixed[7]]);
-    let fragment =
-        (place & 0x3fff != 0).then_some(Fragment { offset: u32::from(place & 0x1fff) << 3, more: place & 0x2000 != 0 });
+    let total = match usize::from(packet.total_length()) {
+        0 => bytes.len(),
+        total => total,
+    };
+    let (offset, more) = (u32::from(packet.fragment_offset()), packet.more_fragments());
     let mut layer = Layer {
         v6: false,
-        source: u128::from(u32_of(&fixed[12..16])),
-        destination: u128::from(u32_of(&fixed[16..20])),
-        protocol: fixed[9],
+        source: u128::from(packet.source().to_bits()),
+        destination: u128::from(packet.destination().to_bits()),
+        protocol: packet.protocol(),
         length: total as u32,
-        identification: u32::from(u16::from_be_bytes([fixed[4], fixed[5]])),
-        fragment,
+        identification: u32::from(packet.identification()),
+        fragment: (offset != 0 || more).then_some(Fragment { offset, more }),
         payload_length: (total - header) as u32,
-        payload,
+        payload: &bytes[header..bytes.len().min(total)],
         transport: Transport::None,
     };
     layer.transport = transport(&layer);
@@ -216,53 +205,32 @@ fn ipv4(bytes: &[u8]) -> Option<Layer<'_>> {
 }
 
 fn ipv6(bytes: &[u8]) -> Option<Layer<'_>> {
-    let fixed: &[u8; 40] = bytes.get(..40)?.try_into().ok()?;
-    if fixed[0] >> 4 != 6 {
-        return None;
-    }
-    let length = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let packet = ipv6::Packet::new_checked(bytes).ok()?;
+    let upper = packet.upper_layer().ok()?;
     // A payload length of 0 stands for a jumbogram (RFC 2675).
-    let length = if length == 0 { bytes.len() - 40 } else { length };
-    let bytes = &bytes[..bytes.len().min(40 + length)];
-    let (mut next, mut at) = (fixed[6], 40);
-    let (mut identification, mut fragment) = (0, None);
-    for _ in 0..EXTENSION_HEADERS {
-        let header = match next {
-            0 | 43 | 60 | 135 => usize::from(*bytes.get(at + 1)?) * 8 + 8,
-            44 => {
-                let part = bytes.get(at..at + 8)?;
-                let place = u16::from_be_bytes([part[2], part[3]]);
-                identification = u32_of(&part[4..8]);
-                if place & 0xfff9 != 0 {
-                    fragment = Some(Fragment { offset: u32::from(place & 0xfff8), more: place & 1 != 0 });
-                }
-                8
-            }
-            _ => break,
-        };
-        next = *bytes.get(at)?;
-        at += header;
-        if fragment.is_some_and(|part| part.offset > 0) {
-            break;
-        }
-    }
+    let total = match usize::from(packet.payload_length()) {
+        0 => bytes.len(),
+        length => ipv6::HEADER_LENGTH + length,
+    };
+    let (offset, more) = (u32::from(upper.fragment_offset), upper.more_fragments);
     let mut layer = Layer {
         v6: true,
-        source: u128::from_be_bytes(fixed[8..24].try_into().ok()?),
-        destination: u128::from_be_bytes(fixed[24..40].try_into().ok()?),
-        protocol: next,
-        length: (40 + length) as u32,
-        identification,
-        fragment,
-        payload_length: (40 + length).checked_sub(at)? as u32,
-        payload: bytes.get(at..)?,
+        source: packet.source().to_bits(),
+        destination: packet.destination().to_bits(),
+        protocol: upper.protocol,
+        length: total as u32,
+        identification: upper.identification,
+        fragment: upper.fragment.then_some(Fragment { offset, more }),
+        payload_length: total.checked_sub(upper.offset)? as u32,
+        payload: bytes.get(upper.offset..bytes.len().min(total))?,
         transport: Transport::None,
     };
     layer.transport = transport(&layer);
     Some(layer)
 }
 
-/// The transport header of a packet; that of a datagram stands in its first fragment.
+/// The transport header of a packet; that of a datagram stands in its first fragment. It is read here, not through
+/// `twinnet_packet`'s views, because a record may end within the options of a header whose length still counts.
 #[inline]
 fn transport(layer: &Layer<'_>) -> Transport {
     if layer.fragment.is_some_and(|part| part.offset > 0) {
@@ -292,8 +260,8 @@ fn transport(layer: &Layer<'_>) -> Transport {
             Transport::Tcp {
                 source: u16::from_be_bytes([header[0], header[1]]),
                 destination: u16::from_be_bytes([header[2], header[3]]),
-                sequence: u32_of(&header[4..8]),
-                acknowledgement: u32_of(&header[8..12]),
+                sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+                acknowledgement: u32::from_be_bytes([header[8], header[9], header[10], header[11]]),
                 flags: header[13],
                 window: u16::from_be_bytes([header[14], header[15]]),
                 header: length,
@@ -355,6 +323,42 @@ mod tests {
         assert_eq!(seen(LinkType::Ethernet, &bytes[..42]), [(UDP, (4000, 9), 4)]);
         assert_eq!(seen(LinkType::Ethernet, &bytes[..41]), [(UDP, (0, 0), 0)]);
         assert_eq!(seen(LinkType::Ethernet, &bytes[..33]), []);
+    }
+
+    #[test]
+    fn extension_headers_lead_to_the_transport_and_fragments_are_placed() {
+        let datagram = udp(53, &[1, 2, 3]);
+        let packet = |next: u8, rest: &[u8]| {
+            let mut bytes = vec![0x60, 0, 0, 0, (rest.len() >> 8) as u8, rest.len() as u8, next, 64];
+            bytes.extend([0xfd; 32]);
+            bytes.extend(rest);
+            bytes
+        };
+        // Destination options, an authentication header (RFC 4302: 24 bytes, as it counts them 4), UDP.
+        let mut authenticated = vec![51, 0, 1, 4, 0, 0, 0, 0, UDP, 4];
+        authenticated.extend([0; 22]);
+        authenticated.extend(&datagram);
+        assert_eq!(seen(LinkType::Raw, &packet(60, &authenticated)), [(UDP, (4000, 53), 3)]);
+        let fragment = |offset_and_more: u16, rest: &[u8]| {
+            let mut header = vec![UDP, 0];
+            header.extend(offset_and_more.to_be_bytes());
+            header.extend([0, 0, 0, 9]);
+            packet(44, &[&header[..], rest].concat())
+        };
+        let mut parts = Vec::new();
+        for bytes in [fragment(0, &datagram), fragment(1, &datagram), fragment(1480, &[7; 8])] {
+            decode(LinkType::Raw, &bytes, |layer| {
+                parts.push((layer.identification, layer.fragment, layer.transport.ports(), layer.payload_length));
+            });
+        }
+        assert_eq!(
+            parts,
+            [
+                (9, None, (4000, 53), 11),
+                (9, Some(Fragment { offset: 0, more: true }), (4000, 53), 11),
+                (9, Some(Fragment { offset: 1480, more: false }), (0, 0), 8),
+            ]
+        );
     }
 
     #[test]

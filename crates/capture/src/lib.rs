@@ -13,6 +13,7 @@ mod fingerprint;
 mod fragments;
 mod link;
 mod matching;
+mod packet_list;
 mod pcap;
 mod pcapng;
 mod reader;

@@ -25,6 +25,8 @@ pub struct Report {
     pub rtp_packets: Table,
     /// A row for each direction of a TCP connection.
     pub tcp: Table,
+    /// A row for each of the first packets, when asked for.
+    pub packet_list: Table,
     /// What must be known to judge the numbers.
     pub notes: Vec<String>,
 }
@@ -50,6 +52,7 @@ impl Analysis {
         let rtp_streams = self.rtp_table();
         let rtp_packets = rtp_packet_table(self.rtp_packets.as_ref());
         let tcp = self.tcp_table();
+        let packet_list = self.packet_list.table(self.whole.first_ns);
         let capture = self.whole.table(form, ending.unwrap_or(&Ending::Whole));
         let (throughput, gaps) = self.throughput.table();
         if gaps {
@@ -66,6 +69,7 @@ impl Analysis {
             rtp_streams,
             rtp_packets,
             tcp,
+            packet_list,
             notes,
         })
     }

@@ -3,6 +3,7 @@
 
 mod assemble;
 pub mod capture;
+mod described;
 mod error;
 mod model_apps;
 pub mod network;

@@ -178,7 +178,8 @@ fn ipv6(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
     // A payload length of 0 stands for a jumbogram (RFC 2675).
     let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let end = if payload == 0 { bytes.len() } else { bytes.len().min(at + 40 + payload) };
-    let Some(Extensions { protocol, l4, fragment, seen }) = extension_headers(&bytes[..end], at + 40, header[6]) else {
+    let Some(Extensions { protocol, l4, fragment, seen, .. }) = extension_headers(&bytes[..end], at + 40, header[6])
+    else {
         return;
     };
     key.set(Field::IPV6_EXTENSIONS, u128::from(seen));
@@ -201,6 +202,11 @@ pub(crate) struct Extensions {
     pub(crate) l4: usize,
     /// As the flow key has it.
     pub(crate) fragment: u8,
+    /// Where the fragment belongs in its datagram, in bytes, and whether more follow: the last three bits as they
+    /// stand in the header.
+    pub(crate) offset_and_more: u16,
+    /// Identification of the datagram of which it is a part; 0 without a fragment header.
+    pub(crate) identification: u32,
     /// As [`Field::IPV6_EXTENSIONS`] has it.
     seen: u16,
 }
@@ -239,27 +245,30 @@ fn note_extension(seen: &mut u16, furthest: &mut u8, kind: u8) {
 }
 
 /// Walks IPv6 extension headers.
-pub(crate) fn extension_headers(bytes: &[u8], mut at: usize, mut next: u8) -> Option<Extensions> {
-    let (mut fragment, mut seen, mut furthest) = (0, 0, 0);
+pub(crate) fn extension_headers(bytes: &[u8], at: usize, next: u8) -> Option<Extensions> {
+    let mut furthest = 0;
+    let mut found = Extensions { protocol: next, l4: at, fragment: 0, offset_and_more: 0, identification: 0, seen: 0 };
     for _ in 0..EXTENSION_HEADERS {
-        note_extension(&mut seen, &mut furthest, next);
-        let length = match next {
+        let at = found.l4;
+        note_extension(&mut found.seen, &mut furthest, found.protocol);
+        let length = match found.protocol {
             0 | 43 | 60 => 8 + usize::from(*bytes.get(at + 1)?) * 8,
             51 => 8 + usize::from(*bytes.get(at + 1)?) * 4,
             44 => {
                 let offset_and_more = u16_at(bytes, at + 2)?;
-                fragment = u8::from(offset_and_more & 0xfff9 != 0) | u8::from(offset_and_more & 0xfff8 != 0) << 1;
+                found.fragment = u8::from(offset_and_more & 0xfff9 != 0) | u8::from(offset_and_more & 0xfff8 != 0) << 1;
+                (found.offset_and_more, found.identification) = (offset_and_more, u32_at(bytes, at + 4)?);
                 8
             }
-            _ => return Some(Extensions { protocol: next, l4: at, fragment, seen }),
+            _ => return Some(found),
         };
         if bytes.len() < at + length {
             return None;
         }
-        next = bytes[at];
-        at += length;
-        if fragment & 2 != 0 {
-            return Some(Extensions { protocol: next, l4: at, fragment, seen });
+        found.protocol = bytes[at];
+        found.l4 += length;
+        if found.fragment & 2 != 0 {
+            return Some(found);
         }
     }
     None

@@ -50,9 +50,21 @@ impl Repr {
     /// The header at the front of `packet`, and the payload behind it.
     ///
     /// # Errors
-    /// [`Malformed::Truncated`]; [`Malformed::Field`] for bits that are reserved ("a receiver MUST discard a packet
-    /// where any of the bits 1-5 are non-zero", RFC 2784 2.3) or another version; [`Malformed::Checksum`].
+    /// Those of [`Repr::parse_unverified`], and [`Malformed::Checksum`].
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (repr, payload) = Self::parse_unverified(packet)?;
+        if repr.checksum && checksum::sum(packet) != 0xffff {
+            return Err(Malformed::Checksum);
+        }
+        Ok((repr, payload))
+    }
+
+    /// As [`Repr::parse`], for a packet that may be cut off, so that its checksum tells nothing.
+    ///
+    /// # Errors
+    /// [`Malformed::Truncated`]; [`Malformed::Field`] for bits that are reserved ("a receiver MUST discard a packet
+    /// where any of the bits 1-5 are non-zero", RFC 2784 2.3) or another version.
+    pub fn parse_unverified(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         need(packet, field::OPTIONS)?;
         let flags = get_u16(packet, field::FLAGS);
         if flags & RESERVED != 0 {
@@ -65,9 +77,6 @@ impl Repr {
         let options = [CHECKSUM_PRESENT, KEY_PRESENT, SEQUENCE_PRESENT];
         let length = field::OPTIONS + 4 * options.into_iter().filter(|bit| present(*bit)).count();
         need(packet, length)?;
-        if present(CHECKSUM_PRESENT) && checksum::sum(packet) != 0xffff {
-            return Err(Malformed::Checksum);
-        }
         let mut at = field::OPTIONS + if present(CHECKSUM_PRESENT) { 4 } else { 0 };
         let mut option = |bit: u16| {
             present(bit).then(|| {
@@ -157,6 +166,7 @@ mod tests {
             if checksum {
                 *packet.last_mut().unwrap() ^= 1;
                 assert_eq!(Repr::parse(&packet), Err(Malformed::Checksum));
+                assert_eq!(Repr::parse_unverified(&packet).map(|(read, _)| read), Ok(repr));
             }
         }
     }

@@ -31,6 +31,12 @@ pub struct UpperLayer {
     pub fragment: bool,
     /// Whether this is a fragment other than the first: what stands at `offset` is no header.
     pub later_fragment: bool,
+    /// Where the fragment belongs in its datagram, in bytes.
+    pub fragment_offset: u16,
+    /// Whether more fragments follow.
+    pub more_fragments: bool,
+    /// Identification of the datagram of which it is a part; 0 without a fragment header.
+    pub identification: u32,
 }
 
 /// A view of bytes as an IPv6 packet. The payload may be elided.
@@ -107,9 +113,18 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn upper_layer(&self) -> Result<UpperLayer, Malformed> {
         let bytes = &self.0.as_ref()[..self.end()];
         let next = self.next_header();
-        let Extensions { protocol, l4: offset, fragment, .. } = extension_headers(bytes, HEADER_LENGTH, next)
-            .ok_or(Malformed::Field { field: "next header", value: next.into() })?;
-        Ok(UpperLayer { protocol, offset, fragment: fragment & 1 != 0, later_fragment: fragment & 2 != 0 })
+        let Extensions { protocol, l4: offset, fragment, offset_and_more, identification, .. } =
+            extension_headers(bytes, HEADER_LENGTH, next)
+                .ok_or(Malformed::Field { field: "next header", value: next.into() })?;
+        Ok(UpperLayer {
+            protocol,
+            offset,
+            fragment: fragment & 1 != 0,
+            later_fragment: fragment & 2 != 0,
+            fragment_offset: offset_and_more & 0xfff8,
+            more_fragments: offset_and_more & 1 != 0,
+            identification,
+        })
     }
 }
 
@@ -202,11 +217,13 @@ mod tests {
     #[test]
     fn extension_headers_lead_to_the_upper_layer() {
         let mut bytes = bytes();
-        let first = UpperLayer { protocol: 17, offset: 56, fragment: true, later_fragment: false };
-        assert_eq!(Packet::new_checked(&bytes).unwrap().upper_layer(), Ok(first));
-        bytes[51] = 8;
+        let first = Packet::new_checked(&bytes).unwrap().upper_layer().unwrap();
+        assert_eq!((first.protocol, first.offset), (17, 56));
+        assert_eq!((first.fragment, first.later_fragment, first.fragment_offset), (true, false, 0));
+        assert_eq!(first.identification, u32::from_be_bytes([bytes[52], bytes[53], bytes[54], bytes[55]]));
+        bytes[51] = 9;
         let later = Packet::new_checked(&bytes).unwrap().upper_layer().unwrap();
-        assert!(later.later_fragment);
+        assert_eq!((later.later_fragment, later.fragment_offset, later.more_fragments), (true, 8, true));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub enum Malformed {
 }
 
 /// `Ok` when `bytes` holds at least `needed`.
+#[inline]
 pub(crate) fn need(bytes: &[u8], needed: usize) -> Result<(), Malformed> {
     if bytes.len() < needed {
         return Err(Malformed::Truncated { given: bytes.len(), needed });

@@ -55,7 +55,9 @@ fn bytes<'py, T: Copy>(py: Python<'py>, values: &[T], form: impl Fn(T) -> [u8; 8
 
 /// Reads the captures at `paths`, which follow each other in time, as one and gives its tables and notes.
 #[pyfunction]
-#[pyo3(signature = (paths, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations))]
+#[pyo3(signature = (
+    paths, *, rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations, most_packets
+))]
 #[allow(clippy::too_many_arguments)] // All are named in Python.
 pub fn analyze_capture<'py>(
     py: Python<'py>,
@@ -66,8 +68,10 @@ pub fn analyze_capture<'py>(
     interval_ns: i64,
     every_packet: bool,
     most_conversations: usize,
+    most_packets: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let options = Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations };
+    let options =
+        Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations, most_packets };
     let mut signals = Signals::default();
     let inputs = paths.iter().map(|path| Ok(Box::new(File::open(path)?) as Box<dyn std::io::Read + Send>));
     let report = py.detach(|| analyze_joined(inputs, &options, &mut |_| signals.allow()));
@@ -87,6 +91,7 @@ pub fn analyze_capture<'py>(
         ("rtp_streams", &report.rtp_streams),
         ("rtp_packets", &report.rtp_packets),
         ("tcp", &report.tcp),
+        ("packet_list", &report.packet_list),
     ] {
         found.set_item(name, columns(py, table)?)?;
     }

@@ -48,6 +48,7 @@ mod mac_table;
 mod matching;
 mod membership;
 mod meter;
+mod nearest;
 mod parse;
 mod pipeline;
 mod port;

@@ -11,6 +11,7 @@ use super::extension_syntax;
 use super::field::{Format, MatchField, Needs, FIELDS, SHORTHANDS};
 use super::flow::{Flow, FLAGS};
 use super::matching::Match;
+use super::nearest;
 use super::subfield::{self, Subfield};
 use super::syntax::{FlowSyntaxError, Item, Items, Word};
 use super::value;
@@ -208,23 +209,13 @@ impl<'a> Conditions<'a> {
 fn unknown_name_remedy(name: &str) -> String {
     let names = FIELDS.iter().map(|field| field.name).chain(SHORTHANDS.iter().map(|shorthand| shorthand.0));
     let properties = ["table", "priority", "cookie", "idle_timeout", "hard_timeout", "actions"];
-    let properties = properties.into_iter().chain(FLAGS.iter().map(|(flag, _)| *flag));
-    let names: Vec<_> = names.chain(properties).collect();
-    match names.iter().find(|known| close(name, known)) {
-        Some(known) => format!("did you mean {known:?}?"),
-        None => format!("known are {}", names.join(", ")),
-    }
+    nearest::remedy(name, names.chain(properties).chain(FLAGS.iter().map(|(flag, _)| *flag)))
 }
 
-/// Whether one letter was added, lost, or changed, or two neighbours were swapped.
-fn close(given: &str, known: &str) -> bool {
-    let (given, known): (Vec<_>, Vec<_>) = (given.chars().collect(), known.chars().collect());
-    let front = given.iter().zip(&known).take_while(|(a, b)| a == b).count();
-    let (given, known) = (&given[front..], &known[front..]);
-    let back = given.iter().rev().zip(known.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (given, known) = (&given[..given.len() - back], &known[..known.len() - back]);
-    let swapped = given.len() == 2 && known.len() == 2 && given[0] == known[1] && given[1] == known[0];
-    swapped || given.len().max(known.len()) <= 1
+fn unknown_action(word: Word<'_>) -> FlowSyntaxError {
+    // Without their arguments: what stands behind a name begins with a colon, a parenthesis or a space.
+    let names = ACTION_NAMES.split(", ").map(|name| name.split([':', '(', ' ']).next().unwrap_or(name));
+    word.error("is no action", nearest::remedy(word.text, names))
 }
 
 /// Reads the actions of a flow with a certain match in a certain table.
@@ -337,9 +328,9 @@ impl Reader {
                 }
                 None if item.value.is_none() => match value::port(item.name.text) {
                     Some(port) => output(port),
-                    None => return Err(item.name.error("is no action", format!("known are {ACTION_NAMES}"))),
+                    None => return Err(unknown_action(item.name)),
                 },
-                None => return Err(item.name.error("is no action", format!("known are {ACTION_NAMES}"))),
+                None => return Err(unknown_action(item.name)),
             },
         };
         self.allowed_here(item, action)
@@ -414,8 +405,8 @@ impl Reader {
         let syntax = || word.error("names no field to set", "write set_field:VALUE->FIELD");
         let (text, name) = word.split_once("->").ok_or_else(syntax)?;
         let field = MatchField::by_name(name.text).filter(|field| field.settable).ok_or_else(|| {
-            let names: Vec<_> = FIELDS.iter().filter(|field| field.settable).map(|field| field.name).collect();
-            name.error("is no field that can be set", format!("these can: {}", names.join(", ")))
+            let names = FIELDS.iter().filter(|field| field.settable).map(|field| field.name);
+            name.error("is no field that can be set", nearest::remedy(name.text, names))
         })?;
         self.require(name, field.needs)?;
         let (value, mask) = value::parse(field, text.text).ok_or_else(|| {

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["analyze"]
 
 _STANDARD_INPUT = Path("-")
+_PAGE_PACKETS = 2000
+"""Listed in a page unless another number is asked for."""
 
 LAYERS = ("payload", "network", "link", "wire")
 
@@ -52,7 +54,7 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
     multiple=True,
     type=click.IntRange(1, 65535),
     metavar="N",
-    help="UDP port that carries RTP; other ports are searched for it too.",
+    help="UDP port that carries RTP; twinnet searches other ports too.",
 )
 @click.option(
     "--clock-rate",
@@ -64,19 +66,23 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 )
 @click.option("--interval", default="1 s", show_default=True, metavar="T", help="Length of an interval.")
 @click.option(
-    "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Where bytes are counted for rates."
+    "--layer", type=click.Choice(LAYERS), default="link", show_default=True, help="Layer at which rates count bytes."
 )
 @click.option(
-    "--join", is_flag=True, help="The captures follow each other in time, as a ring's files: read them as one."
+    "--join", is_flag=True, help="Read the captures as one: they follow each other in time, as the files of a ring."
 )
-@click.option("--match", is_flag=True, help="The captures are of the same traffic, in the order in which it passes.")
+@click.option(
+    "--match",
+    is_flag=True,
+    help="Match packets between captures of the same traffic, given in the order in which it passes.",
+)
 @click.option(
     "--match-bytes",
     type=click.IntRange(0, 65535),
     default=64,
     show_default=True,
     metavar="N",
-    help="Bytes of payload by which a packet is known again.",
+    help="Bytes of payload that identify a packet in --match.",
 )
 @click.option(
     "--compare",
@@ -107,6 +113,20 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
     metavar="DIR",
     help="Write every table into DIR as CSV, RTP and matched packets one by one too.",
 )
+@click.option(
+    "--packets",
+    "list_packets",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="List the first N packets: time, source, destination, protocol, length and info.",
+)
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="Write the analysis of one capture as a page, with a packet list to sort and filter.",
+)
 @json_option
 def analyze(
     files: tuple[Path, ...],
@@ -121,19 +141,21 @@ def analyze(
     labels: tuple[str, str],
     out: Path | None,
     csv_folder: Path | None,
+    list_packets: int | None,
+    page: Path | None,
     as_json: bool,
 ) -> None:
-    """Read captures (pcap, pcapng, either perhaps gzip) and tell what passed: conversations, throughput over time, RTP
-    streams with the columns of Wireshark's analysis, TCP round trips and retransmissions.
+    """Analyze captures (pcap or pcapng, plain or gzip): conversations, throughput over time, RTP streams with the
+    columns of Wireshark's analysis, TCP round trips and retransmissions.
 
-    With --join the files are one capture, such as those of a ring. With --match they are captures of the same
-    traffic at several places: delay and loss from each to the next. With --compare two sets are compared by their
-    statistics, as a real network and a virtual one.
+    --join reads the files as one capture, such as those of a ring. --match finds the same packets in captures from
+    several places, and reports delay and loss from each place to the next. --compare compares two sets by their
+    statistics, such as a real network and a virtual one.
 
     A FILE that is - is standard input: twinnet capture LAB s1-eth1 --duration '10 s' | twinnet analyze -. Ctrl-C then
     ends the program that writes, and the analysis of what came is printed.
 
-    What is wrong with a file is told beside the numbers; they are then those of the packets before.
+    If a file is cut off or damaged, a note says where; the numbers cover the packets before that place.
     """
     from twinnet.results.captures import analyze_capture, match_captures
 
@@ -146,6 +168,11 @@ def analyze(
     if match and others:
         raise click.UsageError("--match and --compare are different questions; ask one at a time")
 
+    if (list_packets is not None or page is not None) and (match or others):
+        raise click.UsageError("--packets and --html show one capture; leave --match and --compare away")
+    if page is not None and len(files) > 1 and not join:
+        raise click.UsageError("--html is the page of one capture; name one file, or several with --join")
+
     _check_standard_input([*files, *others])
 
     def read(path: Path | Sequence[Path]) -> CaptureAnalysis:
@@ -156,6 +183,7 @@ def analyze(
                 rtp_ports=rtp_ports,
                 clock_rates=clock_rates,
                 every_packet=bool(others) or (csv_folder is not None and not match),
+                list_packets=list_packets or (_PAGE_PACKETS if page is not None else 0),
             )
         return replace(found, path=Path("standard input")) if path == _STANDARD_INPUT else found
 
@@ -167,10 +195,14 @@ def analyze(
     elif others:
         sets = [read(path) for path in files], [read(path) for path in others]
         _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
-    elif join:
-        _tell(files[:1], [read(files)], layer, csv_folder, as_json)
     else:
-        _tell(files, [read(path) for path in files], layer, csv_folder, as_json)
+        analyses = [read(files)] if join else [read(path) for path in files]
+        _tell(files[: len(analyses)], analyses, layer, csv_folder, as_json, listed=list_packets is not None)
+        if page is not None:
+            from twinnet.report.capture_page import write_capture_page
+
+            written = write_capture_page(analyses[0], layer, page)
+            click.echo(f"page: {written}", err=as_json)
 
 
 def _check_standard_input(paths: Sequence[Path]) -> None:
@@ -213,7 +245,10 @@ def _tell(
     layer: CaptureLayer,
     csv_folder: Path | None,
     as_json: bool,
+    *,
+    listed: bool,
 ) -> None:
+    """Print what was found; the list of packets only where it is `listed`, not where it is for a page alone."""
     results: list[dict[str, Any]] = []
     for path, one in zip(files, analyses, strict=True):
         tables = {
@@ -223,7 +258,7 @@ def _tell(
             "intervals": one.intervals,
             "rtp_streams": one.rtp_streams,
             "tcp": one.tcp,
-        }
+        } | ({"packet_list": one.packet_list} if listed else {})
         if csv_folder is not None:
             stem = _stems(files)[files.index(path)]
             _write_csv(csv_folder, {f"{stem}-{name}": frame for name, frame in tables.items()})
@@ -232,7 +267,7 @@ def _tell(
             rows = {name: frame.to_dicts() for name, frame in tables.items()}
             results.append({"file": str(path), **one.capture.to_dicts()[0], "notes": list(one.notes), **rows})
         else:
-            click.echo(capture_text(one, layer))
+            click.echo(capture_text(one, layer, with_packets=listed))
     if as_json:
         print_json(results)
 

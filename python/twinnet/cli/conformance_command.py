@@ -34,26 +34,39 @@ def _port(_context: click.Context, _parameter: click.Parameter, given: Sequence[
     return ports
 
 
-@click.command(short_help="Try a switch against the OpenFlow specifications, section by section.")
+@click.command(short_help="Test a switch against the OpenFlow specifications, section by section.")
 @click.argument("switches", nargs=-1, metavar="[SWITCH]...")
-@click.option("--port", "ports", multiple=True, callback=_port, help="NUMBER=INTERFACE: where a switch's port ends.")
+@click.option(
+    "--port",
+    "ports",
+    multiple=True,
+    callback=_port,
+    metavar="NUMBER=INTERFACE",
+    help="Interface of this machine on which a port of the switch ends; once for each port.",
+)
 @click.option(
     "--suite",
     type=click.Choice(["twinnet", "os-ken"]),
     default="twinnet",
     show_default=True,
-    help="Our own cases, or the JSON switch tests of the installed package os-ken, a tester's against a target.",
+    help="twinnet's own cases, or the switch tests of the installed package os-ken.",
 )
-@click.option("--tester", type=click.Choice(["twinnet", "ovs"]), help="Who sends and listens in the suite os-ken.")
 @click.option(
-    "--only", multiple=True, help="Cases whose name, feature or section contains this text; may be given again."
+    "--tester",
+    type=click.Choice(["twinnet", "ovs"]),
+    help="Switch that sends and receives the test frames of the suite os-ken.",
 )
-@click.option("--failures", is_flag=True, help="Tell each case that failed or was left out, and why.")
+@click.option(
+    "--only",
+    multiple=True,
+    help="Run only cases whose name, feature or section contains this text; may be given again.",
+)
+@click.option("--failures", is_flag=True, help="Print each case that failed or was skipped, with the reason.")
 @click.option(
     "--write",
     "page",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Put the table into this page.",
+    help="Write the table into this Markdown page.",
 )
 @json_option
 def conformance(

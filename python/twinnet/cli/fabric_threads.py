@@ -12,15 +12,18 @@ __all__ = ["fabric_threads_option"]
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 
 
-class _Threads(click.ParamType[Any]):
+class _Threads(click.ParamType[int | Literal["auto"]]):
     name = "auto|NUMBER"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["auto"]:
-        if value == "auto" or isinstance(value, int):
+    # click gives the text of the command line or a default, and says nothing of its type.
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["auto"]:
+        if value == "auto":
+            return "auto"
+        if isinstance(value, int):
             return value
-        if not str(value).isdecimal() or not 1 <= int(value) <= 64:
+        if not str(value).isdecimal() or not 1 <= int(str(value)) <= 64:
             self.fail(f"{value!r} is neither auto nor a whole number from 1 to 64", param, ctx)
-        return int(value)
+        return int(str(value))
 
 
 def fabric_threads_option(command: _Command) -> _Command:

@@ -23,16 +23,25 @@ _LOOK_S = 0.2
 
 @click.command(short_help="Run one switch alone, on existing interfaces of this machine.")
 @click.option("--dpid", default="1", show_default=True, help="Datapath number; hexadecimal with 0x or 16 digits.")
-@click.option("--port", "ports", multiple=True, required=True, metavar="INTERFACE", help="Port 1 is the first named.")
+@click.option(
+    "--port",
+    "ports",
+    multiple=True,
+    required=True,
+    metavar="INTERFACE",
+    help="Interface that becomes a port; once for each port, port 1 first.",
+)
 @click.option("--controller", "controllers", multiple=True, metavar="TARGET", help="tcp:HOST:PORT or ssl:HOST:PORT.")
-@click.option("--control-delay", metavar="TIME", help="What the way to controllers and tools takes, each way.")
+@click.option("--control-delay", metavar="TIME", help="One-way delay to controllers and tools.")
 @click.option(
     "--listen", metavar="PLACE", help="Listen for tools: ptcp:PORT[:ADDRESS], pssl:PORT[:ADDRESS] or punix:PATH."
 )
 @click.option("--private-key", metavar="FILE", help="For ssl: and pssl:, the switch's private key (PEM).")
 @click.option("--certificate", metavar="FILE", help="The certificate of that key (PEM).")
 @click.option(
-    "--ca-cert", metavar="FILE", help="Certificate that others' must lead to (PEM); without it nobody is verified."
+    "--ca-cert",
+    metavar="FILE",
+    help="CA certificate that verifies controllers and tools (PEM); without it, none is verified.",
 )
 @click.option(
     "--protocol",
@@ -46,7 +55,7 @@ _LOOK_S = 0.2
     type=click.Choice(["standalone", "secure"]),
     default="standalone",
     show_default=True,
-    help="What it does without a controller: learn and forward, or keep to its flows.",
+    help="Without a controller: standalone learns and forwards, secure keeps to its flows.",
 )
 @click.option("--flow", "flows", multiple=True, metavar="FLOW", help="A flow to start with, as for ovs-ofctl add-flow.")
 @json_option

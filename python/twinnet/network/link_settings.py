@@ -144,7 +144,7 @@ def processing_spec(time: object, jitter: object) -> dict[str, Any] | None:
 
 def coalescing_spec(delay: object, frames: object) -> dict[str, Any] | None:
     """Return how the network cards of a host coalesce interrupts, in the form of the lab protocol; ``None`` when they
-    do not."""
+    do not. Both values may be anything, because network files and callers give them unchecked."""
     delay_ps = way_ps(delay, "interrupt delay")
     if frames is not None and (isinstance(frames, bool) or not isinstance(frames, int) or frames < 1):
         raise BadValue(f"the number of frames of an interrupt is {frames!r}", "give a whole number from 1")

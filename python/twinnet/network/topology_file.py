@@ -58,7 +58,25 @@ def json_schema() -> dict[str, Any]:
 def _network(document: Document) -> Network:
     from twinnet.network.topology_schema import NetworkModel
 
-    return build_network(validate(document, NetworkModel), document)
+    try:
+        model = validate(document, NetworkModel)
+    except SourceError as error:
+        raise _with_mistakes_between_parts(document, error) from None
+    return build_network(model, document)
+
+
+def _with_mistakes_between_parts(document: Document, error: SourceError) -> SourceError:
+    from pydantic import ValidationError
+
+    from twinnet.network.sound_parts import mistakes_between_parts
+    from twinnet.network.topology_schema import NetworkModel
+
+    try:
+        NetworkModel.model_validate(document.data)
+    except ValidationError as found:
+        problems = [*error.problems, *mistakes_between_parts(document, document.data, found)]
+        return SourceError(error.file, sorted(problems, key=lambda one: (one.line, one.column)))
+    return error
 
 
 def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Network:

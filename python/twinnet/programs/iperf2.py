@@ -7,7 +7,8 @@ from statistics import mode
 
 from twinnet.errors import BadValue, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
-from twinnet.results.flow_report import FlowReport, Intervals
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_series import Intervals
 from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_bytes
 
 __all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from twinnet.errors import ProgramFailed, ReportUnreadable
 from twinnet.programs.transfer import Output, Transfer, interval_index
-from twinnet.results.flow_report import FlowReport, Intervals, Summary
+from twinnet.results.distributions import Summary
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_series import Intervals
 from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_bytes
 
 __all__ = ["iperf3", "read_report"]

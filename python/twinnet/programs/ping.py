@@ -7,7 +7,8 @@ import statistics
 
 from twinnet.errors import ProgramFailed
 from twinnet.programs.transfer import Output, Transfer
-from twinnet.results.flow_report import FlowReport, Summary
+from twinnet.results.distributions import Summary
+from twinnet.results.flow_report import FlowReport
 from twinnet.units import Duration, Size, duration_ps, size_bytes
 
 __all__ = ["ping", "read_report"]

@@ -18,7 +18,10 @@ from twinnet.programs.clip import Clip
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.programs.video_quality import judge_video, size_of
 from twinnet.results.captures import analyze_capture
-from twinnet.results.flow_report import FlowReport, Rtp, Samples, Spread, Summary
+from twinnet.results.distributions import Spread, Summary
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_series import Samples
+from twinnet.results.media_report import Rtp
 
 __all__ = ["PROTOCOLS", "STREAMERS", "stream"]
 

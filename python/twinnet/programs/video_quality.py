@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twinnet.errors import ProgramFailed
 from twinnet.programs.clip import run_ffmpeg
-from twinnet.results.flow_report import Video
+from twinnet.results.media_report import Video
 
 __all__ = ["judge_video", "size_of"]
 

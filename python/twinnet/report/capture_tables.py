@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from twinnet.report.packet_list import packet_list_text
 from twinnet.report.text_table import table, terminal_columns
 
 if TYPE_CHECKING:
@@ -12,14 +13,14 @@ if TYPE_CHECKING:
 
     from twinnet.results.captures import CaptureAnalysis, CaptureLayer, MatchedCaptures
 
-__all__ = ["capture_text", "comparison_text", "segments_text"]
+__all__ = ["SHOWN", "Column", "capture_parts", "capture_text", "comparison_text", "segments_text"]
 
 SHOWN = 20
 Row = dict[str, Any]
 Column = str | Callable[[Row], object]
 
 
-def capture_text(one: CaptureAnalysis, layer: CaptureLayer) -> str:
+def capture_text(one: CaptureAnalysis, layer: CaptureLayer, *, with_packets: bool = False) -> str:
     """The capture for people: what it is, notes, and the greatest of every table."""
     whole = one.capture.to_dicts()[0]
     duration_s = (whole["duration_ns"] or 0) / 1e9
@@ -31,9 +32,17 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer) -> str:
             f"\nThroughput, {layer} layer, intervals of {one.interval_s:g} s (Mbit/s): "
             f"mean {_number(rates.mean())}, min {_number(rates.min())}, max {_number(rates.max())}"
         )
+    parts += [_shown(title, frame, columns) for title, frame, columns in capture_parts(one)]
+    if with_packets:
+        parts.append(packet_list_text(one))
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def capture_parts(one: CaptureAnalysis) -> list[tuple[str, pl.DataFrame, Mapping[str, Column]]]:
+    """The tables of a capture that people are shown: title, rows, and what stands in each column."""
     top = one.conversations.sort("bytes", descending=True, maintain_order=True)
-    parts.append(
-        _shown(
+    return [
+        (
             "Conversations",
             top,
             {
@@ -46,10 +55,8 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer) -> str:
                 "bytes b>a": "bytes_b_to_a",
                 "s": lambda row: _number((row["duration_ns"] or 0) / 1e9),
             },
-        )
-    )
-    parts.append(
-        _shown(
+        ),
+        (
             "RTP streams",
             one.rtp_streams,
             {
@@ -67,10 +74,8 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer) -> str:
                 "skew ms": lambda row: _number(row["max_skew_ms"]),
                 "kbit/s": lambda row: _number(row["mean_bandwidth_kbps"]),
             },
-        )
-    )
-    parts.append(
-        _shown(
+        ),
+        (
             "TCP",
             one.tcp.filter(one.tcp["payload_bytes"] > 0),
             {
@@ -87,9 +92,8 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer) -> str:
                 "out of order": "out_of_order",
                 "zero windows": "zero_windows",
             },
-        )
-    )
-    return "\n".join(part for part in parts if part) + "\n"
+        ),
+    ]
 
 
 def segments_text(matched: MatchedCaptures) -> str:

@@ -240,7 +240,7 @@ def _sent(entry: Traffic) -> str:
 
 
 def _when(entry: Traffic) -> str:
-    begin = f"from {format_duration(entry.start_ps)}"
+    begin = f"from {format_duration(entry.start_ps) if entry.start_ps else '0 s'}"
     return (
         f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
     )

@@ -68,6 +68,7 @@ def render_page(template: str, drawn: Sequence[FigureView], **context: Any) -> s
         made=made,
         style=_read("page.css"),
         script=_read("page.js"),
+        packet_script=_read("packets.js"),
         # Without figures there is nothing to draw, and no need for a megabyte of what draws.
         plotly=_read("plotly-basic.min.js").replace("</script", "<\\/script") if panels else "",
         panels=script_json(panels),

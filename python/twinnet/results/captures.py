@@ -27,6 +27,7 @@ LAYERS: tuple[CaptureLayer, ...] = ("payload", "network", "link", "wire")
 """Where bytes are counted: the transport protocol's payload, IP packets, frames as captured, frames on the wire."""
 
 MOST_CONVERSATIONS = 262_144
+MOST_LISTED_PACKETS = 1_000_000
 _MISSING = np.iinfo(np.int64).min
 _PS_PER_NS = 1000
 _FLAGS = ("whole", "marker", "sequence_error")
@@ -52,6 +53,8 @@ class CaptureAnalysis(ShownInUnits):
         A row for each packet of RTP, when they were asked for.
     tcp
         A row for each direction of a TCP connection.
+    packet_list
+        A row for each of the first packets, when they were asked for: time, ends, protocol, length and what it says.
     notes
         What must be known to judge the numbers, such as a file that is cut off; empty when all is well.
     interval_s
@@ -66,6 +69,7 @@ class CaptureAnalysis(ShownInUnits):
     rtp_streams: pl.DataFrame
     rtp_packets: pl.DataFrame
     tcp: pl.DataFrame
+    packet_list: pl.DataFrame
     notes: tuple[str, ...]
     interval_s: float
 
@@ -129,6 +133,7 @@ def analyze_capture(
     clock_rates: Mapping[int, int] | None = None,
     every_packet: bool = False,
     most_conversations: int = MOST_CONVERSATIONS,
+    list_packets: int = 0,
 ) -> CaptureAnalysis:
     """Read a capture: pcap or pcapng, either perhaps compressed with gzip.
 
@@ -148,6 +153,8 @@ def analyze_capture(
         Whether `rtp_packets` is filled; that takes memory in proportion to the packets.
     most_conversations
         Packets of further conversations are counted in a note only.
+    list_packets
+        How many packets, from the first on, `packet_list` holds; at most 1,000,000.
 
     Raises
     ------
@@ -175,6 +182,8 @@ def analyze_capture(
         raise BadValue(f"a payload type is 0 to 127 and its clock rate at least 1 Hz; {payload}={rate} is not")
     if not 1 <= most_conversations <= 2**31:
         raise BadValue(f"conversations to keep are at least 1, not {most_conversations}")
+    if not 0 <= list_packets <= MOST_LISTED_PACKETS:
+        raise BadValue(f"packets to list are 0 to {MOST_LISTED_PACKETS}, not {list_packets}")
     paths = [Path(path)] if isinstance(path, (str, os.PathLike)) else [Path(one) for one in path]
     if not paths:
         raise BadValue("there is no capture to read", "name at least one file")
@@ -187,6 +196,7 @@ def analyze_capture(
             interval_ns=interval_ns,
             every_packet=every_packet,
             most_conversations=most_conversations,
+            most_packets=list_packets,
         )
     except OSError as error:
         raise _refusal(error.filename or paths[0], error) from error
@@ -202,6 +212,7 @@ def analyze_capture(
         rtp_streams=_frame(found["rtp_streams"]),
         rtp_packets=_frame(found["rtp_packets"]),
         tcp=_frame(found["tcp"]),
+        packet_list=_frame(found["packet_list"]),
         notes=tuple(found["notes"]),
         interval_s=interval_ns / 1e9,
     )

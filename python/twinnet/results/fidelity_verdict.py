@@ -161,7 +161,7 @@ def _fault(record: FidelityRecord) -> str:
 
 
 def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
-    """What frames suffered, wherever they were."""
+    """Check how late frames were, how long the fabric stood still, and how many frames overload lost."""
     known = [
         (line.lateness_ns.p999, f" on the line of {line.port}") for line in record.lines if line.handed_over >= _ENOUGH
     ]
@@ -196,7 +196,7 @@ def _losses(record: FidelityRecord) -> str:
 
 
 def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
-    """What lines lost of their rates."""
+    """Check how much of their rates lines lost."""
     worst = max(record.lines, key=lambda line: line.missing_ps, default=None)
     of = f" of {worst.port}" if worst is not None else ""
     yield _Check(limits.slipped_share, record.slipped_share, "the line" + of + " slipped by {:.3g} % of the time", 100)
@@ -207,7 +207,7 @@ def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
 
 
 def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
-    """What the machine took from the fabric and from the programs of hosts."""
+    """Check how much the machine took from the fabric and from the programs of hosts."""
     agent = record.agent
     # Of a handful of timers the first is late by what it takes to set up: that is no rate of anything.
     if agent is not None and agent.timers >= _ENOUGH // 10:

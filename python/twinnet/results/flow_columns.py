@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twinnet.results.flow_report import FlowReport, Intervals, Lengths, Pacing, Spread, Summary
+from twinnet.results.distributions import Lengths, Spread, Summary
+from twinnet.results.flow_report import FlowReport, Pacing
+from twinnet.results.flow_series import Intervals
 
 __all__ = ["SENDER_QUANTILES", "interval_columns", "measured_columns", "pacing_columns"]
 

@@ -102,7 +102,7 @@ class Capacity:
 
     @classmethod
     def from_record(cls, record: object) -> Capacity | None:
-        """Return what :meth:`to_record` wrote; ``None`` for anything else."""
+        """Return what :meth:`to_record` wrote; ``None`` for anything else that a file holds."""
         if not isinstance(record, dict):
             return None
         told = cast(dict[str, Any], record)

@@ -10,7 +10,8 @@ import polars as pl
 
 from twinnet.bandwidth.truth import truth
 from twinnet.results.flow_columns import interval_columns, measured_columns, pacing_columns
-from twinnet.results.flow_report import AppReport, FlowReport, Intervals
+from twinnet.results.flow_report import AppReport, FlowReport
+from twinnet.results.flow_series import Intervals
 from twinnet.results.packet_table import packet_frame
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import PORT_SAMPLES, table

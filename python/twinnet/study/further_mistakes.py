@@ -8,6 +8,10 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from twinnet.errors import did_you_mean
+from twinnet.network.network import Network
+from twinnet.network.nodes import Host
+from twinnet.network.sound_parts import mistakes_between_parts
 from twinnet.network.topology_file import build_network
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.study.dimensions import ANY
@@ -20,19 +24,25 @@ __all__ = ["further_mistakes"]
 
 
 def further_mistakes(document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity]) -> list[Problem]:
-    """Return what is wrong in the network and in the statements of `data`, the file with its parameters put in.
+    """Return what is wrong in the networks, names and statements of `data`, the file with its parameters put in.
 
     A part that is wrong in its form is passed over: that is told already. Whatever else is wrong with a measurement, a
     statement may name it, and is not blamed for its unit.
     """
-    return [*_of_networks(document, data), *_of_statements(document, data, parameters)]
+    networks: list[Network] = []
+    return [
+        *_of_networks(document, data, networks),
+        *_of_hosts(document, data, networks),
+        *_of_levels(document, data, parameters),
+        *_of_statements(document, data, parameters),
+    ]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _of_networks(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+def _of_networks(document: Document, data: Mapping[str, Any], built: list[Network]) -> list[Problem]:
     places: list[tuple[str, ...]] = [("network",)] if "network" in data else []
     places += [("networks", name) for name in _mapping(data.get("networks"))]
     problems: list[Problem] = []
@@ -41,11 +51,46 @@ def _of_networks(document: Document, data: Mapping[str, Any]) -> list[Problem]:
         for key in place:
             given = given[key]
         try:
-            build_network(NetworkModel.model_validate(given), document, place)
-        except ValidationError:
-            continue
+            built.append(build_network(NetworkModel.model_validate(given), document, place))
+        except ValidationError as error:
+            problems += mistakes_between_parts(document, given, error, place, built)
         except SourceError as error:
             problems += error.problems
+    return problems
+
+
+def _of_hosts(document: Document, data: Mapping[str, Any], networks: list[Network]) -> list[Problem]:
+    """Hosts that traffic names and no network has; nothing where a network could not be built."""
+    sections = len(_mapping(data.get("networks"))) + ("network" in data)
+    if not networks or len(networks) < sections:
+        return []
+    known = {name for network in networks for name, node in network.nodes.items() if isinstance(node, Host)}
+    traffic = data.get("traffic")
+    problems: list[Problem] = []
+    for index, given in enumerate(cast(list[Any], traffic) if isinstance(traffic, list) else []):
+        entry = _mapping(given)
+        sources = entry.get("from")
+        named: list[tuple[tuple[str | int, ...], Any]] = [
+            (("from", place), name)
+            for place, name in enumerate(cast(list[Any], sources) if isinstance(sources, list) else [])
+        ]
+        for path, name in [*named, (("to",), entry.get("to"))]:
+            if isinstance(name, str) and name and name not in known:
+                message = f"the network has no host {name!r}; {did_you_mean(name, known)}"
+                problems.append(document.problem(("traffic", index, *path), message))
+    return problems
+
+
+def _of_levels(document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity]) -> list[Problem]:
+    """Parameters that levels set and the study does not have."""
+    problems: list[Problem] = []
+    for factor, given in _mapping(data.get("factors")).items():
+        for level, changes in _mapping(_mapping(given).get("levels")).items():
+            for name in _mapping(_mapping(changes).get("set")):
+                if name not in parameters:
+                    path = ("factors", factor, "levels", level, "set", name)
+                    message = f"unknown parameter; {did_you_mean(name, parameters)}"
+                    problems.append(document.problem(path, message, key=True))
     return problems
 
 

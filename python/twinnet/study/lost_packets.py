@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from twinnet.results.flow_report import FlowReport, Rtp
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.media_report import Rtp
 
 if TYPE_CHECKING:
     from twinnet.study.collect import PlannedFlow

@@ -328,15 +328,26 @@ def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside)
         key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unknown)
         for key, value in document.data.items()
     }
-    if unknown:
-        raise SourceError(document.file, unknown)
     _put_files_in(document, data, beside)
     try:
-        return validate(dataclasses.replace(document, data=data), StudySpecification)
+        specification = validate(dataclasses.replace(document, data=data), StudySpecification)
+        if unknown:
+            raise SourceError(document.file, [])
+        return specification
     except SourceError as error:
-        problems = [*error.problems, *further_mistakes(document, data, values)]
-        told = dict.fromkeys(_at_the_parameter(document, problem) for problem in problems)
+        found = [*error.problems, *further_mistakes(document, data, values)]
+        # Where a reference leads to nothing, what is said of the value that it leaves is no mistake of its own.
+        found = [one for one in found if not any(_touch(one, other) for other in unknown)]
+        told = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])
         raise SourceError(error.file, sorted(told, key=lambda one: (one.line, one.column))) from None
+
+
+def _touch(one: Problem, other: Problem) -> bool:
+    """Whether one of both is about the other's place or a part of it, in the file's lines or in its data."""
+    shorter = min(len(one.path), len(other.path))
+    return (one.line, one.column) == (other.line, other.column) or (
+        bool(one.path) and one.path[:shorter] == other.path[:shorter]
+    )
 
 
 def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -> None:

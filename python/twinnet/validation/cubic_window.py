@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from twinnet.results.flow_report import TcpInfo
+from twinnet.results.flow_series import TcpInfo
 from twinnet.validation.law import Law, Row, within
 from twinnet.validation.tcp_paths import Bottleneck, Stream, run_streams
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import twinnet as tn
-from twinnet.results.flow_report import FlowReport, Intervals
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_series import Intervals
 from twinnet.units import Bytes
 
 __all__ = ["Bottleneck", "Stream", "bytes_per_second", "jain_index", "run_streams"]

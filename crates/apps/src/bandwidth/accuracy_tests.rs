@@ -109,7 +109,7 @@ fn spruce_without_a_capacity_says_so() {
 
 #[test]
 fn hybrids_interval_covers_the_truth_about_as_often_as_it_says() {
-    for (cross, least) in [(Cross::Constant, 0.85), (Cross::Poisson, 0.88)] {
+    for (cross, least) in [(Cross::Constant, 0.9), (Cross::Poisson, 0.9)] {
         let covered = |row: &(f64, f64)| {
             let runs = (1..=25).map(|seed| run(&method(json!({"name": "hybrid"})), row.0, row.1, cross, seed));
             runs.filter(Run::covers).count()
@@ -118,5 +118,62 @@ fn hybrids_interval_covers_the_truth_about_as_often_as_it_says() {
         let share = covered.iter().sum::<usize>() as f64 / (25.0 * ROWS.len() as f64);
         println!("{cross:?}: {share:.3} {covered:?}");
         assert!((least..=1.0).contains(&share), "{cross:?}: {share}, {covered:?} of 25 each");
+    }
+}
+
+/// What runs under one kind of cross traffic gave.
+struct Point {
+    mean: f64,
+    rmse: f64,
+    within_a_tenth: f64,
+    covered: f64,
+    half_width: f64,
+    bytes: f64,
+}
+
+fn point(capacity: f64, load: f64, cross: Cross, count: u64) -> Point {
+    let hybrid = method(json!({"name": "hybrid"}));
+    let runs: Vec<Run> = (1..=count).map(|seed| run(&hybrid, capacity, capacity * load, cross, seed)).collect();
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count as f64;
+    let width = |run: &Run| (run.finding.high_bps.unwrap() - run.finding.low_bps.unwrap()) / run.truth;
+    Point {
+        mean: mean(&Run::error),
+        rmse: mean(&|run| run.error().powi(2)).sqrt(),
+        within_a_tenth: mean(&|run| f64::from(u8::from(run.error().abs() <= 0.1))),
+        covered: mean(&|run| f64::from(u8::from(run.covers()))),
+        half_width: mean(&|run| width(run) / 2.0),
+        bytes: mean(&|run| run.bits / 8.0),
+    }
+}
+
+/// With `TWINNET_GRID_RUNS=200 ... -- --nocapture` it prints the table of the documentation.
+#[test]
+fn hybrid_is_right_and_says_how_right_at_every_load() {
+    let count = std::env::var("TWINNET_GRID_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    println!(
+        "| cross traffic | load, % | mean error, % | RMSE, % | within 10 %, % | covered, % | half width, % | MB |"
+    );
+    for cross in [Cross::Constant, Cross::Poisson, Cross::ParetoOnOff] {
+        let mut covered = Vec::new();
+        for load in [0.1, 0.3, 0.5, 0.7, 0.8, 0.9] {
+            let found = point(100.0, load, cross, count);
+            println!(
+                "| {cross:?} | {:.0} | {:+.1} | {:.1} | {:.0} | {:.1} | {:.1} | {:.1} |",
+                100.0 * load,
+                100.0 * found.mean,
+                100.0 * found.rmse,
+                100.0 * found.within_a_tenth,
+                100.0 * found.covered,
+                100.0 * found.half_width,
+                found.bytes / 1e6
+            );
+            // Silences of Pareto's law may be longer than an estimate; at 70 % and more some are.
+            let least = if matches!(cross, Cross::ParetoOnOff) && load > 0.6 { 0.4 } else { 0.85 };
+            assert!(found.within_a_tenth >= least, "{cross:?} at {load}: {}", found.within_a_tenth);
+            covered.push(found.covered);
+        }
+        let share = covered.iter().sum::<f64>() / covered.len() as f64;
+        // 48 runs of a true 95 % leave a standard error of 3 %; three of them below.
+        assert!(share >= 0.86, "{cross:?}: {share}, {covered:?}");
     }
 }

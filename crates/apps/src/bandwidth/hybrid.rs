@@ -10,16 +10,20 @@
 //! ```
 //!
 //! exactly, not on average, and the capacity `C` matters the less the nearer the rate `b / t` is to `A`.
-//! (Self-loading methods compare rates with `A`; methods of gaps need `C`; this needs neither.) A train that found
-//! the queue empty (a packet's delay is the path's least) says only that at least its rate was available; where more
-//! than a tenth of the trains do, the rate is raised, up to the capacity, and trains sent more slowly are forgotten,
-//! so that the choice does not depend on what single trains said. Trains are weighed by their time. The interval is
-//! that of the ratio's own spread between trains, with Student's t, and less by what the trains covered of the
-//! window.
+//! (Self-loading methods compare rates with `A`; methods of gaps need `C`; this needs neither.) Where a packet came
+//! after all before it had left, the link may have been idle in between, and at most that long: so each train bounds
+//! what was available from both sides, whatever the cross traffic is. Where the bounds are far apart, trains begin with
+//! a longer queue; where that does not help, because traffic comes in bursts and silences, short trains at the link's
+//! own rate are sent, which leave no such doubt. Trains before are forgotten, so that the choice does not depend on
+//! what single trains said. Trains are weighed by their time, short ones by the time to those beside them. The interval
+//! is that of the ratio's own spread between trains (of runs of trains, where neighbours resemble each other), with
+//! Student's t, and less by what the trains covered of the window.
 //!
 //! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed
 //! in by its own variance. All rates are those of the stamps at which packets really left. A train in which the
 //! sender lost its processor counts up to there; where arrivals come in batches only the ends of batches count.
+
+use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,8 +85,8 @@ impl Default for HybridConfig {
             overload: 1.05,
             idle_ns: 50e6,
             least_trains: 6,
-            trains: 200,
-            precision: 0.02,
+            trains: 600,
+            precision: 0.03,
         }
     }
 }
@@ -105,25 +109,68 @@ impl HybridConfig {
 /// Packets of the trains that tell where to begin, and how many of them.
 const FIRST_PACKETS: usize = 15;
 const FIRST_TRAINS: u32 = 3;
-/// A queue counts as empty when a packet waits less than this share of the time that a packet takes on the line.
-const EMPTY: f64 = 0.1;
+/// What idle times may add to the estimate at most, as a share of it, before trains are sent that leave less of them.
+const UNKNOWN: f64 = 0.04;
+/// Packets sent at once at most where a longer queue is needed.
+const MOST_BURST: u32 = 32;
+/// Packets of a train at the link's own rate, of which the first are sent at once.
+const FAST_BURST: u32 = 3;
+const FAST_PACKETS: u32 = 9;
+/// So many times as many of them are sent at most.
+const MORE_FAST: u32 = 4;
+/// Of the averaging window: what the trains that count must span, where others were forgotten.
+const SPAN: f64 = 0.7;
+/// What is known beforehand of the spread between trains: so many trains' worth of it, and the variance of a whole
+/// number of packets about a mean that is half way between two of them.
+const KNOWN: f64 = 4.0;
+const WHOLE: f64 = 0.25;
+/// So many times the least number of trains is needed where they do not all meet about as many packets.
+const MORE_IRREGULAR: usize = 6;
+/// Runs of trains whose sums tell how much neighbours resemble each other.
+const BATCHES: usize = 16;
 /// Of the interval's half: what two stamps of 1 us each leave of a train's time.
 const STAMP_NS: f64 = 1_000.0;
 /// Trains that only search for the rate are not counted, up to so many.
 const MOST_SEARCH: u32 = 12;
-/// So many times the least number of trains is needed where traffic comes in bursts longer than a train.
-const MORE_FOR_BURSTS: u32 = 6;
 /// Arrivals closer than this may be a batch.
 const BATCH_NS: f64 = 10_000.0;
 
 /// What one train says: the available bandwidth over a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Sample {
-    /// Whether the queue was empty meanwhile: then more may have been available.
-    emptied: bool,
+    at_ns: i64,
+    /// For each packet, how long after the one before it had left the link it could have begun to leave, less the
+    /// path's least delay, in nanoseconds. Above zero with that delay, the link may have had nothing to send meanwhile.
+    after_ns: Vec<f64>,
     rate: f64,
     strain: f64,
     time_ns: f64,
+}
+
+impl Sample {
+    /// The longest that the link may have been idle, where the path's least delay is `base_ns`: that much
+    /// more may have been available.
+    fn idle_ns(&self, base_ns: f64) -> f64 {
+        self.after_ns.iter().map(|after| (after + base_ns).max(0.0)).sum()
+    }
+
+    /// What was available if the link was never idle.
+    fn least(&self, capacity: f64) -> f64 {
+        self.rate - capacity * self.strain
+    }
+}
+
+/// What all samples say.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    available: f64,
+    error: f64,
+    /// Of Student's t.
+    freedom: f64,
+    /// What the time in which the link may have been idle could add.
+    unknown: f64,
+    /// Whether all trains met about as many packets of cross traffic, and met any.
+    regular: bool,
 }
 
 /// The estimator.
@@ -142,12 +189,18 @@ pub struct Hybrid {
     searched: u32,
     /// The rate of trains as a multiple of the estimate.
     overload: f64,
+    /// Packets sent at once before each train.
+    burst: u32,
+    /// At how many samples the precision was looked at.
+    looked: usize,
     forgotten: u32,
     sent: u32,
     unused: u32,
     interrupted: u32,
     batched: u32,
     begun_ns: Option<i64>,
+    /// When the first train that counts was sent.
+    counted_ns: Option<i64>,
     ended_ns: i64,
     done: bool,
     gave_up: Option<String>,
@@ -170,6 +223,8 @@ impl Hybrid {
             base_ns: None,
             searched: 0,
             overload: config.overload,
+            burst: config.burst,
+            looked: 0,
             config,
             forgotten: 0,
             sent: 0,
@@ -177,6 +232,7 @@ impl Hybrid {
             interrupted: 0,
             batched: 0,
             begun_ns: None,
+            counted_ns: None,
             ended_ns: 0,
             done: false,
             gave_up: None,
@@ -227,21 +283,23 @@ impl Hybrid {
     /// sender interrupted or a packet lost. `None` where nothing is left.
     fn sample(&mut self, train: &Train, capacity: f64) -> Option<Sample> {
         let framing = self.probing.framing;
-        let base = self.base_ns?;
         let interruptions = train.interruptions();
         self.interrupted += interruptions.len() as u32;
         let batched = train.batched(BATCH_NS) > 0.2;
         self.batched += u32::from(batched);
         // The sender's own link spreads the burst, so the first stamp that means something is that of the packet
         // after it.
-        let start = self.config.burst as usize;
-        let empty = EMPTY * framing.gap_ns(self.probing.most_payload, capacity);
+        let start = self.shape().0 as usize;
+        let service = framing.gap_ns(self.probing.most_payload, capacity);
         let stop = interruptions.first().copied().unwrap_or(usize::MAX).min(train.plan.packets.len());
-        let (mut end, mut emptied) = (None, false);
+        let (mut end, mut after_ns) = (None, Vec::new());
         for place in start..stop {
             let Some(arrived) = train.arrived_ns[place] else { break };
-            let waited = (arrived - train.sent_ns[place]) as f64 - base;
-            emptied |= waited <= empty;
+            if place > start {
+                // What came before this packet had left when the packet before it arrived.
+                let before = train.arrived_ns[place - 1].unwrap_or(arrived);
+                after_ns.push((train.sent_ns[place] - before) as f64 - service);
+            }
             end = Some(place);
         }
         let (mut start, mut end) = (start, end?);
@@ -254,26 +312,76 @@ impl Hybrid {
             return None;
         }
         let bits: f64 = train.plan.packets[start + 1..=end].iter().map(|packet| framing.bits(packet.payload)).sum();
-        Some(Sample { emptied, rate: bits * 1e9 / sent, strain: received / sent - 1.0, time_ns: sent })
+        Some(Sample {
+            at_ns: train.sent_ns[start],
+            after_ns,
+            rate: bits * 1e9 / sent,
+            strain: received / sent - 1.0,
+            time_ns: sent,
+        })
     }
 
-    /// The ratio over all samples and its standard error; `None` below three of them.
-    fn ratio(&self) -> Option<(f64, f64)> {
+    /// What each train stands for, in nanoseconds: its time; or, where short trains look at traffic that comes in
+    /// bursts, half of the time to the trains beside it, since the next train waits until the queue has let this one
+    /// through, and so comes later in a burst than in a silence.
+    fn weights_ns(&self) -> Vec<f64> {
+        if self.overload.is_finite() {
+            return self.samples.iter().map(|sample| sample.time_ns).collect();
+        }
+        let at = |place: usize| self.samples[place.min(self.samples.len() - 1)].at_ns;
+        let around = |place: usize| {
+            let both = if place == 0 || place + 1 == self.samples.len() { 1.0 } else { 0.5 };
+            (at(place + 1) - at(place.saturating_sub(1))) as f64 * both
+        };
+        let around: Vec<f64> = (0..self.samples.len()).map(around).collect();
+        let seen: f64 = self.samples.iter().map(|sample| sample.time_ns).sum();
+        let scale = seen / around.iter().sum::<f64>().max(1.0);
+        around.iter().map(|weight| weight * scale).collect()
+    }
+
+    /// The ratio over all samples; `None` below three of them.
+    fn ratio(&self) -> Option<Ratio> {
         let capacity = self.capacity()?;
-        let available = |sample: &Sample| sample.rate - capacity * sample.strain;
-        let time: f64 = self.samples.iter().map(|sample| sample.time_ns).sum();
+        let seen: f64 = self.samples.iter().map(|sample| sample.time_ns).sum();
         let count = self.samples.len() as f64;
-        if count < 3.0 || time <= 0.0 {
+        if count < 3.0 || seen <= 0.0 {
             return None;
         }
-        let ratio = self.samples.iter().map(|sample| available(sample) * sample.time_ns).sum::<f64>() / time;
-        let squares: f64 =
-            self.samples.iter().map(|sample| ((available(sample) - ratio) * sample.time_ns).powi(2)).sum();
+        let weights = self.weights_ns();
+        let time: f64 = weights.iter().sum();
+        let mean = |of: &dyn Fn(&Sample) -> f64| {
+            self.samples.iter().zip(&weights).map(|(sample, weight)| of(sample) * weight).sum::<f64>() / time
+        };
+        let base = self.base_ns?;
+        let least = mean(&|sample| sample.least(capacity));
+        let unknown = capacity * mean(&|sample| sample.idle_ns(base) / sample.time_ns);
+        // Of the time in which the link may have been idle it was so for the share that it is, or for half where that
+        // is less: the queue was empty at its beginning.
+        let share = ((least + unknown) / capacity).clamp(0.5, 1.0);
+        let found = |sample: &Sample| sample.least(capacity) + share * capacity * sample.idle_ns(base) / sample.time_ns;
+        let available = least + share * unknown;
+        let deviations: Vec<f64> = self
+            .samples
+            .iter()
+            .zip(&weights)
+            .map(|(sample, weight)| (found(sample) - available) * weight / 1e9)
+            .collect();
+        // Trains that all meet the same number of packets do not tell how far it is from the mean number: what a
+        // number between two whole ones leaves is known beforehand.
+        let packet = self.probing.framing.bits(self.probing.most_payload);
+        let met = ((capacity - available) * time / 1e9 / count / packet).clamp(0.0, 1.0);
+        let squares: f64 = deviations.iter().map(|deviation| deviation.powi(2)).sum();
+        let single = (count - 1.0 + KNOWN, (squares + KNOWN * WHOLE * met * packet.powi(2)) / (count - 1.0 + KNOWN));
+        let spread_packets = squares / (count - 1.0) / packet.powi(2);
+        let regular = self.overload.is_finite() && met > 0.5 && spread_packets < 2.0 * WHOLE;
+        let (freedom, square) = of_batches(&deviations).filter(|batches| batches.1 > single.1).unwrap_or(single);
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        let unseen = if window > 0.0 { (1.0 - time / window).clamp(0.0, 1.0) } else { 1.0 };
-        let spread = (count / (count - 1.0) * squares).sqrt() / time * unseen.sqrt();
-        let stamps = capacity * STAMP_NS * count.sqrt() / time;
-        Some((ratio, spread.hypot(stamps)))
+        let unseen = if window > 0.0 { (1.0 - seen / window).clamp(0.0, 1.0) } else { 1.0 };
+        let spread = (count * square * unseen).sqrt() * 1e9 / time;
+        let stamps = capacity * STAMP_NS * count.sqrt() / seen;
+        // The variance of that share is between that of an even spread and none.
+        let error = spread.hypot(stamps).hypot(unknown * (share * (1.0 - share) / 3.0).sqrt());
+        Some(Ratio { available, error, freedom, unknown, regular })
     }
 
     fn hear_train(&mut self, train: &Train) {
@@ -287,19 +395,19 @@ impl Hybrid {
         match self.sample(train, capacity) {
             Some(sample) => {
                 let found = sample.rate - capacity * sample.strain;
-                let far = !(0.5..=1.1).contains(&(found / sample.rate)) || sample.emptied;
+                let base = self.base_ns.unwrap_or(0.0);
+                let emptied = sample.idle_ns(base) > 0.1 * sample.time_ns;
+                let far = !(0.5..=1.1).contains(&(found / sample.rate)) || emptied;
                 if searching && far {
                     // Far from the rate the capacity weighs too much; and without a queue more may be available.
                     self.searched += 1;
                     let least = 0.02 * self.dispersion.unwrap_or(self.guess);
-                    self.guess = if sample.emptied {
-                        1.3 * self.guess.max(found)
-                    } else {
-                        found.max(least).max(0.3 * self.guess)
-                    };
+                    self.guess =
+                        if emptied { 1.3 * self.guess.max(found) } else { found.max(least).max(0.3 * self.guess) };
                 } else {
                     self.samples.push(sample);
-                    self.guess = self.ratio().map_or(found, |(ratio, _)| ratio).max(0.3 * self.guess).max(1.0);
+                    self.counted_ns = self.counted_ns.or(train.sent_ns.first().copied());
+                    self.guess = self.ratio().map_or(found, |ratio| ratio.available).max(0.3 * self.guess).max(1.0);
                     self.raise(capacity);
                 }
             }
@@ -308,28 +416,76 @@ impl Hybrid {
         self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
     }
 
-    /// Sends faster, and forgets what was sent more slowly, when the queue is empty in more than a tenth of the
-    /// trains.
+    /// Where the tight link may have been idle for too long: makes a longer queue, then sends faster, and forgets
+    /// what was sent before.
     fn raise(&mut self, capacity: f64) {
-        let emptied = self.samples.iter().filter(|sample| sample.emptied).count();
+        let Some(ratio) = self.ratio() else { return };
+        let most = capacity.min(self.probing.most_rate_bps);
         let sent = self.guess * self.overload;
-        if emptied < 2 || emptied * 10 <= self.samples.len() || sent >= 0.99 * capacity.min(self.probing.most_rate_bps)
-        {
+        if ratio.unknown <= UNKNOWN * ratio.available.max(0.01 * capacity) {
             return;
         }
-        self.overload = (1.3 * self.overload).min(capacity / self.guess);
+        if self.burst < MOST_BURST && sent < 0.99 * most {
+            self.burst = (2 * self.burst).min(MOST_BURST);
+        } else if sent < 0.99 * most {
+            self.overload *= 1.5;
+            if self.overload * self.guess >= most {
+                // As fast as packets can leave the link, whatever is found.
+                self.overload = f64::INFINITY;
+            }
+        } else {
+            return;
+        }
         self.forgotten += self.samples.len() as u32;
         self.samples.clear();
+        self.counted_ns = None;
         self.searched = MOST_SEARCH;
+        self.looked = 0;
     }
 
-    fn is_precise(&self) -> bool {
-        // Trains that had to be forgotten tell of bursts longer than a train: then a few that agree may be of one
-        // burst.
-        let bursts = if self.forgotten > 0 { MORE_FOR_BURSTS } else { 1 };
-        self.samples.len() >= (self.config.least_trains * bursts) as usize
-            && self.ratio().is_some_and(|(ratio, error)| error <= self.config.precision * ratio)
+    /// Packets sent at once, and packets after them.
+    fn shape(&self) -> (u32, u32) {
+        if self.overload.is_finite() {
+            (self.burst, self.config.packets)
+        } else {
+            // Nothing empties the queue before such a train; more of them say more than longer ones.
+            (FAST_BURST.min(self.config.burst), FAST_PACKETS.min(self.config.packets))
+        }
     }
+
+    /// Whether the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter, since
+    /// who looks after each train ends when the trains happen to agree.
+    fn is_precise(&mut self) -> bool {
+        let count = self.samples.len();
+        let Some(ratio) = self.ratio() else { return false };
+        // A few trains that agree may all have met one burst, or one silence.
+        let more = if ratio.regular { 1 } else { MORE_IRREGULAR };
+        let least = self.config.least_trains as usize * more;
+        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        if count < least.max(self.looked + self.looked / 4 + 1) || spanned < SPAN * window && self.forgotten > 0 {
+            return false;
+        }
+        self.looked = count;
+        ratio.error <= self.config.precision * ratio.available
+    }
+}
+
+/// Degrees of freedom, and the variance of one deviation by that of the sums of [`BATCHES`] runs of them: more than
+/// their own where neighbours resemble each other. `None` where there are too few for that.
+fn of_batches(deviations: &[f64]) -> Option<(f64, f64)> {
+    let length = deviations.len() / BATCHES;
+    if length < 2 {
+        return None;
+    }
+    // The few at the end that make no batch are in the last one.
+    let sums = (0..BATCHES).map(|batch| {
+        let end = if batch + 1 == BATCHES { deviations.len() } else { (batch + 1) * length };
+        deviations[batch * length..end].iter().sum::<f64>()
+    });
+    let squares: f64 = sums.map(|sum| sum.powi(2)).sum();
+    let freedom = BATCHES as f64 - 1.0;
+    Some((freedom, squares / freedom * BATCHES as f64 / deviations.len() as f64))
 }
 
 /// The last packets of the first and the last batch between `start` and `end`: their arrivals are those of the wire.
@@ -341,7 +497,7 @@ fn batch_ends(train: &Train, start: usize, end: usize) -> Option<(usize, usize)>
 
 impl Estimator for Hybrid {
     fn next(&mut self) -> Step {
-        if self.done || self.sent >= self.config.trains || self.is_precise() {
+        if self.done || self.sent >= MORE_FAST * self.config.trains || self.is_precise() {
             self.done = true;
             return Step::Done;
         }
@@ -350,14 +506,23 @@ impl Estimator for Hybrid {
         if self.first_trains < FIRST_TRAINS && !known {
             return Step::Send { plan: Plan::even(FIRST_PACKETS, payload, 0.0), idle_ns: 30e6 };
         }
-        self.sent += 1;
+        self.sent += if self.overload.is_finite() { MORE_FAST } else { 1 };
         let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps).max(1_000.0);
         let rate = (self.guess * self.overload).clamp(1_000.0, most);
         let gap = self.probing.framing.gap_ns(payload, rate);
-        let burst = self.config.burst as usize;
-        let gaps = (1..burst + self.config.packets as usize).map(|place| if place < burst { 0.0 } else { gap });
-        let plan = Plan::by_gaps(payload, gaps);
-        let idle_ns = -self.config.idle_ns * self.random.uniform().ln() + 3.0 * plan.duration_ns() as f64;
+        let (burst, packets) = self.shape();
+        // The sender's own link, which may be as slow as the tight one, has to be done with the burst before stamps
+        // of sending are those of arriving at the tight link.
+        let pause = gap.max(f64::from(burst) * self.probing.framing.gap_ns(payload, most));
+        let place_gap = |place: u32| match place.cmp(&burst) {
+            Ordering::Less => 0.0,
+            Ordering::Equal => pause,
+            Ordering::Greater => gap,
+        };
+        let plan = Plan::by_gaps(payload, (1..burst + packets).map(place_gap));
+        // The queue is gone a while after the train; that time belongs to it.
+        let busy = plan.duration_ns() as f64 + f64::from(burst) * gap;
+        let idle_ns = -self.config.idle_ns * self.random.uniform().ln() + 2.0 * busy;
         Step::Send { plan, idle_ns }
     }
 
@@ -383,7 +548,7 @@ impl Estimator for Hybrid {
             }
         }
         let capacity = self.capacity();
-        let Some((probed, error)) = self.ratio() else {
+        let Some(Ratio { available: probed, error, freedom, .. }) = self.ratio() else {
             let why = self.done.then(|| "fewer than three trains kept the tight link busy".to_owned());
             return Finding {
                 gave_up: self.gave_up.clone().or(why),
@@ -392,7 +557,7 @@ impl Estimator for Hybrid {
                 ..Finding::default()
             };
         };
-        let half = quantile_975(self.samples.len() as f64 - 1.0) * error;
+        let half = quantile_975(freedom) * error;
         let (mut estimate, mut half) = (probed.max(0.0), half);
         if let Some(prior) = self.config.prior_bps {
             let deviation = self.config.prior_std_bps.unwrap_or(0.1 * prior).max(1.0);

@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
 
-use crate::check::{check_range, ConfigError};
+use crate::check::{check_alone, check_range, ConfigError};
 use crate::schedule::distribution::{Distribution, Shape};
 use crate::schedule::process::{check_gaps, GapProcess, OnOff};
-use crate::schedule::random::Stream;
-use crate::schedule::sizes::Sizes;
+use crate::schedule::sizes::{Size, Sizes};
 
 /// A fraction of a picosecond is counted in these parts where a rate in packets per second is not a whole number.
 const PARTS_PER_PACKET_RATE: f64 = 1e6;
@@ -18,18 +17,50 @@ pub(crate) const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000;
 pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 100_000_000.0);
 
 /// When datagrams are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Process {
     /// At equal distances.
+    #[default]
     Constant,
     /// At exponentially distributed distances.
     Poisson,
 }
 
-/// What was asked for: of `rate_bps`, `packets_per_second` and `gap_ps` one, of `payload_bytes` and `size_bytes` one.
-#[derive(Clone, Copy, Debug)]
+/// How often, as a description asks for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// Bits of payload a second.
+    Bits(u64),
+    /// Packets or writes a second.
+    Packets(f64),
+    /// Distances.
+    Gaps(Distribution),
+}
+
+/// How often, and how much at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Load {
+    /// Bits of payload a second, which need one size.
+    Bits { rate_bps: u64, payload_bytes: u32, process: Process },
+    /// Packets or writes a second.
+    Packets { per_second: f64, size: Size, process: Process },
+    /// Distances, which are a process of their own.
+    Gaps { gap_ps: Distribution, size: Size },
+}
+
+/// How often a source sends and how much at once. What excludes each other is refused by [`TrafficProfile::new`].
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TrafficProfile {
+    load: Load,
+    on_off: Option<OnOff>,
+    /// The smallest and the largest size that can be drawn.
+    drawn: (u32, u32),
+}
+
+/// The fields of a description that ask for a profile, as they are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProfileFields {
     pub(crate) payload_bytes: Option<u32>,
     pub(crate) size_bytes: Option<Distribution>,
     pub(crate) rate_bps: Option<u64>,
@@ -37,59 +68,93 @@ pub(crate) struct TrafficProfile {
     pub(crate) gap_ps: Option<Distribution>,
     pub(crate) process: Option<Process>,
     pub(crate) on_off: Option<OnOff>,
-    /// The smallest and the largest size that can be drawn.
-    pub(crate) sizes: (u32, u32),
 }
 
 impl TrafficProfile {
-    /// Refuses values that are out of range; which of them were given together is checked before.
-    pub(crate) fn check_values(&self, kind: &'static str) -> Result<(), ConfigError> {
-        self.size_bytes.map_or(Ok(()), |size| {
-            size.check(kind, "size_bytes", (f64::from(self.sizes.0), f64::from(self.sizes.1)))
-        })?;
-        self.gap_ps.as_ref().map_or(Ok(()), |gap| check_gaps(kind, gap))?;
-        self.on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
-        if let Some(rate) = self.rate_bps {
-            check_range(kind, "rate_bps", rate, 1, HIGHEST_RATE_BPS)?;
-            if self.size_bytes.is_some() {
+    /// The profile that an app of `kind` is asked for. A constant size is within `sizes.0`, one that is drawn within
+    /// `sizes.1`.
+    pub(crate) fn new(
+        kind: &'static str,
+        (pace, process): (Pace, Option<Process>),
+        size: Size,
+        on_off: Option<OnOff>,
+        sizes: ((u32, u32), (u32, u32)),
+    ) -> Result<Self, ConfigError> {
+        size.check(kind, sizes.0, sizes.1)?;
+        on_off.as_ref().map_or(Ok(()), |on_off| on_off.check(kind))?;
+        let given_process = process;
+        let process = process.unwrap_or_default();
+        let load = match (pace, size) {
+            (Pace::Bits(rate_bps), Size::Constant(payload_bytes)) => {
+                check_range(kind, "rate_bps", rate_bps, 1, HIGHEST_RATE_BPS)?;
+                Load::Bits { rate_bps, payload_bytes, process }
+            }
+            (Pace::Bits(_), Size::Drawn(_)) => {
                 return Err(ConfigError::OutOfRange {
                     kind,
                     field: "size_bytes",
                     given: "a distribution beside rate_bps".to_owned(),
                     allowed: "payload_bytes with rate_bps; or size_bytes with packets_per_second or gap_ps".to_owned(),
-                });
+                })
             }
+            (Pace::Packets(per_second), size) => {
+                check_range(kind, "packets_per_second", per_second, PACKET_RATES.0, PACKET_RATES.1)?;
+                Load::Packets { per_second, size, process }
+            }
+            (Pace::Gaps(gap_ps), size) => {
+                check_gaps(kind, &gap_ps)?;
+                check_alone(kind, "gap_ps", &[("process", given_process.is_some())])?;
+                Load::Gaps { gap_ps, size }
+            }
+        };
+        Ok(Self { load, on_off, drawn: sizes.1 })
+    }
+
+    /// The fields that ask for this profile.
+    pub(crate) fn fields(&self) -> ProfileFields {
+        let on_off = self.on_off;
+        let sized = |size: Size| {
+            let (payload_bytes, size_bytes) = size.fields();
+            ProfileFields { payload_bytes, size_bytes, on_off, ..ProfileFields::default() }
+        };
+        match self.load {
+            Load::Bits { rate_bps, payload_bytes, process } => ProfileFields {
+                rate_bps: Some(rate_bps),
+                process: Some(process),
+                ..sized(Size::Constant(payload_bytes))
+            },
+            Load::Packets { per_second, size, process } => {
+                ProfileFields { packets_per_second: Some(per_second), process: Some(process), ..sized(size) }
+            }
+            Load::Gaps { gap_ps, size } => ProfileFields { gap_ps: Some(gap_ps), ..sized(size) },
         }
-        self.packets_per_second
-            .map_or(Ok(()), |rate| check_range(kind, "packets_per_second", rate, PACKET_RATES.0, PACKET_RATES.1))
     }
 
     /// The mean distance.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn interval(&self) -> Interval {
-        match (self.rate_bps, self.packets_per_second, self.gap_ps) {
-            (Some(bps), _, _) => Interval {
-                parts: u128::from(self.payload_bytes.unwrap_or_default()) * 8_000_000_000_000,
-                per: u128::from(bps.max(1)),
-            },
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, Some(rate), _) => Interval {
+        match self.load {
+            Load::Bits { rate_bps, payload_bytes, .. } => {
+                Interval { parts: u128::from(payload_bytes) * 8_000_000_000_000, per: u128::from(rate_bps.max(1)) }
+            }
+            Load::Packets { per_second, .. } => Interval {
                 parts: 1_000_000_000_000 * PARTS_PER_PACKET_RATE as u128,
-                per: ((rate * PARTS_PER_PACKET_RATE).round() as u128).max(1),
+                per: ((per_second * PARTS_PER_PACKET_RATE).round() as u128).max(1),
             },
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            (None, None, Some(Distribution { shape: Shape::Constant { value }, .. })) => {
+            Load::Gaps { gap_ps: Distribution { shape: Shape::Constant { value }, .. }, .. } => {
                 Interval { parts: value.round() as u128, per: 1 }
             }
-            (None, None, _) => Interval { parts: u128::from(u64::MAX), per: 1 },
+            Load::Gaps { .. } => Interval::NEVER,
         }
     }
 
     /// The sizes, from a stream of their own.
     pub(crate) fn drawn_sizes(&self, seed: u64) -> Sizes {
-        match self.size_bytes {
-            Some(distribution) => Sizes::Drawn(distribution, Stream::new(seed), self.sizes),
-            None => Sizes::Constant(self.payload_bytes.unwrap_or_default()),
-        }
+        let size = match self.load {
+            Load::Bits { payload_bytes, .. } => Size::Constant(payload_bytes),
+            Load::Packets { size, .. } | Load::Gaps { size, .. } => size,
+        };
+        size.sizes(seed, self.drawn)
     }
 
     /// The distances, from streams of their own.
@@ -97,12 +162,12 @@ impl TrafficProfile {
         let interval = self.interval();
         #[allow(clippy::cast_precision_loss)]
         let mean = interval.parts as f64 / interval.per as f64;
-        let gap = match (self.gap_ps, self.process.unwrap_or(Process::Constant)) {
-            (Some(gap), _) => gap,
-            (None, Process::Poisson) => {
+        let gap = match self.load {
+            Load::Gaps { gap_ps, .. } => gap_ps,
+            Load::Bits { process: Process::Poisson, .. } | Load::Packets { process: Process::Poisson, .. } => {
                 Distribution { shape: Shape::Exponential { mean }, least: None, most: Some(f64::MAX) }
             }
-            (None, Process::Constant) => Distribution::constant(mean),
+            Load::Bits { .. } | Load::Packets { .. } => Distribution::constant(mean),
         };
         if self.on_off.is_none() && matches!(gap.shape, Shape::Constant { .. }) {
             return Gaps::Even(interval);
@@ -170,6 +235,9 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
+    /// Of what has no mean distance.
+    pub(crate) const NEVER: Self = Self { parts: u64::MAX as u128, per: 1 };
+
     /// So many of them, rounded down to a picosecond.
     pub(crate) fn times(self, count: u64) -> Duration {
         let exact = u128::from(count).saturating_mul(self.parts) / self.per;

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{check_range, ConfigError};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::random::Stream;
 
@@ -20,6 +21,41 @@ pub struct TraceEntry(
     /// Bytes of payload.
     pub u32,
 );
+
+/// How many bytes are asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Size {
+    /// One size.
+    Constant(u32),
+    /// Drawn.
+    Drawn(Distribution),
+}
+
+impl Size {
+    /// Refuses one size outside of `constant`, and a distribution that has little within `drawn`.
+    pub(crate) fn check(&self, kind: &'static str, constant: (u32, u32), drawn: (u32, u32)) -> Result<(), ConfigError> {
+        match self {
+            Self::Constant(payload) => check_range(kind, "payload_bytes", *payload, constant.0, constant.1),
+            Self::Drawn(size) => size.check(kind, "size_bytes", (f64::from(drawn.0), f64::from(drawn.1))),
+        }
+    }
+
+    /// The sizes, from a stream of their own and within `bounds`.
+    pub(crate) fn sizes(self, seed: u64, bounds: (u32, u32)) -> Sizes {
+        match self {
+            Self::Constant(size) => Sizes::Constant(size),
+            Self::Drawn(distribution) => Sizes::Drawn(distribution, Stream::new(seed), bounds),
+        }
+    }
+
+    /// The fields that ask for it: `payload_bytes` and `size_bytes`.
+    pub(crate) const fn fields(self) -> (Option<u32>, Option<Distribution>) {
+        match self {
+            Self::Constant(payload) => (Some(payload), None),
+            Self::Drawn(size) => (None, Some(size)),
+        }
+    }
+}
 
 /// Where sizes come from.
 #[derive(Clone, Debug)]

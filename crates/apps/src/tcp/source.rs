@@ -15,7 +15,8 @@ use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::tcp_info::TcpInfoSeries;
 use crate::tcp::header::StreamHeader;
-use crate::tcp::writes::{Ends, Writes};
+use crate::tcp::source_config::{End, Traffic};
+use crate::tcp::writes::Writes;
 use crate::{App, Chunk, Event, Host, HostError, SocketId, TcpSourceConfig};
 
 /// How long a peer may take to receive what is left and end its half.
@@ -71,10 +72,13 @@ impl TcpSource {
 
     /// When the duration is over, of a source that counts it from its start.
     fn time_limit(&self) -> Option<Time> {
-        if self.writes.is_some() {
-            return None;
-        }
-        Some(self.start? + Duration::from_ps(self.config.duration_ps?))
+        let duration = match self.config.traffic {
+            Traffic::BulkFor(duration) => duration,
+            // The schedule begins with the connection, for which the source waits no longer than it is to send.
+            Traffic::Writes(_, End::After(duration)) if self.writes.is_none() => duration,
+            Traffic::BulkBytes(_) | Traffic::Writes(..) => return None,
+        };
+        Some(self.start? + duration)
     }
 
     fn begin(&mut self, now: Time, host: &mut dyn Host) {
@@ -111,7 +115,10 @@ impl TcpSource {
             return self.end_half(now, socket, host);
         }
         loop {
-            let left = self.config.bytes.map_or(OFFER, |bytes| bytes.saturating_sub(self.taken));
+            let left = match self.config.traffic {
+                Traffic::BulkBytes(bytes) => bytes.saturating_sub(self.taken),
+                Traffic::BulkFor(_) | Traffic::Writes(..) => OFFER,
+            };
             if left == 0 {
                 return self.end_half(now, socket, host);
             }
@@ -182,13 +189,8 @@ impl TcpSource {
 
     /// The connection is there: the schedule begins.
     fn begin_schedule(&mut self, now: Time, host: &mut dyn Host) {
-        let Some(profile) = self.config.profile() else { return };
-        let ends = Ends {
-            duration: self.config.duration_ps.map(Duration::from_ps),
-            bytes: self.config.bytes,
-            writes: self.config.writes,
-        };
-        self.writes = Some(Writes::new(&profile, ends, now, (host.random(), host.random())));
+        let Traffic::Writes(profile, end) = &self.config.traffic else { return };
+        self.writes = Some(Writes::new(profile, *end, now, (host.random(), host.random())));
     }
 
     fn end_half(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
@@ -493,7 +495,7 @@ mod tests {
             let mut whole =
                 json!({"kind": "tcp_source", "to": "10.0.0.2", "port": 1, "flow": 9, "interval_ps": SECOND});
             whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-            serde_json::from_value::<AppConfig>(whole).unwrap().validate().unwrap_err().to_string()
+            serde_json::from_value::<AppConfig>(whole).unwrap_err().to_string()
         };
         assert!(refusal(json!({"duration_ps": 1, "payload_bytes": 100}))
             .contains("payload_bytes is there without a schedule"));

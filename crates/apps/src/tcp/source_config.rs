@@ -1,162 +1,200 @@
 //! What a TCP source is to do: described and checked.
+//!
+//! The protocol writes a source as [`TcpSourceFields`], of which several exclude each other. [`TcpSourceConfig`] is
+//! what they mean together.
 
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use twinnet_units::Duration;
 
 use crate::check::{
-    check_congestion_control, check_dscp, check_exactly_one, check_interval, check_interval_of, check_one_of,
-    check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
+    check_congestion_control, check_dscp, check_interval, check_interval_of, check_port, check_range, exactly_one,
+    one_of, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
 use crate::schedule::distribution::Distribution;
 use crate::schedule::process::OnOff;
-use crate::schedule::profile::{Process, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES};
-use crate::schedule::sizes::LEAST_DRAWN;
+use crate::schedule::profile::{Pace, Process, ProfileFields, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES};
+use crate::schedule::sizes::{Size, LEAST_DRAWN};
 use crate::tcp::header::LENGTH;
 
 /// The largest write: 1 GiB.
 const MOST_WRITE: u32 = 1 << 30;
 
-/// What a TCP source is to do.
+/// What a TCP source is to do, free of contradictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "TcpSourceFields", into = "TcpSourceFields")]
 pub struct TcpSourceConfig {
+    pub(crate) to: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) flow: u32,
+    pub(crate) traffic: Traffic,
+    pub(crate) dscp: Option<u8>,
+    pub(crate) interval_ps: u64,
+    pub(crate) congestion_control: Option<String>,
+    pub(crate) info_interval_ps: Option<u64>,
+}
+
+/// How much is offered to the connection, and when that ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Traffic {
+    /// As much as the connection takes, for a time that counts from the app's start.
+    BulkFor(Duration),
+    /// As much as the connection takes, until so many bytes are sent.
+    BulkBytes(u64),
+    /// Writes by a schedule, from the moment of the connection.
+    Writes(Box<TrafficProfile>, End),
+}
+
+/// When writes end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// After so long.
+    After(Duration),
+    /// After so many bytes; the last write is as long as what is left.
+    Bytes(u64),
+    /// After so many writes.
+    Writes(u64),
+}
+
+/// A TCP source as the protocol writes it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TcpSourceFields {
     /// Where to connect.
-    pub to: IpAddr,
+    to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]
-    pub port: u16,
+    port: u16,
     /// The flow's number.
-    pub flow: u32,
+    flow: u32,
     /// How long to send: without a schedule from the app's start, with one from the moment of the connection.
     /// Either this, `bytes` or `writes`.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
-    pub duration_ps: Option<u64>,
+    duration_ps: Option<u64>,
     /// How many bytes to send, the announcement's 12 included.
     #[serde(default)]
     #[schemars(range(min = LENGTH as u64, max = u64::MAX))]
-    pub bytes: Option<u64>,
+    bytes: Option<u64>,
     /// With a schedule: how many writes.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
-    pub writes: Option<u64>,
+    writes: Option<u64>,
     /// The rate of payload; with this, `packets_per_second` or `gap_ps` the source offers its connection so much at
     /// each deadline, and otherwise as much as it takes.
     #[serde(default)]
     #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
-    pub rate_bps: Option<u64>,
+    rate_bps: Option<u64>,
     /// Writes a second, in millionths at the finest.
     #[serde(default)]
     #[schemars(range(min = PACKET_RATES.0, max = PACKET_RATES.1))]
-    pub packets_per_second: Option<f64>,
+    packets_per_second: Option<f64>,
     /// The distribution of distances between writes.
     #[serde(default)]
-    pub gap_ps: Option<Distribution>,
+    gap_ps: Option<Distribution>,
     /// When writes are due at a rate; constant when nothing is said.
     #[serde(default)]
-    pub process: Option<Process>,
+    process: Option<Process>,
     /// Periods of talk and silence.
     #[serde(default)]
-    pub on_off: Option<OnOff>,
+    on_off: Option<OnOff>,
     /// Bytes of each write, 16 to 1 GiB. With a schedule either this or `size_bytes`.
     #[serde(default)]
     #[schemars(range(min = LEAST_DRAWN, max = MOST_WRITE))]
-    pub payload_bytes: Option<u32>,
+    payload_bytes: Option<u32>,
     /// The distribution of writes.
     #[serde(default)]
-    pub size_bytes: Option<Distribution>,
+    size_bytes: Option<Distribution>,
     /// Differentiated services code point of our segments, 0 to 63.
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
-    pub dscp: Option<u8>,
+    dscp: Option<u8>,
     /// The interval of counting.
     #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
-    pub interval_ps: u64,
+    interval_ps: u64,
     /// The congestion control; the host's own where it is not given.
     #[serde(default)]
-    pub congestion_control: Option<String>,
+    congestion_control: Option<String>,
     /// The interval at which the state of the connection's TCP is sampled; not at all where it is not given.
     #[serde(default)]
     #[schemars(range(min = INTERVAL_LEAST_PS, max = INTERVAL_MOST_PS))]
-    pub info_interval_ps: Option<u64>,
+    info_interval_ps: Option<u64>,
 }
 
 impl TcpSourceConfig {
     pub(crate) const KIND: &'static str = "tcp_source";
+}
 
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+impl TryFrom<TcpSourceFields> for TcpSourceConfig {
+    type Error = ConfigError;
+
+    fn try_from(fields: TcpSourceFields) -> Result<Self, ConfigError> {
         let kind = Self::KIND;
-        check_port(kind, self.port)?;
-        match self.profile() {
-            Some(profile) => self.check_schedule(&profile)?,
-            None => self.check_bulk()?,
-        }
-        if let Some(duration) = self.duration_ps {
-            check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
-        }
-        if let Some(bytes) = self.bytes {
-            check_range(kind, "bytes", bytes, LENGTH as u64, u64::MAX)?;
-        }
-        if let Some(writes) = self.writes {
-            check_range(kind, "writes", writes, 1, u64::MAX)?;
-        }
-        check_dscp(kind, self.dscp)?;
-        check_congestion_control(kind, self.congestion_control.as_deref())?;
-        if let Some(interval) = self.info_interval_ps {
+        check_port(kind, fields.port)?;
+        let traffic = fields.traffic()?;
+        check_dscp(kind, fields.dscp)?;
+        check_congestion_control(kind, fields.congestion_control.as_deref())?;
+        if let Some(interval) = fields.info_interval_ps {
             check_interval_of(kind, "info_interval_ps", interval)?;
         }
-        check_interval(kind, self.interval_ps)
-    }
-
-    /// The schedule; `None` for a source that sends as fast as the connection takes it.
-    pub(crate) fn profile(&self) -> Option<TrafficProfile> {
-        let scheduled = self.rate_bps.is_some() || self.packets_per_second.is_some() || self.gap_ps.is_some();
-        scheduled.then_some(TrafficProfile {
-            payload_bytes: self.payload_bytes,
-            size_bytes: self.size_bytes,
-            rate_bps: self.rate_bps,
-            packets_per_second: self.packets_per_second,
-            gap_ps: self.gap_ps,
-            process: self.process,
-            on_off: self.on_off,
-            sizes: (LEAST_DRAWN, MOST_WRITE),
+        check_interval(kind, fields.interval_ps)?;
+        Ok(Self {
+            to: fields.to,
+            port: fields.port,
+            flow: fields.flow,
+            traffic,
+            dscp: fields.dscp,
+            interval_ps: fields.interval_ps,
+            congestion_control: fields.congestion_control,
+            info_interval_ps: fields.info_interval_ps,
         })
     }
+}
 
-    fn check_schedule(&self, profile: &TrafficProfile) -> Result<(), ConfigError> {
-        let kind = Self::KIND;
-        check_one_of(
+impl TcpSourceFields {
+    fn traffic(&self) -> Result<Traffic, ConfigError> {
+        let kind = TcpSourceConfig::KIND;
+        let duration = Self::in_range("duration_ps", self.duration_ps, 1)?.map(Duration::from_ps);
+        let bytes = Self::in_range("bytes", self.bytes, LENGTH as u64)?;
+        let writes = Self::in_range("writes", self.writes, 1)?;
+        if self.rate_bps.is_none() && self.packets_per_second.is_none() && self.gap_ps.is_none() {
+            self.check_bulk()?;
+            let ways = (duration.map(Traffic::BulkFor), bytes.map(Traffic::BulkBytes));
+            return exactly_one(kind, ("duration_ps", ways.0), ("bytes", ways.1));
+        }
+        let pace = one_of(
             kind,
-            &[
-                ("rate_bps", self.rate_bps.is_some()),
-                ("packets_per_second", self.packets_per_second.is_some()),
-                ("gap_ps", self.gap_ps.is_some()),
+            [
+                ("rate_bps", self.rate_bps.map(Pace::Bits)),
+                ("packets_per_second", self.packets_per_second.map(Pace::Packets)),
+                ("gap_ps", self.gap_ps.map(Pace::Gaps)),
             ],
         )?;
-        if self.gap_ps.is_some() && self.process.is_some() {
-            check_one_of(kind, &[("gap_ps", true), ("process", true)])?;
-        }
-        let sizes = (("payload_bytes", self.payload_bytes.is_some()), ("size_bytes", self.size_bytes.is_some()));
-        check_exactly_one(kind, sizes.0, sizes.1)?;
-        check_one_of(
+        let sizes = (self.payload_bytes.map(Size::Constant), self.size_bytes.map(Size::Drawn));
+        let size = exactly_one(kind, ("payload_bytes", sizes.0), ("size_bytes", sizes.1))?;
+        let end = one_of(
             kind,
-            &[
-                ("duration_ps", self.duration_ps.is_some()),
-                ("bytes", self.bytes.is_some()),
-                ("writes", self.writes.is_some()),
+            [
+                ("duration_ps", duration.map(End::After)),
+                ("bytes", bytes.map(End::Bytes)),
+                ("writes", writes.map(End::Writes)),
             ],
         )?;
-        if let Some(payload) = self.payload_bytes {
-            check_range(kind, "payload_bytes", payload, LEAST_DRAWN, MOST_WRITE)?;
-        }
-        profile.check_values(kind)
+        let bounds = (LEAST_DRAWN, MOST_WRITE);
+        let profile = TrafficProfile::new(kind, (pace, self.process), size, self.on_off, (bounds, bounds))?;
+        Ok(Traffic::Writes(Box::new(profile), end))
+    }
+
+    fn in_range(field: &'static str, given: Option<u64>, least: u64) -> Result<Option<u64>, ConfigError> {
+        given.map_or(Ok(()), |given| check_range(TcpSourceConfig::KIND, field, given, least, u64::MAX))?;
+        Ok(given)
     }
 
     /// Without a schedule nothing that belongs to one has a meaning.
     fn check_bulk(&self) -> Result<(), ConfigError> {
-        let kind = Self::KIND;
+        let kind = TcpSourceConfig::KIND;
         for (field, given) in [
             ("writes", self.writes.is_some()),
             ("process", self.process.is_some()),
@@ -173,6 +211,41 @@ impl TcpSourceConfig {
                 });
             }
         }
-        check_exactly_one(kind, ("duration_ps", self.duration_ps.is_some()), ("bytes", self.bytes.is_some()))
+        Ok(())
+    }
+}
+
+impl From<TcpSourceConfig> for TcpSourceFields {
+    fn from(config: TcpSourceConfig) -> Self {
+        let (profile, end) = match config.traffic {
+            Traffic::BulkFor(duration) => (ProfileFields::default(), End::After(duration)),
+            Traffic::BulkBytes(bytes) => (ProfileFields::default(), End::Bytes(bytes)),
+            Traffic::Writes(profile, end) => (profile.fields(), end),
+        };
+        let (mut duration_ps, mut bytes, mut writes) = (None, None, None);
+        match end {
+            End::After(duration) => duration_ps = Some(duration.as_ps()),
+            End::Bytes(count) => bytes = Some(count),
+            End::Writes(count) => writes = Some(count),
+        }
+        Self {
+            to: config.to,
+            port: config.port,
+            flow: config.flow,
+            duration_ps,
+            bytes,
+            writes,
+            rate_bps: profile.rate_bps,
+            packets_per_second: profile.packets_per_second,
+            gap_ps: profile.gap_ps,
+            process: profile.process,
+            on_off: profile.on_off,
+            payload_bytes: profile.payload_bytes,
+            size_bytes: profile.size_bytes,
+            dscp: config.dscp,
+            interval_ps: config.interval_ps,
+            congestion_control: config.congestion_control,
+            info_interval_ps: config.info_interval_ps,
+        }
     }
 }

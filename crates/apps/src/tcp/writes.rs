@@ -9,20 +9,10 @@ use twinnet_units::{Duration, Time};
 
 use crate::account::pacing::{Pacing, PacingReport};
 use crate::schedule::profile::{Deadlines, TrafficProfile};
+use crate::tcp::source_config::End;
 
 /// How long after its time a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
-
-/// When writes end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
-    /// After so long.
-    pub(crate) duration: Option<Duration>,
-    /// After so many bytes; the last write is as long as what is left.
-    pub(crate) bytes: Option<u64>,
-    /// After so many writes.
-    pub(crate) writes: Option<u64>,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Write {
@@ -35,7 +25,7 @@ struct Write {
 #[derive(Debug)]
 pub(crate) struct Writes {
     deadlines: Deadlines,
-    ends: Ends,
+    end: End,
     zero: Time,
     /// Bytes of all writes that were begun.
     begun_bytes: u64,
@@ -46,9 +36,9 @@ pub(crate) struct Writes {
 
 impl Writes {
     /// The writes of `profile` from `zero` on, their processes drawn from `seeds`.
-    pub(crate) fn new(profile: &TrafficProfile, ends: Ends, zero: Time, seeds: (u64, u64)) -> Self {
+    pub(crate) fn new(profile: &TrafficProfile, end: End, zero: Time, seeds: (u64, u64)) -> Self {
         let deadlines = Deadlines::new(profile, zero, seeds, false);
-        Self { deadlines, ends, zero, begun_bytes: 0, under_way: None, pacing: Pacing::default() }
+        Self { deadlines, end, zero, begun_bytes: 0, under_way: None, pacing: Pacing::default() }
     }
 
     /// Bytes to offer now; `None` when nothing is due.
@@ -56,7 +46,10 @@ impl Writes {
         if self.under_way.is_none() && !self.all_begun() && self.deadlines.due() <= now {
             let due = self.deadlines.due();
             let drawn = self.deadlines.take();
-            let room = self.ends.bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.begun_bytes));
+            let room = match self.end {
+                End::Bytes(bytes) => bytes.saturating_sub(self.begun_bytes),
+                End::After(_) | End::Writes(_) => u64::MAX,
+            };
             let size = u32::try_from(room).map_or(drawn, |room| drawn.min(room));
             self.begun_bytes += u64::from(size);
             self.under_way = Some(Write { due, size, left: size });
@@ -76,10 +69,11 @@ impl Writes {
 
     /// Whether no write is left to begin.
     fn all_begun(&self) -> bool {
-        let passed = |end: Duration| self.deadlines.due().since(self.zero) >= end;
-        self.ends.duration.is_some_and(passed)
-            || self.ends.bytes.is_some_and(|bytes| self.begun_bytes >= bytes)
-            || self.ends.writes.is_some_and(|writes| self.deadlines.count() >= writes)
+        match self.end {
+            End::After(duration) => self.deadlines.due().since(self.zero) >= duration,
+            End::Bytes(bytes) => self.begun_bytes >= bytes,
+            End::Writes(writes) => self.deadlines.count() >= writes,
+        }
     }
 
     /// Whether all has been taken.
@@ -94,7 +88,8 @@ impl Writes {
     }
 
     fn last_moment(&self) -> Option<Time> {
-        Some(self.zero + self.ends.duration? + GRACE)
+        let End::After(duration) = self.end else { return None };
+        Some(self.zero + duration + GRACE)
     }
 
     /// Whether the time is over and not all that was due in it was taken.

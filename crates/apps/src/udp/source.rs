@@ -21,7 +21,7 @@ use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::schedule::profile::Interval;
 use crate::schedule::sizes::TraceEntry;
 use crate::udp::header::{Header, Stamp, FULL_LENGTH};
-use crate::udp::source_config::{Schedule, UdpSourceConfig};
+use crate::udp::source_config::{End, Schedule, Traffic, UdpSourceConfig};
 use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
@@ -96,8 +96,7 @@ impl UdpSource {
                 self.socket = Some(socket);
                 self.from = host.addresses(socket).map(|(local, _)| local);
                 let marked = self.config.dscp.map_or(Ok(()), |dscp| host.set_dscp(socket, dscp));
-                let mut whole =
-                    || if self.config.fragment == Some(false) { host.forbid_fragments(socket) } else { Ok(()) };
+                let mut whole = || if self.config.fragment { Ok(()) } else { host.forbid_fragments(socket) };
                 if let Err(error) = marked.and_then(|()| whole()) {
                     self.errors.add(error);
                     self.end(host);
@@ -118,10 +117,7 @@ impl UdpSource {
 
     /// The trace's entry for the datagram that is due next; `None` after its end.
     fn trace_entry(&self) -> Option<TraceEntry> {
-        let trace = self.config.trace.as_ref()?;
-        let length = trace.len() as u64;
-        let place = if self.config.repeat == Some(true) { self.due_count % length.max(1) } else { self.due_count };
-        usize::try_from(place).ok().and_then(|place| trace.get(place).copied())
+        self.config.trace_entry(self.due_count)
     }
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
@@ -130,7 +126,7 @@ impl UdpSource {
             self.send_unpaced(now, start, socket, host);
             return;
         }
-        if self.config.duration_ps.is_some_and(|duration| now.since(start) > Duration::from_ps(duration) + GRACE) {
+        if matches!(self.config.end(), Some(End::After(duration)) if now.since(start) > duration + GRACE) {
             self.give_up(host);
             return;
         }
@@ -143,11 +139,10 @@ impl UdpSource {
 
     /// Sends what is due by now; whether that was all.
     fn offer_due(&mut self, now: Time, start: Time, socket: SocketId, host: &mut dyn Host) -> bool {
+        let end = self.config.end();
         for _ in 0..MOST_PER_CALL {
             let Some(due) = self.due else { return true };
-            let past_end = self.config.duration_ps.is_some_and(|duration| due.since(start).as_ps() >= duration)
-                || self.config.packets.is_some_and(|packets| self.due_count >= packets);
-            if past_end {
+            if end.is_some_and(|end| end.reached(due.since(start), self.due_count)) {
                 return true;
             }
             if due > now {
@@ -191,10 +186,9 @@ impl UdpSource {
 
     fn send_unpaced(&mut self, now: Time, start: Time, socket: SocketId, host: &mut dyn Host) {
         self.due = Some(now + UNPACED_TURN);
+        let end = self.config.end();
         for _ in 0..MOST_PER_CALL {
-            let over = self.config.duration_ps.is_some_and(|duration| now.since(start).as_ps() >= duration)
-                || self.config.packets.is_some_and(|packets| self.sent >= packets);
-            if over {
+            if end.is_some_and(|end| end.reached(now.since(start), self.sent)) {
                 self.end(host);
                 return;
             }
@@ -232,7 +226,7 @@ impl UdpSource {
 
     /// Sends a datagram. One that the host refuses takes no sequence number: it was never in the network.
     fn offer(&mut self, now: Time, size: u32, socket: SocketId, host: &mut dyn Host) -> Result<(), HostError> {
-        let there = i128::from(now.as_ps()) + i128::from(self.config.clock_offset_ps.unwrap_or(0));
+        let there = i128::from(now.as_ps()) + i128::from(self.config.clock_offset_ps);
         let stamp = u64::try_from(there / 1000).unwrap_or(0);
         let sent = (size as usize >= FULL_LENGTH).then_some(Stamp(stamp));
         #[allow(clippy::cast_possible_truncation)]
@@ -298,7 +292,7 @@ impl App for UdpSource {
     }
 
     fn slack(&self) -> Duration {
-        if self.interval.times(1) < GATHER && self.config.exact != Some(true) {
+        if self.interval.times(1) < GATHER && !matches!(self.config.traffic, Traffic::Scheduled { exact: true, .. }) {
             GATHER
         } else {
             Duration::ZERO

@@ -1,219 +1,379 @@
 //! What a UDP source is to do: described, checked, and made into a schedule.
+//!
+//! The protocol writes a source as [`UdpSourceFields`], of which several exclude each other. [`UdpSourceConfig`] is
+//! what they mean together: it holds no contradiction, so that whoever has one needs no further check.
 
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use twinnet_units::Duration;
 
-use crate::check::{check_dscp, check_exactly_one, check_one_of, check_port, check_range, ConfigError};
+use crate::check::{check_alone, check_dscp, check_port, check_range, exactly_one, one_of, ConfigError};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::process::{GapProcess, OnOff};
-use crate::schedule::profile::{Gaps, Interval, Process, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES};
-use crate::schedule::sizes::{Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
+use crate::schedule::profile::{
+    Gaps, Interval, Pace, Process, ProfileFields, TrafficProfile, HIGHEST_RATE_BPS, PACKET_RATES,
+};
+use crate::schedule::sizes::{Size, Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
 use crate::udp::header::LEAST_LENGTH;
 
-/// What a UDP source is to do.
+/// What a UDP source is to do, free of contradictions: a schedule, a trace, or as much as the host takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "UdpSourceFields", into = "UdpSourceFields")]
 pub struct UdpSourceConfig {
+    pub(crate) to: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) flow: u32,
+    pub(crate) traffic: Traffic,
+    /// Datagrams may be fragmented.
+    pub(crate) fragment: bool,
+    pub(crate) clock_offset_ps: i64,
+    pub(crate) dscp: Option<u8>,
+}
+
+/// When datagrams leave, with how many bytes, and when that ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Traffic {
+    /// By a schedule.
+    Scheduled {
+        profile: TrafficProfile,
+        /// No datagrams gather.
+        exact: bool,
+        end: End,
+    },
+    /// As many as the host takes.
+    Unpaced { size: Size, end: End },
+    /// By a trace, which needs no other end unless it is repeated.
+    Trace { entries: Vec<TraceEntry>, end: TraceEnd },
+}
+
+/// When a source ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    After(Duration),
+    Packets(u64),
+}
+
+impl End {
+    /// `elapsed` since the start and after `count` datagrams it is over.
+    pub(crate) fn reached(self, elapsed: Duration, count: u64) -> bool {
+        match self {
+            Self::After(duration) => elapsed >= duration,
+            Self::Packets(packets) => count >= packets,
+        }
+    }
+
+    const fn fields(self) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::After(duration) => (Some(duration.as_ps()), None),
+            Self::Packets(packets) => (None, Some(packets)),
+        }
+    }
+}
+
+/// When a trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceEnd {
+    /// With its last entry, or before.
+    Once(Option<End>),
+    /// It begins anew until then.
+    Repeated(End),
+}
+
+/// A UDP source as the protocol writes it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UdpSourceFields {
     /// Where to send.
-    pub to: IpAddr,
+    to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]
-    pub port: u16,
+    port: u16,
     /// The flow's number.
-    pub flow: u32,
+    flow: u32,
     /// Bytes of UDP payload in each datagram: 8 to 65507; below 16 the sink can tell no delay. Either this,
     /// `size_bytes` or `trace`.
     #[serde(default)]
     #[schemars(range(min = LEAST_LENGTH as u32, max = MOST_PAYLOAD))]
-    pub payload_bytes: Option<u32>,
+    payload_bytes: Option<u32>,
     /// The distribution of payloads, 16 to 65507.
     #[serde(default)]
-    pub size_bytes: Option<Distribution>,
+    size_bytes: Option<Distribution>,
     /// Rate of UDP payload, for datagrams of one size. Either this, `packets_per_second`, `gap_ps` or `trace`.
     #[serde(default)]
     #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
-    pub rate_bps: Option<u64>,
+    rate_bps: Option<u64>,
     /// Datagrams a second, in millionths at the finest.
     #[serde(default)]
     #[schemars(range(min = PACKET_RATES.0, max = PACKET_RATES.1))]
-    pub packets_per_second: Option<f64>,
+    packets_per_second: Option<f64>,
     /// The distribution of distances between datagrams.
     #[serde(default)]
-    pub gap_ps: Option<Distribution>,
+    gap_ps: Option<Distribution>,
     /// When datagrams are due at a rate; constant when nothing is said.
     #[serde(default)]
-    pub process: Option<Process>,
+    process: Option<Process>,
     /// Periods of talk and silence; with `gap_ps`, or with a rate.
     #[serde(default)]
-    pub on_off: Option<OnOff>,
+    on_off: Option<OnOff>,
     /// As many as the host takes, one after the other, instead of any schedule.
     #[serde(default)]
-    pub unpaced: Option<bool>,
+    unpaced: Option<bool>,
     /// Whether each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is
     /// faster than 5000 a second may gather for up to 200 us and leave together: that costs a busy machine far
     /// less.
     #[serde(default)]
-    pub exact: Option<bool>,
+    exact: Option<bool>,
     /// Whether datagrams may be fragmented; they may when nothing is said.
     #[serde(default)]
-    pub fragment: Option<bool>,
+    fragment: Option<bool>,
     /// What is added to the time that datagrams carry, in picoseconds: the receiver's clock less the sender's,
     /// where both are of different machines.
     #[serde(default)]
-    pub clock_offset_ps: Option<i64>,
+    clock_offset_ps: Option<i64>,
     /// Distances and sizes, one entry for each datagram.
     #[serde(default)]
     #[schemars(length(min = 1, max = MOST_TRACE))]
-    pub trace: Option<Vec<TraceEntry>>,
+    trace: Option<Vec<TraceEntry>>,
     /// Whether the trace begins anew after its end.
     #[serde(default)]
-    pub repeat: Option<bool>,
+    repeat: Option<bool>,
     /// Differentiated services code point of the datagrams, 0 to 63.
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
-    pub dscp: Option<u8>,
+    dscp: Option<u8>,
     /// How long to send. Either this or `packets`; a trace that is not repeated needs neither.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
-    pub duration_ps: Option<u64>,
+    duration_ps: Option<u64>,
     /// How many datagrams to send.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
-    pub packets: Option<u64>,
+    packets: Option<u64>,
 }
 
 impl UdpSourceConfig {
     pub(crate) const KIND: &'static str = "udp_source";
 
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let kind = Self::KIND;
-        check_port(kind, self.port)?;
-        check_one_of(
-            kind,
-            &[
-                ("payload_bytes", self.payload_bytes.is_some()),
-                ("size_bytes", self.size_bytes.is_some()),
-                ("trace", self.trace.is_some()),
-            ],
-        )?;
-        if self.unpaced() {
-            self.check_unpaced()?;
-        } else if self.gap_ps.is_some() || self.trace.is_some() {
-            check_one_of(
-                kind,
-                &[
-                    ("rate_bps", self.rate_bps.is_some()),
-                    ("packets_per_second", self.packets_per_second.is_some()),
-                    ("gap_ps", self.gap_ps.is_some()),
-                    ("trace", self.trace.is_some()),
-                    ("process", self.process.is_some()),
-                ],
-            )?;
-        } else {
-            let rates =
-                (("rate_bps", self.rate_bps.is_some()), ("packets_per_second", self.packets_per_second.is_some()));
-            check_exactly_one(kind, rates.0, rates.1)?;
-        }
-        self.check_trace()?;
-        let endless = self.trace.is_none() || self.repeat == Some(true);
-        if endless || (self.duration_ps.is_some() && self.packets.is_some()) {
-            let ends = (("duration_ps", self.duration_ps.is_some()), ("packets", self.packets.is_some()));
-            check_exactly_one(kind, ends.0, ends.1)?;
-        }
-        if let Some(payload) = self.payload_bytes {
-            #[allow(clippy::cast_possible_truncation)]
-            check_range(kind, "payload_bytes", payload, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
-        }
-        self.profile().check_values(kind)?;
-        check_dscp(kind, self.dscp)?;
-        if let Some(duration) = self.duration_ps {
-            check_range(kind, "duration_ps", duration, 1, u64::MAX)?;
-        }
-        if let Some(packets) = self.packets {
-            check_range(kind, "packets", packets, 1, u64::MAX)?;
-        }
-        Ok(())
-    }
-
-    /// Whether there is no schedule.
-    pub(crate) fn unpaced(&self) -> bool {
-        self.unpaced == Some(true)
-    }
-
-    fn check_unpaced(&self) -> Result<(), ConfigError> {
-        check_one_of(
-            Self::KIND,
-            &[
-                ("unpaced", true),
-                ("rate_bps", self.rate_bps.is_some()),
-                ("packets_per_second", self.packets_per_second.is_some()),
-                ("gap_ps", self.gap_ps.is_some()),
-                ("trace", self.trace.is_some()),
-                ("process", self.process.is_some()),
-                ("on_off", self.on_off.is_some()),
-                ("exact", self.exact.is_some()),
-            ],
-        )
-    }
-
-    fn check_trace(&self) -> Result<(), ConfigError> {
-        let kind = Self::KIND;
-        let Some(trace) = &self.trace else {
-            return if self.repeat.is_some() { check_one_of(kind, &[("trace", false)]) } else { Ok(()) };
-        };
-        if self.on_off.is_some() {
-            check_one_of(kind, &[("trace", true), ("on_off", true)])?;
-        }
-        check_range(kind, "trace (entries)", trace.len(), 1, MOST_TRACE)?;
-        for entry in trace {
-            check_range(kind, "trace (gap)", entry.0, 0, MOST_TRACE_GAP_PS)?;
-            #[allow(clippy::cast_possible_truncation)]
-            check_range(kind, "trace (size)", entry.1, LEAST_LENGTH as u32, MOST_PAYLOAD)?;
-        }
-        // A trace that takes no time and is repeated for a duration would never come to its end.
-        if self.repeat == Some(true) {
-            check_range(kind, "trace (all gaps)", trace.iter().map(|entry| u128::from(entry.0)).sum(), 1, u128::MAX)?;
-        }
-        Ok(())
-    }
-
-    fn profile(&self) -> TrafficProfile {
-        TrafficProfile {
-            payload_bytes: self.payload_bytes,
-            size_bytes: self.size_bytes,
-            rate_bps: self.rate_bps,
-            packets_per_second: self.packets_per_second,
-            gap_ps: self.gap_ps,
-            process: self.process,
-            on_off: self.on_off,
-            sizes: (LEAST_DRAWN, MOST_PAYLOAD),
+    /// When the source ends; a trace may have no end but its own.
+    pub(crate) const fn end(&self) -> Option<End> {
+        match &self.traffic {
+            Traffic::Scheduled { end, .. } | Traffic::Unpaced { end, .. } => Some(*end),
+            Traffic::Trace { end: TraceEnd::Repeated(end), .. } => Some(*end),
+            Traffic::Trace { end: TraceEnd::Once(end), .. } => *end,
         }
     }
 
     /// The mean distance between datagrams.
     pub(crate) fn interval(&self) -> Interval {
-        self.profile().interval()
+        match &self.traffic {
+            Traffic::Scheduled { profile, .. } => profile.interval(),
+            Traffic::Unpaced { .. } | Traffic::Trace { .. } => Interval::NEVER,
+        }
+    }
+
+    /// The trace's entry for datagram `place`, counted from 0; `None` after its end and where there is no trace.
+    pub(crate) fn trace_entry(&self, place: u64) -> Option<TraceEntry> {
+        let Traffic::Trace { entries, end } = &self.traffic else { return None };
+        let place = match end {
+            TraceEnd::Repeated(_) => place % (entries.len() as u64).max(1),
+            TraceEnd::Once(_) => place,
+        };
+        usize::try_from(place).ok().and_then(|place| entries.get(place).copied())
     }
 
     /// The schedule, whose random processes draw from streams of their own.
     pub(crate) fn schedule(&self, gap_seed: u64, size_seed: u64) -> Schedule {
-        if self.trace.is_some() {
-            return Schedule::Trace;
-        }
-        let profile = self.profile();
-        let sizes = profile.drawn_sizes(size_seed);
-        if self.unpaced() {
-            return Schedule::Unpaced(sizes);
-        }
-        match profile.gaps(gap_seed) {
-            Gaps::Even(interval) => Schedule::Even(interval, sizes),
-            Gaps::Drawn(process, at_once) => Schedule::Drawn(process, sizes, at_once),
+        match &self.traffic {
+            Traffic::Trace { .. } => Schedule::Trace,
+            Traffic::Unpaced { size, .. } => Schedule::Unpaced(size.sizes(size_seed, DRAWN)),
+            Traffic::Scheduled { profile, .. } => {
+                let sizes = profile.drawn_sizes(size_seed);
+                match profile.gaps(gap_seed) {
+                    Gaps::Even(interval) => Schedule::Even(interval, sizes),
+                    Gaps::Drawn(process, at_once) => Schedule::Drawn(process, sizes, at_once),
+                }
+            }
         }
     }
 }
 
+impl TryFrom<UdpSourceFields> for UdpSourceConfig {
+    type Error = ConfigError;
+
+    fn try_from(mut fields: UdpSourceFields) -> Result<Self, ConfigError> {
+        check_port(Self::KIND, fields.port)?;
+        check_dscp(Self::KIND, fields.dscp)?;
+        Ok(Self {
+            to: fields.to,
+            port: fields.port,
+            flow: fields.flow,
+            traffic: fields.traffic()?,
+            fragment: fields.fragment.unwrap_or(true),
+            clock_offset_ps: fields.clock_offset_ps.unwrap_or(0),
+            dscp: fields.dscp,
+        })
+    }
+}
+
+/// What the fields give to send: sizes, or a trace with its own.
+enum Content {
+    Size(Size),
+    Trace(Vec<TraceEntry>),
+}
+
+impl UdpSourceFields {
+    /// The traffic that is asked for; the trace is taken out of the fields.
+    fn traffic(&mut self) -> Result<Traffic, ConfigError> {
+        let kind = UdpSourceConfig::KIND;
+        let has_trace = self.trace.is_some();
+        let content = one_of(
+            kind,
+            [
+                ("payload_bytes", self.payload_bytes.map(|payload| Content::Size(Size::Constant(payload)))),
+                ("size_bytes", self.size_bytes.map(|size| Content::Size(Size::Drawn(size)))),
+                ("trace", self.trace.take().map(Content::Trace)),
+            ],
+        )?;
+        if self.unpaced == Some(true) {
+            check_alone(kind, "unpaced", &self.schedule_fields(has_trace))?;
+        }
+        let size = match content {
+            Content::Trace(entries) => return self.trace(entries),
+            Content::Size(size) => size,
+        };
+        if self.repeat.is_some() {
+            return Err(ConfigError::OutOfRange {
+                kind,
+                field: "repeat",
+                given: "there without a trace".to_owned(),
+                allowed: "it beside trace".to_owned(),
+            });
+        }
+        let end = exactly_one(kind, ("duration_ps", self.duration()?), ("packets", self.packet_count()?))?;
+        if self.unpaced == Some(true) {
+            size.check(kind, PAYLOADS, DRAWN)?;
+            return Ok(Traffic::Unpaced { size, end });
+        }
+        let pace = one_of(
+            kind,
+            [
+                ("rate_bps", self.rate_bps.map(Pace::Bits)),
+                ("packets_per_second", self.packets_per_second.map(Pace::Packets)),
+                ("gap_ps", self.gap_ps.map(Pace::Gaps)),
+            ],
+        )?;
+        let profile = TrafficProfile::new(kind, (pace, self.process), size, self.on_off, (PAYLOADS, DRAWN))?;
+        Ok(Traffic::Scheduled { profile, exact: self.exact == Some(true), end })
+    }
+
+    /// The traffic of a trace; it has a schedule of its own, to which each datagram leaves at its own moment.
+    fn trace(&self, entries: Vec<TraceEntry>) -> Result<Traffic, ConfigError> {
+        let kind = UdpSourceConfig::KIND;
+        check_alone(
+            kind,
+            "trace",
+            &[
+                ("rate_bps", self.rate_bps.is_some()),
+                ("packets_per_second", self.packets_per_second.is_some()),
+                ("gap_ps", self.gap_ps.is_some()),
+                ("process", self.process.is_some()),
+                ("on_off", self.on_off.is_some()),
+            ],
+        )?;
+        check_range(kind, "trace (entries)", entries.len(), 1, MOST_TRACE)?;
+        for entry in &entries {
+            check_range(kind, "trace (gap)", entry.0, 0, MOST_TRACE_GAP_PS)?;
+            check_range(kind, "trace (size)", entry.1, PAYLOADS.0, PAYLOADS.1)?;
+        }
+        let ends = (("duration_ps", self.duration()?), ("packets", self.packet_count()?));
+        let end = if self.repeat == Some(true) {
+            // A trace that takes no time and is repeated for a duration would never come to its end.
+            let whole: u128 = entries.iter().map(|entry| u128::from(entry.0)).sum();
+            check_range(kind, "trace (all gaps)", whole, 1, u128::MAX)?;
+            TraceEnd::Repeated(exactly_one(kind, ends.0, ends.1)?)
+        } else if ends.0 .1.is_none() && ends.1 .1.is_none() {
+            TraceEnd::Once(None)
+        } else {
+            TraceEnd::Once(Some(exactly_one(kind, ends.0, ends.1)?))
+        };
+        Ok(Traffic::Trace { entries, end })
+    }
+
+    /// The fields of a schedule, and whether they were given.
+    const fn schedule_fields(&self, has_trace: bool) -> [(&'static str, bool); 7] {
+        [
+            ("rate_bps", self.rate_bps.is_some()),
+            ("packets_per_second", self.packets_per_second.is_some()),
+            ("gap_ps", self.gap_ps.is_some()),
+            ("trace", has_trace),
+            ("process", self.process.is_some()),
+            ("on_off", self.on_off.is_some()),
+            ("exact", self.exact.is_some()),
+        ]
+    }
+
+    fn duration(&self) -> Result<Option<End>, ConfigError> {
+        let Some(duration) = self.duration_ps else { return Ok(None) };
+        check_range(UdpSourceConfig::KIND, "duration_ps", duration, 1, u64::MAX)?;
+        Ok(Some(End::After(Duration::from_ps(duration))))
+    }
+
+    fn packet_count(&self) -> Result<Option<End>, ConfigError> {
+        let Some(packets) = self.packets else { return Ok(None) };
+        check_range(UdpSourceConfig::KIND, "packets", packets, 1, u64::MAX)?;
+        Ok(Some(End::Packets(packets)))
+    }
+}
+
+impl From<UdpSourceConfig> for UdpSourceFields {
+    fn from(config: UdpSourceConfig) -> Self {
+        let (duration_ps, packets) = config.end().map_or((None, None), End::fields);
+        let (mut profile, mut unpaced, mut exact, mut trace, mut repeat) =
+            (ProfileFields::default(), None, None, None, None);
+        match config.traffic {
+            Traffic::Scheduled { profile: asked, exact: wanted, .. } => {
+                profile = asked.fields();
+                exact = wanted.then_some(true);
+            }
+            Traffic::Unpaced { size, .. } => {
+                (profile.payload_bytes, profile.size_bytes) = size.fields();
+                unpaced = Some(true);
+            }
+            Traffic::Trace { entries, end } => {
+                trace = Some(entries);
+                repeat = matches!(end, TraceEnd::Repeated(_)).then_some(true);
+            }
+        }
+        Self {
+            to: config.to,
+            port: config.port,
+            flow: config.flow,
+            payload_bytes: profile.payload_bytes,
+            size_bytes: profile.size_bytes,
+            rate_bps: profile.rate_bps,
+            packets_per_second: profile.packets_per_second,
+            gap_ps: profile.gap_ps,
+            process: profile.process,
+            on_off: profile.on_off,
+            unpaced,
+            exact,
+            fragment: (!config.fragment).then_some(false),
+            clock_offset_ps: Some(config.clock_offset_ps).filter(|offset| *offset != 0),
+            trace,
+            repeat,
+            dscp: config.dscp,
+            duration_ps,
+            packets,
+        }
+    }
+}
+
+/// Bytes of payload, the fewest and the most: of one size, and of those that are drawn.
+#[allow(clippy::cast_possible_truncation)]
+const PAYLOADS: (u32, u32) = (LEAST_LENGTH as u32, MOST_PAYLOAD);
+const DRAWN: (u32, u32) = (LEAST_DRAWN, MOST_PAYLOAD);
 /// Entries of a trace, at most.
 const MOST_TRACE: usize = 1_000_000;
 /// The longest gap in a trace: 1 h.

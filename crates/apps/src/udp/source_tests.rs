@@ -7,9 +7,7 @@ use serde_json::json;
 fn source(fields: Value) -> UdpSource {
     let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "process": "constant"});
     object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
-    config.validate().unwrap();
-    UdpSource::new(config)
+    UdpSource::new(serde_json::from_value(object).unwrap())
 }
 
 /// Runs a source by calling it exactly at its deadlines, or late by what `late` says, and gives the calls' times
@@ -157,8 +155,7 @@ fn contradictions_are_refused_with_the_fields() {
     let refusal = |fields: Value| {
         let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "packets": 5});
         object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
-        config.validate().unwrap_err().to_string()
+        serde_json::from_value::<UdpSourceConfig>(object).unwrap_err().to_string()
     };
     let gap = json!({"distribution": "constant", "value": 1e9});
     let told = refusal(json!({"payload_bytes": 100, "gap_ps": gap, "rate_bps": 5}));
@@ -168,6 +165,9 @@ fn contradictions_are_refused_with_the_fields() {
         refusal(json!({"payload_bytes": 100, "gap_ps": gap, "dscp": 64})).contains("dscp is 64; allowed is 0 to 63")
     );
     assert!(refusal(json!({"trace": [[0, 100]], "repeat": true})).contains("trace (all gaps) is 0"));
+    assert!(refusal(json!({"payload_bytes": 100, "gap_ps": gap, "repeat": true})).contains("repeat is there without"));
+    assert!(refusal(json!({"payload_bytes": 100, "unpaced": true, "exact": false})).contains("unpaced and exact were"));
+    assert!(refusal(json!({"payload_bytes": 100, "gap_ps": gap, "process": "poisson"})).contains("gap_ps and process"));
     assert!(refusal(json!({"trace": [[0, 7]]})).contains("trace (size) is 7; allowed is 8 to 65507"));
 }
 
@@ -227,9 +227,7 @@ fn datagrams_of_one_burst_share_the_time_that_handing_it_over_took() {
 fn unpaced(fields: Value) -> UdpSource {
     let mut object = json!({"to": "10.0.0.2", "port": 9, "flow": 3, "unpaced": true, "payload_bytes": 100});
     object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    let config: UdpSourceConfig = serde_json::from_value(object).unwrap();
-    config.validate().unwrap();
-    UdpSource::new(config)
+    UdpSource::new(serde_json::from_value(object).unwrap())
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub fn capture(bytes: &[u8]) {
         interval_ns: 1_000_000,
         every_packet: true,
         most_conversations: 4,
+        most_packets: 16,
         ..Options::default()
     };
     let _ = analyze(input(), &options, &mut |_| true);

@@ -69,6 +69,12 @@ pub enum Way {
 }
 
 /// Where the real hosts live: what the engine needs of them.
+///
+/// The engine calls it from within the call of [`Fabric`] that it was handed to, in the order of events, and keeps
+/// nothing of it afterwards. It may not wait: while it does, the network stands still. [`pull`](Self::pull) takes a
+/// frame out of a host's interface only when the line can begin it, so that the host feels its own queue; a frame that
+/// was pulled is the fabric's. A frame that is delivered is the world's, also when it cannot hand it on: it counts that
+/// itself. Ports are those of [`Fabric::add_port`].
 pub trait World {
     /// `frame` has arrived at the host behind `port`; it was due at `due`.
     fn deliver(&mut self, port: PortId, frame: Box<Frame>, due: Time);
@@ -188,7 +194,20 @@ struct Link {
     up: bool,
 }
 
-/// The network in motion.
+/// A network in motion: its nodes, ports and links, and the events that are to come.
+///
+/// One owner drives it: the virtual lab, or one loop of the wall clock. It builds the network first (a node, then its
+/// ports, then [`join`](Self::join)), and then alternates [`advance`](Self::advance) with what comes from outside:
+/// [`readable`](Self::readable) when a real host has frames, [`with_model`](Self::with_model) for a model host's apps,
+/// [`controller_said`](Self::controller_said) for controllers, [`change`](Self::change) for links. Between two calls
+/// it may sleep until [`next_event`](Self::next_event). Nothing in here reads a clock or waits.
+///
+/// Numbers of nodes, ports and links are those that its own calls gave, and are valid as long as it is; others panic.
+///
+/// Some things stay true throughout. [`now`](Self::now) never goes back, and each event is handled at its own time, in
+/// the order that `event.rs` argues for. A frame is delivered, or counted with the reason why it was not. Equal
+/// seeds, networks and calls at equal times give equal [`trace_hash`](Self::trace_hash)es; looking (samples, captures,
+/// counters) does not change it.
 pub struct Fabric {
     seed: u64,
     now: Time,

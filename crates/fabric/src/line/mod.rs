@@ -5,11 +5,15 @@
 //! its last bit has left, and [arrives](Line::arrive) at the far end. Each step returns [`Effects`]: the moments at
 //! which the engine has to come back. Time and randomness are given from outside.
 
+mod changes;
 mod config;
 mod counters;
 mod crossing;
+mod effects;
 mod in_flight;
 mod schedule;
+mod sender;
+mod showing;
 
 use twinnet_packet::{Fragment, Frame, Train};
 use twinnet_units::{Duration, Rate, Time};
@@ -17,121 +21,32 @@ use twinnet_units::{Duration, Rate, Time};
 pub use config::{wire_bytes, DirectionConfig};
 pub use counters::DirectionCounters;
 use crossing::Cut;
+pub(crate) use effects::{Arrival, Budget, Effects};
 use in_flight::InFlight;
 use schedule::Schedule;
 pub use schedule::{catch_up, LineRecord};
+use sender::CountDrops;
+pub(crate) use sender::{Feed, Sender};
 
 use crate::tunnel::Entry;
-use twinnet_impair::{ImpairError, Impairments};
+use twinnet_impair::Impairments;
 use twinnet_queue::ecn::{is_congested, mark_congestion};
-use twinnet_queue::{Backlog, DropReason, DropSink, QueueDiscipline};
+use twinnet_queue::Backlog;
 
 /// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait
 /// for the last: at 1 Gbit/s eight full-size Ethernet frames.
 pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 
-/// What feeds the serialiser of a line.
-pub(crate) enum Feed {
-    /// A queue discipline inside the fabric.
-    Queue(Box<dyn QueueDiscipline>),
-    /// The interface of a real host: the fabric takes a frame from it when the serialiser is idle, and leaves the
-    /// others where they are, so that the sender feels its interface's queue as on hardware.
-    Interface,
-}
-
-/// What a line needs of the node that sends into it.
-pub(crate) trait Sender {
-    /// The next frame that the node wants to send, if there is one.
-    fn pull(&mut self, now: Time) -> Option<Box<Frame>>;
-
-    /// Whether the node may have a frame to send. A real host has to be asked for one to find out.
-    fn waits(&self) -> bool;
-
-    /// A frame whose buffer may be used for another.
-    fn blank(&mut self) -> Box<Frame>;
-
-    /// Takes back a frame that is no longer needed.
-    fn recycle(&mut self, frame: Box<Frame>);
-
-    /// `frame` has been begun and its last bit leaves at `last_bit`.
-    fn departing(&mut self, config: &DirectionConfig, frame: &Frame, last_bit: Time);
-
-    /// `frame` is on its way to a far end that another fabric has, and arrives there at `arrival`.
-    fn cross(&mut self, frame: Box<Frame>, arrival: Time);
-}
-
-/// When the engine has to come back to a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub(crate) struct Effects {
-    /// The serialiser is free and begins the next frame: [`Line::depart`].
-    pub(crate) departure: Option<Time>,
-    /// The next frame arrives: [`Line::arrive`].
-    pub(crate) arrival: Option<Time>,
-    /// The queue discipline may release a frame: [`Line::release`].
-    pub(crate) ready: Option<Time>,
-}
-
-impl Effects {
-    fn arrives(&mut self, at: Time) {
-        self.arrival = Some(self.arrival.map_or(at, |before| before.min(at)));
-    }
-}
-
-/// How much may be sent in one go by a line without a rate.
-#[derive(Clone, Copy)]
-pub(crate) struct Budget {
-    pub(crate) frames: usize,
-    pub(crate) bytes: u64,
-}
-
-impl Budget {
-    pub(crate) const UNLIMITED: Self = Self { frames: usize::MAX, bytes: u64::MAX };
-
-    /// Takes `frame` off.
-    pub(crate) fn spend(&mut self, frame: &Frame) {
-        self.frames = self.frames.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(frame.length());
-    }
-
-    pub(crate) const fn is_spent(self) -> bool {
-        self.frames == 0 || self.bytes == 0
-    }
-}
-
-/// Counts what a queue discipline gives up.
-struct CountDrops<'a>(&'a mut DirectionCounters);
-
-impl DropSink for CountDrops<'_> {
-    fn dropped(&mut self, frame: Box<Frame>, reason: DropReason) {
-        let counter = match reason {
-            DropReason::Overlimit => &mut self.0.dropped_overlimit,
-            DropReason::Early => &mut self.0.dropped_early,
-            DropReason::Unclassified => &mut self.0.dropped_unclassified,
-        };
-        *counter += frame.refuse();
-    }
-
-    fn marked(&mut self, frame: &Frame) {
-        self.0.marked += frame.frames();
-    }
-}
-
-/// What has come of an [arrival](Line::arrive).
-pub(crate) enum Arrival {
-    /// Nothing was due: the event was stale.
-    Stale,
-    /// The line was looked at too late: the frame arrives at the moment in the effects.
-    Postponed(Effects),
-    /// A frame is there (`None`: a fragment that completes none); the next one arrives at the moment in the effects.
-    Frame(Option<Box<Frame>>, Effects),
-}
-
 /// One direction of a link in motion.
 ///
-/// Called by the engine alone, with times that never go back. Frames leave in the order of the queue discipline and
-/// arrive in the order in which they left (unless `reorder` is set). What is on the serialiser is among the frames in
-/// flight already.
+/// Called by the engine alone, with times that never go back: [`offer`](Self::offer) or [`wake`](Self::wake) when there
+/// is something to send, [`depart`](Self::depart), [`release`](Self::release) and [`arrive`](Self::arrive) at the
+/// moments that [`Effects`] named. A call at a moment that was taken back since does nothing, so the engine need not
+/// cancel events.
+///
+/// Frames leave in the order of the queue discipline and arrive in the order in which they left (unless `reorder` is
+/// set), no closer than the rate allows. What is on the serialiser is among the frames in flight already. Each frame
+/// that was taken arrives, or is in the counters with the reason why not.
 pub(crate) struct Line {
     pub(crate) to: u32,
     config: DirectionConfig,
@@ -204,45 +119,6 @@ impl Line {
         };
         line.set_catch_up(None);
         line
-    }
-
-    /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a
-    /// rate nothing is too late.
-    pub(crate) fn set_catch_up(&mut self, bound: Option<Duration>) {
-        let derived = self.config.rate_bps.map(|rate| {
-            bound.unwrap_or_else(|| catch_up(rate.serialise(self.config.wire_bytes(self.longest_frame - TWO_TAGS))))
-        });
-        self.schedule.set_catch_up(derived.unwrap_or(Duration::MAX));
-    }
-
-    pub(crate) const fn config(&self) -> &DirectionConfig {
-        &self.config
-    }
-
-    pub(crate) const fn is_up(&self) -> bool {
-        self.up
-    }
-
-    pub(crate) const fn feed(&self) -> &Feed {
-        &self.feed
-    }
-
-    pub(crate) const fn is_fed_by_interface(&self) -> bool {
-        matches!(self.feed, Feed::Interface)
-    }
-
-    /// What it did with lateness; `None` when it was never too late.
-    pub(crate) fn record(&self, now: Time) -> Option<LineRecord> {
-        let free = match self.cut {
-            Cut::LeadsHere(free) => free,
-            Cut::Whole | Cut::LeadsAway => self.busy_until,
-        };
-        self.schedule.record(now, free)
-    }
-
-    /// Begins the record of lateness anew.
-    pub(crate) fn forget_record(&mut self) {
-        self.schedule.forget();
     }
 
     /// Whether the serialiser can begin a frame.
@@ -609,76 +485,6 @@ impl Line {
         self.leaving = Some(Leaving { at, frames, link_bytes, wire_bytes });
     }
 
-    /// The counters as they stand at `now`.
-    pub(crate) fn counters_at(&self, now: Time) -> DirectionCounters {
-        let mut counters = self.counters;
-        if let Some(leaving) = self.leaving.filter(|leaving| leaving.at <= now) {
-            counters.frames += leaving.frames;
-            counters.link_bytes += leaving.link_bytes;
-            counters.wire_bytes += leaving.wire_bytes;
-        }
-        counters
-    }
-
-    /// Takes over a configuration; `tunnel` stays as it is. Frames whose first bit has left keep the old rate, frames
-    /// that have left keep their delay.
-    ///
-    /// # Errors
-    /// [`ImpairError`] when an impairment is refused; nothing has changed then.
-    pub(crate) fn reconfigure(&mut self, config: DirectionConfig) -> Result<(), ImpairError> {
-        // The stream of random numbers goes on where it is.
-        self.impairments.reconfigure(&config.impair)?;
-        self.config = DirectionConfig { tunnel: self.config.tunnel, ..config };
-        Ok(())
-    }
-
-    /// Goes up or down; returns whether that is a change. Going down loses what is on the wire, on the serialiser and
-    /// waiting.
-    pub(crate) fn set_up(&mut self, up: bool, now: Time) -> bool {
-        if std::mem::replace(&mut self.up, up) == up {
-            return false;
-        }
-        if !up {
-            let lost = self.cut(now);
-            self.counters.dropped_down += lost;
-        }
-        true
-    }
-
-    fn cut(&mut self, now: Time) -> u64 {
-        self.counters = self.counters_at(now);
-        self.leaving = None;
-        self.busy_until = self.busy_until.min(now);
-        self.departure_at = None;
-        let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |train| train.frames());
-        if let Feed::Queue(queue) = &mut self.feed {
-            lost += queue.drain().iter().map(|frame| frame.refuse()).sum::<u64>();
-        }
-        self.keep_rest(None);
-        if let Some(tunnel) = &mut self.tunnel {
-            lost += tunnel.waiting.drain(..).map(|frame| frame.refuse()).sum::<u64>();
-        }
-        lost
-    }
-
-    /// Puts another queue discipline before the serialiser; frames that wait in the old one are moved into it in order.
-    pub(crate) fn set_queue<S: Sender>(
-        &mut self,
-        mut new: Box<dyn QueueDiscipline>,
-        now: Time,
-        sender: &mut S,
-    ) -> Effects {
-        if let Feed::Queue(old) = &mut self.feed {
-            for frame in old.drain() {
-                new.enqueue(frame, now, &mut CountDrops(&mut self.counters));
-            }
-        }
-        self.feed = Feed::Queue(new);
-        self.tell_rest();
-        self.ready_at = None;
-        self.wake(now, sender)
-    }
-
     /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue
     /// that it came from.
     fn keep_rest(&mut self, rest: Option<Train>) {
@@ -704,21 +510,6 @@ impl Line {
                 Feed::Queue(queue) => !queue.is_empty(),
                 Feed::Interface => sender.waits(),
             }
-    }
-
-    pub(crate) fn backlog(&self) -> Backlog {
-        let mut backlog = match &self.feed {
-            Feed::Queue(queue) => queue.backlog(),
-            Feed::Interface => Backlog::default(),
-        };
-        if let Some(rest) = &self.rest {
-            backlog = backlog + of_train(rest);
-        }
-        for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
-            backlog.frames += 1;
-            backlog.bytes += outer.length();
-        }
-        backlog
     }
 
     /// How many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.

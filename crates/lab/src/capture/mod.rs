@@ -11,5 +11,5 @@ mod writer;
 
 pub use recorder::{Batch, Recorder};
 pub use running::RunningCaptures;
-pub use settings::{CaptureSettings, Ring};
+pub use settings::CaptureSettings;
 pub use writer::{CaptureFile, CaptureStore, CaptureWriter, NoFiles};

@@ -147,8 +147,8 @@ fn complete(frame: &Frame) -> Option<Box<Frame>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Ring;
     use super::*;
+    use crate::protocol::Ring;
 
     fn recorder(ring: Option<Ring>, way: Option<Way>) -> Recorder {
         Recorder::new("s1-eth1", CaptureSettings { ring, way, ..CaptureSettings::default() }, 0)

@@ -1,11 +1,10 @@
 //! What a capture is asked to keep.
 
-use serde::Deserialize;
 use twinnet_fabric::Way;
 use twinnet_units::Duration;
 
 use crate::error::LabError;
-use crate::protocol::{CaptureStart, CaptureWay};
+use crate::protocol::{CaptureStart, CaptureWay, Ring};
 
 /// The least that a file may be bounded to: its headers and a few frames.
 const LEAST_FILE_BYTES: u64 = 4096;
@@ -17,19 +16,6 @@ const LONGEST_FRAME: u64 = 262_144;
 const LEAST_FILE_DURATION: Duration = Duration::from_ms(1);
 /// Files that a ring may have.
 const RING_FILES: std::ops::RangeInclusive<u64> = 2..=10_000;
-
-/// Files that follow each other, of which the oldest goes when a new one is begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ring {
-    /// Files that are kept.
-    pub files: u64,
-    /// A file is full with so many bytes.
-    pub bytes: Option<u64>,
-    /// A file is full so long after its first frame.
-    #[serde(rename = "duration_ps")]
-    pub duration: Option<Duration>,
-}
 
 /// What a capture is asked to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use super::recorder::Batch;
-use super::settings::Ring;
-use crate::protocol::Captured;
+use crate::protocol::{Captured, Ring};
 
 /// A file of a capture.
 pub trait CaptureFile: Write + Send {

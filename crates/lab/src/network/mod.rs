@@ -1,5 +1,6 @@
 //! The description of a network as a lab receives it (docs/reference/lab-protocol.md).
 
+mod change;
 mod check;
 mod direction;
 
@@ -18,9 +19,9 @@ use twinnet_units::{Duration, Rate};
 
 use crate::error::LabError;
 use crate::outside::{Datapath, InterfaceSpec};
-use crate::protocol::Schedule;
 use crate::tunnel_end::TunnelEndSpec;
 
+pub use change::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
 pub(super) use check::{check_interface_name, invalid};
 
 /// What a network's description can have.

@@ -32,10 +32,10 @@ use waiting::Waiting;
 pub use usage::AgentUsage;
 
 use crate::service::{Call, LabError, Service};
-use crate::wall::agent_placement::i_am_the_agent;
+use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
-use crate::wall::scheduling::AGENT_THREAD_NAME;
+use crate::wall::scheduling::{take_short_turns, AGENT_THREAD_NAME};
 
 /// Name of the only host of an agent on the machine itself.
 pub const MACHINE: &str = "machine";
@@ -50,14 +50,14 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts the thread, which will run apps in these hosts' network namespaces. Raises the process's limit of
-    /// open files as far as it may.
+    /// Starts the thread, which will run apps in these hosts' network namespaces and is told of by `told`. Raises the
+    /// process's limit of open files as far as it may.
     ///
     /// # Errors
     /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.
-    pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>) -> io::Result<Self> {
+    pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>, told: AgentThread) -> io::Result<Self> {
         let (names, namespaces): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
-        Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab())
+        Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab(), told)
     }
 
     /// Starts the thread for apps on the machine itself, in the network namespace of the caller. Its only host is
@@ -66,10 +66,17 @@ impl Agent {
     /// # Errors
     /// As [`Agent::start`].
     pub fn start_on_machine(clock: LabClock) -> io::Result<Self> {
-        Self::start_in(clock, vec![MACHINE.to_owned()], Namespaces::of_machine(), Waiting::on_machine())
+        let (hosts, waiting) = (vec![MACHINE.to_owned()], Waiting::on_machine());
+        Self::start_in(clock, hosts, Namespaces::of_machine(), waiting, AgentThread::default())
     }
 
-    fn start_in(clock: LabClock, names: Vec<String>, namespaces: Namespaces, waiting: Waiting) -> io::Result<Self> {
+    fn start_in(
+        clock: LabClock,
+        names: Vec<String>,
+        namespaces: Namespaces,
+        waiting: Waiting,
+        told: AgentThread,
+    ) -> io::Result<Self> {
         let hosts = Arc::new(names);
         let usage = Arc::new(PublishedUsage::default());
         let (mut poller, waker) = Poller::new()?;
@@ -80,7 +87,8 @@ impl Agent {
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
         let thread = std::thread::Builder::new().name(AGENT_THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
-            i_am_the_agent();
+            take_short_turns();
+            let _running = told.is_me();
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
             if let Err(error) = event_loop.run() {

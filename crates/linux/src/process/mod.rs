@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 use twinnet_lab::network::NetworkSpec;
-use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Reply, Request, Start};
+use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Joining, Reply, Request, Start, StartOptions};
 
 use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::namespace;
@@ -31,8 +31,7 @@ pub use names::list as list_labs;
 pub use spawn::{spawn_lab, LabHandle};
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
-pub type FabricFactory =
-    dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, Option<&Value>) -> MadeService + Send + Sync;
+pub type FabricFactory = dyn Fn(&NetworkSpec, Vec<HostInterface>, LabClock, StartOptions) -> MadeService + Send + Sync;
 /// A part of the lab, or the reason why it cannot be made.
 pub type MadeService = Result<Box<dyn Service>, LabError>;
 /// Makes the agent of the apps: the hosts by name, with their network namespaces, are given.
@@ -339,9 +338,8 @@ impl Lab {
 
     fn assemble(&self, asked: &Start) -> Result<(Running, usize, InterfaceKind), LabError> {
         let network = asked.network.network().map_err(Clone::clone)?;
-        check_options(asked.options.as_ref())?;
-        let wanted = wanted_interface(asked.options.as_ref())?;
-        let mut built = namespace::build(network, wanted)?;
+        let options = asked.options.unwrap_or_default();
+        let mut built = namespace::build(network, wanted_interface(options))?;
         let offers = std::mem::take(&mut *self.offers.lock().unwrap_or_else(PoisonError::into_inner));
         built.interfaces.extend(real_interface::take(network, offers)?);
         let count = built.hosts.iter().filter(|host| host.name != open_vswitch::HOST).count();
@@ -355,7 +353,7 @@ impl Lab {
         let clock = LabClock::start();
         let programs = Arc::new(Keeper::new(network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
-        let fabric = Arc::from((self.factories.fabric)(network, built.interfaces, clock, asked.options.as_ref())?);
+        let fabric = Arc::from((self.factories.fabric)(network, built.interfaces, clock, options)?);
         let models = Arc::new(network.model_names().map(str::to_owned).collect());
         let description =
             Reply::Description { network: Box::new(network.clone()), interface: Some(interface_word(built.kind)) };
@@ -463,32 +461,11 @@ fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
     Reply::Fidelity(record)
 }
 
-/// The options that a `start` request may have.
-const OPTIONS: [&str; 4] = ["interface", "realtime", "slip_after_ps", "fabric_threads"];
-
-/// Refuses options that nobody would read.
-fn check_options(options: Option<&Value>) -> Result<(), LabError> {
-    let refuse = |message: String| Err(LabError::new("InvalidOption", message, ""));
-    match options {
-        None | Some(Value::Null) => Ok(()),
-        Some(Value::Object(fields)) => match fields.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
-            None => Ok(()),
-            Some(key) => refuse(format!("there is no option {key:?}; there are {}", OPTIONS.join(", "))),
-        },
-        Some(other) => refuse(format!("the options are {other}; they are an object")),
-    }
-}
-
-fn wanted_interface(options: Option<&Value>) -> Result<Option<InterfaceKind>, LabError> {
-    match options.and_then(|options| options.get("interface")) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text == "auto" => Ok(None),
-        Some(Value::String(text)) if text == "tap" => Ok(Some(InterfaceKind::Tap)),
-        Some(Value::String(text)) if text == "veth" => Ok(Some(InterfaceKind::Packet)),
-        Some(other) => Err(LabError::new(
-            "InvalidOption",
-            format!("the option interface is {other}; it can be \"auto\", \"tap\" or \"veth\""),
-            "",
-        )),
+/// The kind of interface that is asked for; `None`: what the machine permits.
+const fn wanted_interface(options: StartOptions) -> Option<InterfaceKind> {
+    match options.joining {
+        Joining::Auto => None,
+        Joining::Tap => Some(InterfaceKind::Tap),
+        Joining::Veth => Some(InterfaceKind::Packet),
     }
 }

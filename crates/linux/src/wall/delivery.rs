@@ -158,12 +158,10 @@ impl Delivery {
         }
     }
 
-    /// Frames that were handed over and can be used again.
-    #[allow(clippy::vec_box)]
-    pub(crate) fn used(&self) -> Vec<Box<Frame>> {
-        match self.shared.used.try_lock() {
-            Ok(mut used) if !used.is_empty() => std::mem::take(&mut used),
-            _ => Vec::new(),
+    /// Gives `recycle` the frames that were handed over and can be used again.
+    pub(crate) fn take_used(&self, recycle: impl FnMut(Box<Frame>)) {
+        if let Ok(mut used) = self.shared.used.try_lock() {
+            used.drain(..).for_each(recycle);
         }
     }
 
@@ -221,13 +219,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
     let mut breaks = Breaks::begin(clock.now());
     let mut waiting = Vec::new();
+    let mut chains = Chains::of_ports(writers.len());
+    let mut together = Together::default();
     let mut used = Vec::new();
     while await_jobs(shared, &mut waiting, clock) {
         breaks.look(clock.now());
+        chains.link(&waiting);
         {
             let mut done = lock(&shared.done);
             for at in 0..waiting.len() {
-                hand_over_from(&mut waiting[at..], writers, clock, &mut done, &mut used);
+                together.hand_over_from(at, &mut waiting, &chains, writers, clock, &mut done);
+                used.append(&mut together.frames);
             }
         }
         for job in waiting.drain(..) {
@@ -242,45 +244,98 @@ fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
     }
 }
 
-/// Hands over the first of `waiting`, if it has its frame still. Frames of one connection that wait behind it for the
-/// same host go with it, as Linux joins what it finds waiting at a network card (GRO): what comes late costs the less
-/// the later it is.
-#[allow(clippy::vec_box)]
-fn hand_over_from(
-    waiting: &mut [Job],
-    writers: &[Option<Writer>],
-    clock: LabClock,
-    done: &mut HandOvers,
-    used: &mut Vec<Box<Frame>>,
-) {
-    let Some((first, behind)) = waiting.split_first_mut() else { return };
-    let Some(frame) = first.frame.take() else { return };
-    let Some(Some(writer)) = writers.get(first.port.0 as usize) else { return used.push(frame) };
-    let (mut joined, mut dues) = (vec![frame], vec![first.due]);
-    let now = clock.now();
-    let mut behind = behind.iter_mut().filter(|job| job.port == first.port);
-    let answer = write_joined(writer, &mut joined, |whole| {
-        let job = behind.next()?;
-        dues.push(job.due);
-        job.frame.take_if(|next| whole.join(next))
-    });
-    for (due, frame) in dues.into_iter().zip(joined) {
-        done.hand_over(first.port, now - due);
-        done.written(&frame, &answer);
-        used.push(frame);
+/// For each job the next one of the same port. Kept from batch to batch, so that it costs no allocation.
+struct Chains {
+    next: Vec<Option<usize>>,
+    /// While jobs are linked, from the last on: the first of each port that was linked. Nothing between batches.
+    first_of_port: Vec<Option<usize>>,
+}
+
+impl Chains {
+    fn of_ports(ports: usize) -> Self {
+        Self { next: Vec::new(), first_of_port: vec![None; ports] }
+    }
+
+    fn link(&mut self, jobs: &[Job]) {
+        self.next.clear();
+        self.next.resize(jobs.len(), None);
+        for (at, job) in jobs.iter().enumerate().rev() {
+            if let Some(first) = self.first_of_port.get_mut(job.port.0 as usize) {
+                self.next[at] = first.replace(at);
+            }
+        }
+        // Only what was set: a large lab has many more ports than a batch has jobs.
+        for job in jobs {
+            if let Some(first) = self.first_of_port.get_mut(job.port.0 as usize) {
+                *first = None;
+            }
+        }
+    }
+
+    fn behind(&self, at: usize) -> Option<usize> {
+        self.next.get(at).copied().flatten()
+    }
+}
+
+/// Frames that are handed over in one step, and when each was due.
+#[derive(Default)]
+struct Together {
+    // Boxes are what waits: taking one costs no allocation.
+    #[allow(clippy::vec_box)]
+    frames: Vec<Box<Frame>>,
+    dues: Vec<Time>,
+}
+
+impl Together {
+    /// Hands over job `at` of `waiting`, if it has its frame still. Frames of one connection that wait behind it for
+    /// the same host go with it, as Linux joins what it finds waiting at a network card (GRO): what comes late costs
+    /// the less the later it is. The frames are left here.
+    fn hand_over_from(
+        &mut self,
+        at: usize,
+        waiting: &mut [Job],
+        chains: &Chains,
+        writers: &[Option<Writer>],
+        clock: LabClock,
+        done: &mut HandOvers,
+    ) {
+        let Some(Job { port, due, frame }) = waiting.get_mut(at) else { return };
+        let (port, due) = (*port, *due);
+        let Some(frame) = frame.take() else { return };
+        self.frames.push(frame);
+        let Some(Some(writer)) = writers.get(port.0 as usize) else { return };
+        self.dues.clear();
+        self.dues.push(due);
+        let now = clock.now();
+        let mut behind = chains.behind(at);
+        let dues = &mut self.dues;
+        let answer = write_joined(writer, &mut self.frames, behind.is_some(), |whole| {
+            let next = behind?;
+            let job = waiting.get_mut(next)?;
+            behind = chains.behind(next);
+            dues.push(job.due);
+            job.frame.take_if(|next| whole.join(next))
+        });
+        for (due, frame) in self.dues.iter().zip(&self.frames) {
+            done.hand_over(port, now - *due);
+            done.written(frame, &answer);
+        }
     }
 }
 
 /// Hands the one frame of `joined` over, with those that `next` finds to join it, in one step where the host takes
-/// that. What cannot be joined is not overtaken, either: the first for which `next` gives nothing ends it.
+/// that. What cannot be joined is not overtaken, either: the first for which `next` gives nothing ends it. Without
+/// `others` that wait for the host there is nothing to be looked for.
 #[allow(clippy::vec_box)]
 pub(crate) fn write_joined(
     writer: &Writer,
     joined: &mut Vec<Box<Frame>>,
+    others: bool,
     mut next: impl FnMut(&mut Coalesced) -> Option<Box<Frame>>,
 ) -> io::Result<()> {
     let Some(first) = joined.first() else { return Ok(()) };
-    let Some(mut whole) = Coalesced::begin(first).filter(|_| writer.joins()) else { return writer.write(first) };
+    let whole = if others && writer.joins() { Coalesced::begin(first) } else { None };
+    let Some(mut whole) = whole else { return writer.write(first) };
     while let Some(frame) = next(&mut whole) {
         joined.push(frame);
     }
@@ -358,7 +413,25 @@ mod tests {
         assert!(delivery.take(PortId(7), frame(0), clock.now()).is_some(), "there is no such port");
         delivery.forget();
         assert_eq!(delivery.hand_overs().handed_over, 0);
-        assert_eq!(delivery.used().len(), 20);
+        let mut used = 0;
+        delivery.take_used(|_| used += 1);
+        assert_eq!(used, 20);
+    }
+
+    #[test]
+    fn each_job_knows_the_next_of_its_port_in_every_batch_anew() {
+        let clock = LabClock::start();
+        let jobs = |ports: &[u32]| -> Vec<Job> {
+            let job = |port: &u32| Job { port: PortId(*port), due: clock.now(), frame: None };
+            ports.iter().map(job).collect()
+        };
+        let mut chains = Chains::of_ports(3);
+        // Port 7 is none that the delivery has a writer for.
+        chains.link(&jobs(&[0, 2, 0, 7, 2, 0, 7]));
+        let next: Vec<_> = (0..7).map(|at| chains.behind(at)).collect();
+        assert_eq!(next, [Some(2), Some(4), Some(5), None, None, None, None]);
+        chains.link(&jobs(&[2, 1]));
+        assert_eq!((chains.behind(0), chains.behind(1), chains.behind(2)), (None, None, None));
     }
 
     #[test]

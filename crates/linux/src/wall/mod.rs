@@ -1,6 +1,6 @@
 //! The lab on the wall clock: the real-time loop, what it serves, and how closely it keeps its schedule.
 
-pub(crate) mod agent_placement;
+pub mod agent_placement;
 mod aside;
 pub mod capture;
 pub mod clock;

@@ -10,7 +10,6 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use serde_json::Value;
 use twinnet_fabric::{catch_up, DirectionChange, DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
@@ -21,7 +20,7 @@ use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
-use crate::wall::agent_placement::AgentPlacement;
+use crate::wall::agent_placement::{AgentPlacement, AgentThread};
 use crate::wall::aside::Aside;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
@@ -42,7 +41,7 @@ use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
 use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
-use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, TunnelAttach};
+use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, StartOptions, TunnelAttach};
 use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
@@ -83,6 +82,10 @@ pub(crate) struct Hosts {
     /// Whether the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
     pub(crate) delivery: Delivery,
+    /// Frames that are handed over in one step; empty between any two.
+    // Boxes are what the fabric gives: keeping one costs no allocation.
+    #[allow(clippy::vec_box)]
+    joined: Vec<Box<Frame>>,
     /// Frames that were handed over, by this thread or another.
     passed: u64,
     pub(crate) record: FidelityRecord,
@@ -127,12 +130,14 @@ impl World for Hosts {
         let Some(Some(device)) = self.devices.get(port.0 as usize) else { return };
         let writer = device.writer();
         let now = self.clock.now();
+        let joined = &mut self.joined;
         let mut left = frames.drain(..).peekable();
         while let Some(first) = left.next() {
-            let mut joined = vec![first];
-            let answer = write_joined(writer, &mut joined, |whole| left.next_if(|next| whole.join(next)));
+            joined.push(first);
+            let others = left.peek().is_some();
+            let answer = write_joined(writer, joined, others, |whole| left.next_if(|next| whole.join(next)));
             self.passed += joined.len() as u64;
-            for frame in joined {
+            for frame in joined.drain(..) {
                 self.record.hand_overs.hand_over(port, now - due);
                 self.record.hand_overs.written(&frame, &answer);
                 self.pool.recycle(frame);
@@ -210,32 +215,9 @@ pub struct RealtimeOptions {
     pub catch_up: Option<Duration>,
 }
 
-impl RealtimeOptions {
-    /// Reads `realtime` (`"auto"`, `"off"`) and `slip_after_ps` of a `start` request's options; others are for others.
-    ///
-    /// # Errors
-    /// `InvalidOption` that names what is allowed.
-    pub fn from_json(options: Option<&Value>) -> Result<Self, LabError> {
-        let mut read = Self::default();
-        let refuse = |message: String| LabError::new("InvalidOption", message, "");
-        match options.and_then(|options| options.get("realtime")) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) if text == "auto" => {}
-            Some(Value::String(text)) if text == "off" => read.realtime = false,
-            Some(other) => {
-                return Err(refuse(format!("the option realtime is {other}; it can be \"auto\" or \"off\"")))
-            }
-        }
-        match options.and_then(|options| options.get("slip_after_ps")) {
-            None | Some(Value::Null) => {}
-            Some(value) => {
-                let ps = value.as_u64().filter(|ps| *ps > 0);
-                read.catch_up = Some(Duration::from_ps(ps.ok_or_else(|| {
-                    refuse(format!("the option slip_after_ps is {value}; it is a whole number above 0"))
-                })?));
-            }
-        }
-        Ok(read)
+impl From<StartOptions> for RealtimeOptions {
+    fn from(options: StartOptions) -> Self {
+        Self { realtime: options.realtime, catch_up: options.slip_after }
     }
 }
 
@@ -252,6 +234,8 @@ pub(crate) struct Place {
     pub(crate) part: usize,
     /// The ways to the others.
     pub(crate) crossings: Crossings,
+    /// The thread that runs the apps of the lab.
+    pub(crate) agent: AgentThread,
 }
 
 /// What a loop is told to do.
@@ -454,6 +438,7 @@ impl FabricLoop {
                 looked: None,
                 rated,
                 delivery,
+                joined: Vec::new(),
                 passed: 0,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::numbered_from(first_number(place.part)),
@@ -472,7 +457,7 @@ impl FabricLoop {
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
             wakefulness: Wakefulness::new(options.realtime),
-            agent_placement: AgentPlacement::new(options.realtime && place.part == 0),
+            agent_placement: AgentPlacement::new(place.agent, options.realtime && place.part == 0),
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -498,9 +483,8 @@ impl FabricLoop {
             self.hosts.delivery.flush();
             let worked = reads || self.network.fabric.events_handled() != handled;
             self.hosts.delivery.observe(begin, self.clock.now(), worked);
-            for frame in self.hosts.delivery.used() {
-                self.hosts.pool.recycle(frame);
-            }
+            let pool = &mut self.hosts.pool;
+            self.hosts.delivery.take_used(|frame| pool.recycle(frame));
             // What a controller says takes effect at the moment that it is, not at that of the last event.
             self.hear_controllers();
             self.controllers.send(&mut self.network);

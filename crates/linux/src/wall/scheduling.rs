@@ -14,6 +14,11 @@ pub(crate) const AGENT_THREAD_NAME: &str = "agent";
 
 /// Niceness of the agent: the programs of hosts have 0.
 const AGENT_NICENESS: i32 = -10;
+/// Niceness of the whole lab, with the programs of its hosts, among the sessions of the machine.
+const SESSION_NICENESS: i32 = -10;
+/// For how long the agent runs at most before another ordinary thread has its turn: the shortest that the kernel
+/// grants. Who asks for less at once waits less for it (EEVDF), and has no smaller share.
+const AGENT_SLICE: std::time::Duration = std::time::Duration::from_micros(100);
 /// The highest share that an ordinary thread can have.
 const HIGHEST_NICENESS: i32 = -20;
 
@@ -94,13 +99,14 @@ impl Turns {
 
 /// Breaks of a real-time thread that has work all the time: the kernel stops one that leaves next to nothing of a
 /// second to ordinary threads for the rest of it, 50 ms at once. Many short breaks leave as much, and none is long
-/// enough to be late by.
+/// enough to be late by. An ordinary thread takes none: the kernel shares the processor out by itself.
 #[derive(Debug)]
 pub(crate) struct Breaks {
     since: Time,
     used_ns: u64,
-    /// Periods in a row of which the thread used nearly all.
-    busy: u32,
+    /// How long the breaks of this period took.
+    paused_ns: u64,
+    need: BreakNeed,
     last: Time,
 }
 
@@ -117,7 +123,7 @@ const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
 impl Breaks {
     /// For the calling thread, from now on.
     pub(crate) fn begin(now: Time) -> Self {
-        Self { since: now, used_ns: thread_cpu_ns(), busy: 0, last: now }
+        Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need: BreakNeed::default(), last: now }
     }
 
     /// Called often by the thread: takes a break when one is due.
@@ -125,21 +131,49 @@ impl Breaks {
         let elapsed = now - self.since;
         if elapsed >= BREAKS_PERIOD {
             let used_ns = thread_cpu_ns();
-            let share = used_ns.saturating_sub(self.used_ns) as f64 / elapsed.as_ns() as f64;
-            self.busy = if share > BREAKS_ABOVE { self.busy.saturating_add(1) } else { 0 };
-            (self.since, self.used_ns) = (now, used_ns);
+            let share = share_outside_breaks(used_ns.saturating_sub(self.used_ns), elapsed.as_ns(), self.paused_ns);
+            self.need.follow(share, is_realtime());
+            (self.since, self.used_ns, self.paused_ns) = (now, used_ns, 0);
         }
-        if self.busy >= BREAKS_AFTER && now - self.last >= WORK {
+        if self.need.is_there() && now - self.last >= WORK {
             self.last = now;
+            let begin = std::time::Instant::now();
             std::thread::sleep(BREAK);
+            self.paused_ns += u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
+    }
+}
+
+/// The share of the processor that a thread used of the time in which it took no break. Breaks make a thread that has
+/// too much to do use less of the whole, so that the share of the whole would end them at once. One that has less to
+/// do makes up for its breaks between them: this share is that much higher, so breaks that take a twentieth, begun
+/// above 0.9 of the processor, end below 0.86 of it.
+fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
+    used_ns as f64 / elapsed_ns.saturating_sub(paused_ns).max(1) as f64
+}
+
+/// Whether a thread needs breaks.
+#[derive(Debug, Default)]
+struct BreakNeed {
+    /// Periods in a row of which the thread used nearly all, as a real-time one.
+    busy: u32,
+}
+
+impl BreakNeed {
+    /// The thread used this `share` of a period outside its breaks, and is a real-time one or not.
+    fn follow(&mut self, share: f64, realtime: bool) {
+        self.busy = if realtime && share > BREAKS_ABOVE { self.busy.saturating_add(1) } else { 0 };
+    }
+
+    fn is_there(&self) -> bool {
+        self.busy >= BREAKS_AFTER
     }
 }
 
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so
 /// outside of the lab's user namespace can; returns whether that was granted. The thread that hands frames over
 /// beside it gets the same. The agent, whose apps send and receive by the clock too, goes before ordinary programs
-/// from then on, but behind the fabric.
+/// from then on, but behind the fabric. The lab with its hosts' programs goes before other sessions.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
     // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
@@ -153,9 +187,51 @@ pub fn promote(pid: i32) -> bool {
         promoted(thread);
     });
     threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    favour_session(pid);
     // A network in parts has several.
     let granted: Vec<bool> = threads_of(pid, THREAD_NAME).map(promoted).collect();
     !granted.is_empty() && granted.into_iter().all(|granted| granted)
+}
+
+/// Has the calling thread, an ordinary one that does a little at once, wait less for its processor. The kernel has
+/// heeded that since Linux 6.12, and older ones leave it as it is.
+pub(crate) fn take_short_turns() {
+    /// `struct sched_attr` (sched_setattr(2)) as it first was.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        /// Of an ordinary thread: its slice in nanoseconds (Documentation/scheduler/sched-eevdf.rst).
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    let slice = u64::try_from(AGENT_SLICE.as_nanos()).unwrap_or(u64::MAX);
+    // SAFETY: no pointers are passed; 0 means the calling thread.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime: slice,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the attributes are valid, tell their size and outlive the call. A refusal leaves the thread as it is.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+}
+
+/// Sets the niceness of the session of the lab process `pid` among the others, where the kernel groups threads by
+/// session (sched(7), autogroup): there the niceness of a thread counts within its session only. A lab is the leader
+/// of one. Without such groups, or without the right, all stays as it is.
+fn favour_session(pid: i32) {
+    let _ = std::fs::write(format!("/proc/{pid}/autogroup"), SESSION_NICENESS.to_string());
 }
 
 /// The threads of the process `pid` that have this name.
@@ -221,5 +297,75 @@ mod tests {
         let (realtime, all) = looks(sleep);
         // The first period takes turns in any case: what the thread will use is not known yet.
         assert!(all * 9 / 10 <= realtime, "{realtime} of {all}");
+    }
+
+    #[test]
+    fn short_turns_are_what_the_kernel_has_noted_and_leave_the_niceness_as_it_is() {
+        let slice_ns = || {
+            let mut attributes = [0_u64; 6];
+            // SAFETY: the kernel writes at most the 48 bytes that there are; 0 means the calling thread.
+            let done = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, attributes.as_mut_ptr(), 48, 0) };
+            assert_eq!(done, 0);
+            attributes[3]
+        };
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+        let kernel = (numbers.next().unwrap(), numbers.next().unwrap());
+        // The thread ends with the test, and with it what it was given.
+        std::thread::spawn(move || {
+            // SAFETY: no pointers are passed; 0 means the calling thread.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 3) };
+            take_short_turns();
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }, 3);
+            if kernel >= (6, 12) {
+                assert_eq!(slice_ns(), 100_000);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// In how many of `periods` a real-time thread with a `load` of its processor needs breaks, which then take a
+    /// `pause` of each period.
+    fn periods_with_breaks(need: &mut BreakNeed, load: f64, pause: f64, periods: u32, realtime: bool) -> u32 {
+        let ns = |share: f64| (share * BREAKS_PERIOD.as_ns() as f64) as u64;
+        let mut with_breaks = 0;
+        for _ in 0..periods {
+            let paused = if need.is_there() { pause } else { 0.0 };
+            with_breaks += u32::from(need.is_there());
+            // Work that a break holds up is done after it, as far as there is time.
+            let used = load.min(1.0 - paused);
+            need.follow(share_outside_breaks(ns(used), BREAKS_PERIOD.as_ns(), ns(paused)), realtime);
+        }
+        with_breaks
+    }
+
+    #[test]
+    fn breaks_of_a_thread_with_too_much_to_do_go_on_though_they_lower_its_share() {
+        for load in [0.95, 1.0, 1.5] {
+            for pause in [0.05, 0.12] {
+                let with_breaks = periods_with_breaks(&mut BreakNeed::default(), load, pause, 100, true);
+                assert_eq!(with_breaks, 100 - BREAKS_AFTER, "load {load}, breaks of {pause}");
+            }
+        }
+    }
+
+    #[test]
+    fn breaks_end_when_the_load_does_and_do_not_flutter_near_the_bound() {
+        let mut need = BreakNeed::default();
+        assert_eq!(periods_with_breaks(&mut need, 0.89, 0.05, 100, true), 0, "a load below the bound");
+        assert!(periods_with_breaks(&mut need, 0.95, 0.05, 10, true) > 0);
+        assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 100, "a little less: as before");
+        assert_eq!(periods_with_breaks(&mut need, 0.8, 0.05, 100, true), 1, "much less: no more of them");
+        assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 0);
+    }
+
+    #[test]
+    fn an_ordinary_thread_takes_no_breaks_and_one_that_gives_up_its_scheduling_ends_them() {
+        let mut need = BreakNeed::default();
+        assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 100, false), 0);
+        assert!(periods_with_breaks(&mut need, 1.0, 0.05, 10, true) > 0);
+        assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 100, false), 1);
     }
 }

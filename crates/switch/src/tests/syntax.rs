@@ -73,10 +73,8 @@ fn an_error_names_the_word_its_place_and_the_remedy() {
         ("priority=70000,actions=1", r#"column 10: "70000" is no valid priority; write a number from 0 to 65535"#),
         ("tcp", r#"column 4: "" ends without actions; end the flow with actions=..., for example actions=drop"#),
         ("tcp,actions=", r#"column 13: "" holds no action; write drop to drop the frames"#),
-        (
-            "actions=outptu:1",
-            &format!("column 9: \"outptu\" is no action; known are {}", super::super::action::ACTION_NAMES),
-        ),
+        ("actions=outptu:1", r#"column 9: "outptu" is no action; did you mean "output"?"#),
+        ("actions=forward:1", r#"column 9: "forward" is no action; the nearest are "load", "normal", "flood""#),
         ("actions=enqueue:4", r#"column 17: "4" names no queue; write enqueue:PORT:QUEUE"#),
         ("actions=output:0", r#"column 16: "0" is no port; write a port number from 1 to 4294967040, or LOCAL"#),
         (

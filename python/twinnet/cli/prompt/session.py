@@ -198,6 +198,8 @@ class Session:
             hosts = self.lab.layout.names("host")
             instead = f"write for example: {hosts[0]} {rest or 'ls'}" if hosts else "the lab has no host"
             raise BadValue(f"{first} is a {kind}: programs run in hosts", f"{instead}; of switches see: help")
+        if (node := first.partition(".")[0]) in self.lab.layout.names("host"):
+            raise BadValue(f"{first!r} is Python, which the command py evaluates", f"write for example: py {node}.ip")
         # No command has a digit in it: who typed one meant a host.
         known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
         raise BadValue(f"{first!r} is neither a command nor a host", f"{did_you_mean(first, known)}; see: help")

@@ -1,14 +1,10 @@
 //! How many threads move a network.
 
-use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::partition::{partition, Partition};
+use twinnet_lab::protocol::FabricThreads;
 use twinnet_units::Duration;
 
-use crate::service::LabError;
-
-/// The most threads that can be asked for.
-const MOST_THREADS: usize = 64;
 /// The most that are taken unasked.
 const MOST_UNASKED: usize = 8;
 /// Processors for each thread that is taken unasked: a loop, the thread beside it that hands frames over, and the
@@ -18,57 +14,24 @@ const PROCESSORS_PER_THREAD: usize = 4;
 /// due, also where it has to be woken for it.
 const LEAST_DELAY: Duration = Duration::from_us(50);
 
-/// The option `fabric_threads` of a `start` request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FabricThreads {
-    /// By the processors that are free, and where nothing is lost by it.
-    Auto,
-    /// So many, as far as the network can be divided.
-    Wanted(usize),
+/// Divides `spec` as it is asked for; returns also why it is so.
+pub(super) fn divide(asked: FabricThreads, spec: &NetworkSpec) -> (Partition, String) {
+    divide_on(asked, spec, Processors::of_this_machine())
 }
 
-impl FabricThreads {
-    /// Reads the option.
-    ///
-    /// # Errors
-    /// `InvalidOption` that names what is allowed.
-    pub fn from_json(options: Option<&Value>) -> Result<Self, LabError> {
-        match options.and_then(|options| options.get("fabric_threads")) {
-            None | Some(Value::Null) => Ok(Self::Auto),
-            Some(Value::String(text)) if text == "auto" => Ok(Self::Auto),
-            Some(value) => {
-                let wanted = value.as_u64().and_then(|wanted| usize::try_from(wanted).ok());
-                wanted.filter(|wanted| (1..=MOST_THREADS).contains(wanted)).map(Self::Wanted).ok_or_else(|| {
-                    let message = format!(
-                        "the option fabric_threads is {value}; it can be \"auto\" or a whole number from 1 to \
-                         {MOST_THREADS}"
-                    );
-                    LabError::new("InvalidOption", message, "")
-                })
-            }
+fn divide_on(asked: FabricThreads, spec: &NetworkSpec, processors: Processors) -> (Partition, String) {
+    let (wanted, least_delay, mut why) = match asked {
+        FabricThreads::Wanted(wanted) => (wanted, Duration::ZERO, format!("{wanted} asked for")),
+        FabricThreads::Auto => {
+            let (wanted, why) = processors.threads();
+            (wanted, LEAST_DELAY, why)
         }
+    };
+    let partition = partition(spec, wanted, least_delay);
+    if let Some(reason) = &partition.why_not_more {
+        why = format!("{why}; {reason}");
     }
-
-    /// Divides `spec` accordingly; returns also why it is so.
-    #[must_use]
-    pub fn divide(self, spec: &NetworkSpec) -> (Partition, String) {
-        self.divide_on(spec, Processors::of_this_machine())
-    }
-
-    fn divide_on(self, spec: &NetworkSpec, processors: Processors) -> (Partition, String) {
-        let (wanted, least_delay, mut why) = match self {
-            Self::Wanted(wanted) => (wanted, Duration::ZERO, format!("{wanted} asked for")),
-            Self::Auto => {
-                let (wanted, why) = processors.threads();
-                (wanted, LEAST_DELAY, why)
-            }
-        };
-        let partition = partition(spec, wanted, least_delay);
-        if let Some(reason) = &partition.why_not_more {
-            why = format!("{why}; {reason}");
-        }
-        (partition, why)
-    }
+    (partition, why)
 }
 
 /// Processors that this process may use, and how many others were busy in the last minute.
@@ -128,20 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn the_option_is_read_and_others_are_refused() {
-        let read = |value: Value| FabricThreads::from_json(Some(&json!({"fabric_threads": value})));
-        assert_eq!(FabricThreads::from_json(None), Ok(FabricThreads::Auto));
-        assert_eq!(read(json!("auto")), Ok(FabricThreads::Auto));
-        assert_eq!(read(json!(2)), Ok(FabricThreads::Wanted(2)));
-        for refused in [json!(0), json!(65), json!(-1), json!("two"), json!(1.5)] {
-            assert_eq!(read(refused).unwrap_err().name, "InvalidOption");
-        }
-    }
-
-    #[test]
     fn threads_follow_the_processors_that_are_free() {
         let spec = chain(8, 100);
-        let parts = |all, busy| FabricThreads::Auto.divide_on(&spec, Processors { all, busy }).0.parts();
+        let parts = |all, busy| divide_on(FabricThreads::Auto, &spec, Processors { all, busy }).0.parts();
         assert_eq!([parts(1, 0), parts(2, 0), parts(4, 0), parts(8, 0), parts(16, 0)], [1, 1, 1, 2, 4]);
         assert_eq!([parts(16, 5), parts(16, 16), parts(16, 40), parts(128, 0)], [2, 1, 1, 8]);
     }
@@ -149,10 +101,10 @@ mod tests {
     #[test]
     fn links_without_a_delay_are_cut_only_for_those_who_ask() {
         let (spec, processors) = (chain(4, 49), Processors { all: 16, busy: 0 });
-        let (unasked, why) = FabricThreads::Auto.divide_on(&spec, processors);
+        let (unasked, why) = divide_on(FabricThreads::Auto, &spec, processors);
         assert_eq!(unasked.parts(), 1);
         assert!(why.contains("16 of 16 are free") && why.contains("a delay of 50 us"), "{why}");
-        let (asked, why) = FabricThreads::Wanted(2).divide_on(&spec, processors);
+        let (asked, why) = divide_on(FabricThreads::Wanted(2), &spec, processors);
         assert_eq!((asked.parts(), why.as_str()), (2, "2 asked for"));
     }
 }

@@ -15,16 +15,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
-use twinnet_lab::protocol::{Reply, Request};
+use twinnet_lab::protocol::{Reply, Request, StartOptions};
 use twinnet_lab::{assemble_part, RunningNetwork};
 use twinnet_units::Duration;
 
-pub use choice::FabricThreads;
-
 use crate::kernel::interface::HostInterface;
 use crate::service::{Call, LabError, Responder, Service};
+use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::realtime::{event_descriptor, Order, Place, RealtimeFabric, RealtimeOptions};
 use crossing::Crossings;
@@ -47,7 +45,7 @@ pub struct PartedFabric {
 
 impl PartedFabric {
     /// Builds the fabric that `spec` describes on `interfaces` and starts its loops. The `options` are those of a
-    /// `start` request.
+    /// `start` request; the first loop keeps the thread of the lab's `agent` off its processor.
     ///
     /// # Errors
     /// What is wrong with the options or the description, or what the kernel refused.
@@ -55,10 +53,11 @@ impl PartedFabric {
         spec: &NetworkSpec,
         interfaces: Vec<HostInterface>,
         clock: LabClock,
-        options: Option<&Value>,
+        options: StartOptions,
+        agent: &AgentThread,
     ) -> Result<Self, LabError> {
-        let (partition, why) = FabricThreads::from_json(options)?.divide(spec);
-        let options = RealtimeOptions::from_json(options)?;
+        let (partition, why) = choice::divide(options.fabric_threads, spec);
+        let options = RealtimeOptions::from(options);
         let (part_of, parts) = (&partition.part_of, partition.parts());
         let mut networks = Vec::with_capacity(parts);
         let mut lines = Vec::with_capacity(parts);
@@ -90,7 +89,7 @@ impl PartedFabric {
         let mut loops = Vec::with_capacity(parts);
         let each = networks.into_iter().zip(of_part).zip(crossings).zip(wakes).enumerate();
         for (part, (((network, interfaces), crossings), wake)) in each {
-            let place = Place { part, crossings };
+            let place = Place { part, crossings, agent: agent.clone() };
             loops.push(RealtimeFabric::start_part(network, interfaces, clock, options, place, wake)?);
         }
         Ok(Self { loops, places, layout, clock, order: Mutex::default() })

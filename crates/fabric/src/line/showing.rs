@@ -1,0 +1,64 @@
+//! What a line shows of itself: settings, counters, what waits, and how it kept its schedule.
+
+use twinnet_queue::Backlog;
+use twinnet_units::Time;
+
+use super::{of_train, Cut, DirectionConfig, DirectionCounters, Feed, Line, LineRecord};
+
+impl Line {
+    pub(crate) const fn config(&self) -> &DirectionConfig {
+        &self.config
+    }
+
+    pub(crate) const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub(crate) const fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    pub(crate) const fn is_fed_by_interface(&self) -> bool {
+        matches!(self.feed, Feed::Interface)
+    }
+
+    /// What it did with lateness; `None` when it was never too late.
+    pub(crate) fn record(&self, now: Time) -> Option<LineRecord> {
+        let free = match self.cut {
+            Cut::LeadsHere(free) => free,
+            Cut::Whole | Cut::LeadsAway => self.busy_until,
+        };
+        self.schedule.record(now, free)
+    }
+
+    /// Begins the record of lateness anew.
+    pub(crate) fn forget_record(&mut self) {
+        self.schedule.forget();
+    }
+
+    /// The counters as they stand at `now`.
+    pub(crate) fn counters_at(&self, now: Time) -> DirectionCounters {
+        let mut counters = self.counters;
+        if let Some(leaving) = self.leaving.filter(|leaving| leaving.at <= now) {
+            counters.frames += leaving.frames;
+            counters.link_bytes += leaving.link_bytes;
+            counters.wire_bytes += leaving.wire_bytes;
+        }
+        counters
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        let mut backlog = match &self.feed {
+            Feed::Queue(queue) => queue.backlog(),
+            Feed::Interface => Backlog::default(),
+        };
+        if let Some(rest) = &self.rest {
+            backlog = backlog + of_train(rest);
+        }
+        for outer in self.tunnel.iter().flat_map(|tunnel| &tunnel.waiting) {
+            backlog.frames += 1;
+            backlog.bytes += outer.length();
+        }
+        backlog
+    }
+}

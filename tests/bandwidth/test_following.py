@@ -1,0 +1,80 @@
+"""Counters under control delays, and how soon estimates follow a step of the cross traffic."""
+
+from __future__ import annotations
+
+import pytest
+import twinnet as tn
+from twinnet import bandwidth
+from twinnet.control import AvailableBandwidth, LearningSwitch, Together
+
+PATH = ["h1", "s1", "s2", "h2"]
+FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
+"""Of the wire's rate, with preamble, check sequence and gap."""
+
+
+def network(capacity: float, *, seed: int = 1) -> tn.Network:
+    """h1 and x1, s1, one link of `capacity` Mbit/s, s2, h2 and x2; the hosts' own links are ten times as fast."""
+    net = tn.Network(seed=seed)
+    left, right = net.switch("s1"), net.switch("s2")
+    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
+        for host in hosts:
+            net.link(net.host(host), switch, rate=f"{10 * capacity:g} Mbit")
+    net.link(left, right, rate=f"{capacity:g} Mbit")
+    return net
+
+
+def cross_traffic(rate: float, *, process: str = "constant", port: int = 5003) -> tn.apps.Flow:
+    """Full-size frames of `rate` Mbit/s on the wire, from x1 to x2."""
+    payload_bps = rate * 1e6 * FULL_FRAMES_PAYLOAD_SHARE
+    return tn.apps.udp("x1", "x2", rate=f"{payload_bps:.0f} bit", duration="1 h", process=process, port=port)
+
+
+@pytest.mark.parametrize("delay_ms", [0, 10, 100])
+def test_the_error_model_of_counters_holds_whatever_the_control_delay(delay_ms: int) -> None:
+    counters = AvailableBandwidth("500 ms")
+    net = network(100)
+    net.controller(Together(counters, LearningSwitch()), delay=f"{delay_ms} ms")
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        sampler = lab.sample(list(bandwidth.path_ports(lab, PATH)), "1 ms")
+        lab.start(cross_traffic(74, process="poisson"))
+        lab.run_until("8 s")
+        told = counters.estimate(PATH, since_s=2.0, until_s=7.0)
+        samples = sampler.read()
+    # The counters were read one delay before their answers arrived.
+    sampled_ms = 1000 * samples.start_ps / 1e12
+    begin, end = (round(1000 * moment - delay_ms - sampled_ms) for moment in (told.start_s, told.end_s))
+    carried = sum(samples["s1-eth3"].wire_bytes[begin:end]) * 8 / ((end - begin) / 1000)
+    # The window's ends are known to a sample of 1 ms: a packet at each is 0.005 Mbit/s of 26.
+    assert told.available_bps == pytest.approx(100e6 - carried, rel=0.005)
+    assert told.error_bps < 0.005 * told.available_bps
+
+
+def test_counters_follow_a_step_within_two_seconds() -> None:
+    counters = AvailableBandwidth("500 ms")
+    net = network(100)
+    net.controller(Together(counters, LearningSwitch()))
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        lab.start(cross_traffic(30))
+        lab.run_until("5 s")
+        assert counters.estimate(PATH).available_bps == pytest.approx(70e6, rel=0.01)
+        lab.start(cross_traffic(35, port=5004))
+        lab.run_until("7 s")
+        assert counters.estimate(PATH).available_bps == pytest.approx(35e6, rel=0.01)
+
+
+def test_probes_follow_a_step_within_five_seconds() -> None:
+    with network(100).simulate() as lab:
+        lab.start(cross_traffic(30))
+        lab.run_until("3 s")
+        # One estimate is on its way when the step comes; the next one is the first that can know.
+        under_way = lab.start(bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit"))
+        lab.run_until("3.2 s")
+        lab.start(cross_traffic(35, port=5004))
+        lab.wait([under_way])
+        after = lab.start(bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", port=5011))
+        lab.wait([after])
+        told = after.report().bandwidth
+        assert lab.now() < 3.2 + 5
+    assert told is not None and told.estimate_bps == pytest.approx(35e6, rel=0.1)
