@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from campaign import Campaign, Told, twinnet_command
+from twinnet import __version__
 from twinnet.cluster.contact import security_of
 from twinnet.cluster.engine import ClusterError, distributed
 from twinnet.cluster.joining import PROGRESS
@@ -223,7 +224,7 @@ def test_another_version_is_refused_by_name(campaign: Campaign, tmp_path: Path) 
         )
         text = told.rest()
         assert told.process.returncode == 1, text
-        assert "is of twinnet 0.1.0, and this is twinnet 0.0.9 (install one version on all machines)" in text
+        assert f"is of twinnet {__version__}, and this is twinnet 0.0.9 (install one version on all machines)" in text
 
 
 def test_slots_that_share_cores_refuse_a_study_on_the_wall_clock_with_the_remedy(campaign: Campaign) -> None:
