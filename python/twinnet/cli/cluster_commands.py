@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+
+from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from twinnet.cluster.address import Address
@@ -98,7 +101,10 @@ def places_on(
 
 @click.group(short_help="Make the certificates of a cluster.")
 def cluster() -> None:
-    """Certificates for `twinnet scheduler`, `twinnet worker` and `twinnet run --on`."""
+    """Certificates for `twinnet scheduler`, `twinnet worker` and `twinnet run --on`.
+
+    Each of these commands takes --json.
+    """
 
 
 @cluster.command()
@@ -111,7 +117,8 @@ def cluster() -> None:
     metavar="N",
     help="How long they are valid.",
 )
-def new(folder: Path | None, days: int) -> None:
+@json_option
+def new(folder: Path | None, days: int, as_json: bool) -> None:
     """Make the certificates of a new cluster in FOLDER; default: ~/.config/twinnet/cluster.
 
     Whoever has these files can run programs as you on each machine of the cluster. Only you can read them. Copy the
@@ -120,6 +127,9 @@ def new(folder: Path | None, days: int) -> None:
     from twinnet.cluster.certificates import default_folder, new_certificates
 
     made = new_certificates(folder if folder is not None else default_folder(), days)
+    if as_json:
+        print_json({"folder": str(made.folder), "days": days})
+        return
     click.echo(f"Certificates: {made.folder}, valid for {days} days")
     click.echo("copy this folder to each machine of the cluster; whoever has it can run programs there as you")
 
@@ -129,7 +139,8 @@ def new(folder: Path | None, days: int) -> None:
     "--at", required=True, metavar="ADDRESS", help="Where to listen: tls://HOST:PORT; port 0 takes any that is free."
 )
 @_door_options
-def scheduler(at: str, keys: Path | None, without_tls: bool) -> None:
+@json_option
+def scheduler(at: str, keys: Path | None, without_tls: bool, as_json: bool) -> None:
     """Listen for `twinnet worker` and `twinnet run --on`, until Ctrl-C.
 
     Both ends of each connection show a certificate of `twinnet cluster new`, and who has none is refused. The scheduler
@@ -138,7 +149,13 @@ def scheduler(at: str, keys: Path | None, without_tls: bool) -> None:
     address, certificates = _door(at, keys, without_tls, listening=True)
     from twinnet.cluster.scheduler import serve_scheduler
 
-    serve_scheduler(address, certificates, lambda told: click.echo(f"Scheduler: {told}"))
+    def tell(told: str) -> None:
+        if as_json:
+            print_json({"scheduler": told})
+        else:
+            click.echo(f"Scheduler: {told}")
+
+    serve_scheduler(address, certificates, tell)
 
 
 def _slots(_: click.Context, __: click.Parameter, given: str) -> int | None:
@@ -160,12 +177,14 @@ def _slots(_: click.Context, __: click.Parameter, given: str) -> int | None:
     help="How many runs side by side; auto: one for each pair of cores.",
 )
 @_door_options
-def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool) -> None:
+@json_option
+def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool, as_json: bool) -> None:
     """Join the scheduler with the slots of this machine, and make runs until Ctrl-C.
 
     A slot is a pair of processors of one NUMA node, and its runs and their hosts use no others. Each slot first runs a
     lab of two seconds on the wall clock; where its verdict is not valid, and where slots share a core, the slot takes
-    runs on the virtual clock only. A scheduler that is not there, or goes, is waited for.
+    runs on the virtual clock only. A scheduler that is not there, or goes, is waited for. With --json each line of
+    output is a JSON object.
     """
     address, certificates = _door(at, keys, without_tls)
     from twinnet.cluster.slots import claimed_cores, processors_here, slots_on, told_slots
@@ -174,8 +193,18 @@ def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool) -> 
     here = processors_here()
     held, taken = claimed_cores(here)
     made = slots_on(here, slots, taken)
-    for line in told_slots(here, made):
-        click.echo(line)
-    serve_slots(address, certificates, made, click.echo)
+
+    def tell(told: str) -> None:
+        if as_json:
+            print_json({"told": told})
+        else:
+            click.echo(told)
+
+    if as_json:
+        print_json({"slots": [asdict(slot) for slot in made]})
+    else:
+        for line in told_slots(here, made):
+            click.echo(line)
+    serve_slots(address, certificates, made, tell)
     for claim in held:
         claim.close()
