@@ -72,7 +72,7 @@ def places_on(
     interface: str,
     fabric_threads: int | Literal["auto"],
 ) -> AbstractContextManager[ClusterPlaces] | None:
-    """What ``--on`` asks for; `None` without it.
+    """Return the places that ``--on`` names; `None` without it.
 
     Raises
     ------

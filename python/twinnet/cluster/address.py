@@ -1,4 +1,4 @@
-"""Where a scheduler is: ``tls://HOST:PORT``, or without TLS on loopback only, and only when that is asked for."""
+"""Address of a scheduler: ``tls://HOST:PORT``, or without TLS on loopback only, and only when that is asked for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach it."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:

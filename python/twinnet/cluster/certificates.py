@@ -35,7 +35,7 @@ _USAGES = (
 
 
 def default_folder() -> Path:
-    """Where certificates are when no folder is named: `twinnet/cluster` in the user's configuration."""
+    """Return the folder of certificates when none is named: `twinnet/cluster` in the user's configuration."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "twinnet" / "cluster"
 
 
@@ -68,7 +68,8 @@ class Certificates:
         return distributed().Security(require_encryption=True, **files)
 
     def context(self) -> ssl.SSLContext:
-        """What a client shows and demands, as in Dask: the authority counts, not the name of the host."""
+        """Return the TLS context of a client. As in Dask, the authority must match and the name of the host need
+        not."""
         context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=self.authority)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED

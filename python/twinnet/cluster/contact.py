@@ -15,7 +15,7 @@ from twinnet.cluster.engine import ClusterError, distributed
 __all__ = ["VERSION_OP", "NobodyThere", "check_scheduler", "security_of"]
 
 VERSION_OP = "twinnet_version"
-"""What a scheduler of twinnet answers with its version."""
+"""The request that a scheduler of twinnet answers with its version."""
 _PATIENCE_S = 10.0
 
 

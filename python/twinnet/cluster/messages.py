@@ -1,4 +1,4 @@
-"""What travels between client and worker: a run that is asked for, and a run that was made; data, never programs.
+"""Messages between client and worker: a run that is asked for, and a run that was made; data, never programs.
 
 A message is a JSON object of known length, followed by Parquet tables whose lengths it tells. Both sides check lengths
 before they read, and columns before they use them.
@@ -48,7 +48,7 @@ _UNREADABLE = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
 )
-"""What reading a damaged message raises; some damaged Parquet makes its reader panic."""
+"""The exceptions that reading a damaged message raises; some damaged Parquet makes its reader panic."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def packed_made(run: PlannedRun, made: Made) -> bytes:
 
 
 def packed_trouble(kind: Literal["study wanted", "refused", "interrupted"], message: str = "") -> bytes:
-    """Why a worker has not made a run, as bytes."""
+    """Return the reason why a worker has not made a run, as bytes."""
     return _packed({"status": kind, "message": message}, [])
 
 

@@ -34,7 +34,7 @@ MOST_ATTEMPTS = 10
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 60.0
 _REFUSED_PATIENCE_S = 5.0
-"""How long another slot is waited for while all that are there refuse the study: one may be starting again."""
+"""The longest wait in seconds for another slot while all present ones refuse the study: one may be starting again."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class ClusterPlaces:
 
     @property
     def count(self) -> int:
-        """How many slots there are now for the study's runs."""
+        """The number of slots that are available now for the study's runs."""
         return len(self._slots)
 
     @property
     def most(self) -> int:
-        """How many runs can go on at once."""
+        """The largest number of runs that can go on at once."""
         return MOST_SIDE_BY_SIDE
 
     def slots(self) -> list[RemoteSlot]:

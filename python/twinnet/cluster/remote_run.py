@@ -1,4 +1,5 @@
-"""What a worker does for a client: it makes one run in its slot. The client names the function and sends no program."""
+"""The worker's side of a run: it makes one run in its slot for a client, which names the function and sends no
+program."""
 
 from __future__ import annotations
 
@@ -22,13 +23,14 @@ from twinnet.yaml_source import parse_yaml
 __all__ = ["GRACE_S", "SLOT", "SlotState", "make_for_client", "study_digest"]
 
 GRACE_S = 1.2
-"""How long a run that is to end may take for it; then the slot's process ends, and the lab with it."""
+"""The longest time in seconds that a run that is told to end may take; then the slot's process ends, and the lab
+with it."""
 _MOST_STUDIES = 8
 
 
 @dataclass
 class SlotState:
-    """What the process of a slot is and does: it makes one run at a time."""
+    """The state of a slot's process, which makes one run at a time."""
 
     number: int = 1
     takes_wall: bool = False
@@ -101,7 +103,7 @@ def _reader(beside: dict[str, str]) -> Callable[[str], str]:
 
 
 def study_digest(message: bytes) -> str:
-    """What a study is named by between client and worker."""
+    """Return the digest by which client and worker name a study."""
     return hashlib.sha256(message).hexdigest()
 
 

@@ -146,7 +146,7 @@ def claimed_cores(processors: Sequence[Processor]) -> tuple[list[socket.socket],
 
 
 def told_slots(processors: Sequence[Processor], slots: Sequence[Slot]) -> list[str]:
-    """What was made of the machine, as sentences."""
+    """Describe the division of the machine into slots, as sentences."""
     nodes = len({one.node for one in processors})
     cores = len({one.core for one in processors})
     told = [

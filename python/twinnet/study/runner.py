@@ -90,16 +90,16 @@ class Made:
 
 
 class Places(Protocol):
-    """Where runs are made: slots of this machine, or of others."""
+    """The places where runs are made: slots of this machine, or of others."""
 
     @property
     def count(self) -> int:
-        """How many runs can be made side by side now."""
+        """The number of runs that can be made side by side now."""
         ...
 
     @property
     def most(self) -> int:
-        """How many that can ever be."""
+        """The largest number of runs that can ever be made side by side."""
         ...
 
     def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, Any] | None:
@@ -128,7 +128,7 @@ class LocalPlaces:
 
     @property
     def count(self) -> int:
-        """How many runs are made side by side."""
+        """The number of runs that are made side by side."""
         return self._jobs
 
     @property

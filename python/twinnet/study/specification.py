@@ -167,8 +167,7 @@ class FidelityThresholds(_Strict):
 
 
 class TwinSettings(_Strict):
-    """The allowed difference between the two clocks: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or
-    1 Mbit`.
+    """The allowed difference of the clocks: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or 1 Mbit`.
 
     Attributes
     ----------
