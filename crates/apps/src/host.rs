@@ -51,7 +51,7 @@ pub enum Event<'a> {
         bytes: &'a [u8],
         /// Its full payload length in bytes.
         length: usize,
-        /// When it arrived at the host's interface, on the lab's clock.
+        /// The time when it arrived at the host's interface, on the lab's clock.
         arrived: Time,
     },
     /// The host itself threw datagrams for this socket away, since they came faster than the app was given its turn.
@@ -288,7 +288,7 @@ pub trait App: Send {
     /// Told that something happened at `now`; acts through `host`.
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host);
 
-    /// When the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
+    /// Returns the time when the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
     fn deadline(&self) -> Option<Time>;
 
     /// How much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then done at
@@ -297,13 +297,13 @@ pub trait App: Send {
         Duration::ZERO
     }
 
-    /// Whether the app gave up because its host could not follow what it was asked to send: what was measured then
-    /// is the host's doing, and not the network's.
+    /// Returns `true` if the app gave up because its host could not follow what it was asked to send: what was measured
+    /// then is the host's doing, and not the network's.
     fn fell_behind(&self) -> bool {
         false
     }
 
-    /// Whether the app has nothing more to do. A server never has, until it is stopped.
+    /// Returns `true` if the app has nothing more to do. A server never has, until it is stopped.
     fn finished(&self) -> bool;
 
     /// What the app counted so far, as a JSON object: see `report.rs` for the columns.

@@ -175,7 +175,7 @@ impl LoopNetwork {
         self.apps[app].app.report(self.now)
     }
 
-    /// Whether an app has ended.
+    /// Returns `true` if an app has ended.
     pub fn finished(&self, app: usize) -> bool {
         self.apps[app].app.finished()
     }

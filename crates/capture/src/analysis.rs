@@ -27,13 +27,13 @@ pub(crate) const LONGEST_FRAME: u32 = 9_216;
 pub struct Options {
     /// Ports whose UDP payload is taken for RTP from the first packet on.
     pub rtp_ports: Vec<u16>,
-    /// Whether RTP is looked for on other ports too.
+    /// `true` if RTP is looked for on other ports too.
     pub find_rtp: bool,
     /// Clock rates in hertz of payload types, before those of RFC 3551.
     pub clock_rates: Vec<(u8, u32)>,
     /// Length of an interval of the throughput.
     pub interval_ns: i64,
-    /// Whether the numbers of every RTP packet are kept.
+    /// `true` if the numbers of every RTP packet are kept.
     pub every_packet: bool,
     /// The most conversations that are kept apart.
     pub most_conversations: usize,

@@ -23,14 +23,14 @@ pub(crate) type Address = u128;
 pub struct Fragment {
     /// Where its bytes belong, in bytes.
     pub offset: u32,
-    /// Whether more follow.
+    /// `true` if more follow.
     pub more: bool,
 }
 
 /// One network packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layer<'a> {
-    /// Whether it is IPv6.
+    /// `true` if it is IPv6.
     pub v6: bool,
     /// Where it comes from.
     pub source: Address,

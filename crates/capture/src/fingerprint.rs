@@ -18,7 +18,7 @@ pub struct Fingerprint {
     pub print: u64,
     /// The same for all packets of one direction of a conversation.
     pub flow: u64,
-    /// Whether fewer bytes of payload were captured than are looked at.
+    /// `true` if fewer bytes of payload were captured than are looked at.
     pub cut: bool,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Fragments {
 pub(crate) struct Placed {
     /// What the first fragment gave, if it was seen.
     pub(crate) head: Option<Head>,
-    /// Whether this fragment makes its datagram whole.
+    /// `true` if this fragment makes its datagram whole.
     pub(crate) completes: bool,
 }
 

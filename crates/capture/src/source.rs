@@ -43,7 +43,7 @@ impl Source {
         Ok(Self { pieces, used, buffer: Vec::new(), begin: 0, end: 0, offset: 0, ended: false, damage: None })
     }
 
-    /// Whether the next `count` bytes are there; waits for what is missing.
+    /// Returns whether the next `count` bytes are there; waits for what is missing.
     ///
     /// # Errors
     /// What the input says, unless it is that compressed bytes are damaged: then the input ends there, and

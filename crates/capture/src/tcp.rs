@@ -101,7 +101,7 @@ pub(crate) struct Connection {
     last_ns: Option<i64>,
 }
 
-/// Whether `a` comes after `b`, with wrapping.
+/// Returns `true` if `a` comes after `b`, with wrapping.
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
@@ -111,7 +111,7 @@ impl Connection {
         Self { conversation, ..Self::default() }
     }
 
-    /// Whether a segment begins another connection on the same ports.
+    /// Returns `true` if a segment begins another connection on the same ports.
     pub(crate) fn is_renewed_by(&self, direction: usize, segment: &Segment) -> bool {
         segment.flags & (SYN | ACK) == SYN
             && self.sides[direction]

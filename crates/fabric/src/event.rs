@@ -36,7 +36,7 @@ pub enum Class {
 /// One event: a class and the index of the channel, switch, change or sampler that it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happens.
+    /// The time when it happens.
     pub at: Time,
     /// What happens.
     pub class: Class,
@@ -82,7 +82,7 @@ impl EventQueue {
         self.heap.push(u128::from(at.as_ps()) << 64 | u128::from(rest));
     }
 
-    /// When the next event happens.
+    /// Returns the time when the next event happens.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
         self.heap.least().map(time_of)

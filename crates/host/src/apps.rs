@@ -85,7 +85,7 @@ impl Apps {
         })
     }
 
-    /// Whether an app has finished.
+    /// Returns whether an app has finished.
     pub(super) fn is_finished(&self, number: u32) -> Option<bool> {
         Some(matches!(self.entry(number)?.state, State::Finished(_)))
     }
@@ -95,7 +95,7 @@ impl Apps {
         std::mem::take(&mut self.finished)
     }
 
-    /// When the app starts that was last planned, once.
+    /// Returns the time when the app starts that was last planned, once.
     pub(super) fn take_planned_start(&mut self) -> Option<Time> {
         self.planned_start.take()
     }

@@ -19,7 +19,7 @@ pub const MOST_INTERFACES: usize = 4096;
 pub struct HostConfig {
     /// Its name, which is part of the name of its random stream.
     pub name: String,
-    /// Whether it forwards packets between its interfaces.
+    /// `true` if it forwards packets between its interfaces.
     pub forwarding: bool,
     /// Its interfaces, in the order of their numbers.
     pub interfaces: Vec<InterfaceConfig>,

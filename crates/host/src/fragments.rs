@@ -29,7 +29,7 @@ pub(super) struct Fragment {
     pub(super) identification: u32,
     /// Of its first byte in the whole.
     pub(super) offset: u32,
-    /// Whether others follow it.
+    /// `true` if others follow it.
     pub(super) more: bool,
     /// Where its headers end in the frame.
     pub(super) header_end: usize,

@@ -51,7 +51,7 @@ pub(super) enum Error {
 pub(super) struct ErrorLimits(BTreeMap<IpAddr, (Time, Duration)>);
 
 impl ErrorLimits {
-    /// Whether an error may be sent to `to` now, one every `spacing` and a few at once.
+    /// Returns `true` if an error may be sent to `to` now, one every `spacing` and a few at once.
     fn allow(&mut self, to: IpAddr, spacing: Duration, now: Time) -> bool {
         let full = Duration::from_ps(spacing.as_ps() * BURST);
         if self.0.len() >= MOST_DESTINATIONS && !self.0.contains_key(&to) {
@@ -219,7 +219,7 @@ impl Quoted {
     }
 }
 
-/// Whether `frame` holds a fragment other than the first.
+/// Returns `true` if `frame` holds a fragment other than the first.
 fn is_later_fragment(frame: &Frame, v6: bool) -> bool {
     let at = |place: usize| frame.bytes.get(L3 + place).copied().unwrap_or(0);
     if v6 {
@@ -228,7 +228,7 @@ fn is_later_fragment(frame: &Frame, v6: bool) -> bool {
     u16::from_be_bytes([at(6), at(7)]) & 0x1fff != 0
 }
 
-/// Whether a packet is itself an error (or a message that is never answered by one).
+/// Returns `true` if a packet is itself an error (or a message that is never answered by one).
 fn is_icmp_error(frame: &Frame, packet: &Packet) -> bool {
     let kind = frame.bytes.get(packet.l4).copied();
     match packet.protocol {

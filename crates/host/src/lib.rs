@@ -167,7 +167,7 @@ impl ModelHost {
         }
     }
 
-    /// When the host wants [`ModelHost::timer`] next.
+    /// Returns the time when the host wants [`ModelHost::timer`] next.
     pub fn deadline(&self) -> Option<Time> {
         self.stack.timers.next()
     }
@@ -181,7 +181,7 @@ impl ModelHost {
         Some(frame)
     }
 
-    /// Whether `interface` has a frame to send now.
+    /// Returns `true` if `interface` has a frame to send now.
     pub fn has_frames(&self, interface: usize) -> bool {
         self.stack.interfaces.get(interface).is_some_and(Interface::has_frames)
     }
@@ -213,8 +213,8 @@ impl ModelHost {
         self.apps.start(number, config, at, random, &mut self.stack);
     }
 
-    /// When the app starts that was last planned, once: the host wants [`ModelHost::timer`] then, before what
-    /// arrives at that moment.
+    /// Returns the time when the app starts that was last planned, once: the host wants [`ModelHost::timer`] then,
+    /// before what arrives at that moment.
     pub fn take_planned_start(&mut self) -> Option<Time> {
         self.apps.take_planned_start()
     }
@@ -232,7 +232,7 @@ impl ModelHost {
         self.apps.report(number, now)
     }
 
-    /// Whether an app has nothing more to do; `None` when there is no such app.
+    /// Returns whether an app has nothing more to do; `None` when there is no such app.
     #[must_use]
     pub fn app_finished(&self, number: u32) -> Option<bool> {
         self.apps.is_finished(number)

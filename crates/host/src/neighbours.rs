@@ -159,7 +159,7 @@ impl Neighbours {
         (std::mem::take(&mut entry.pending), moved)
     }
 
-    /// When [`Neighbours::next_task`] is wanted.
+    /// Returns the time when [`Neighbours::next_task`] is wanted.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.waiting.iter().filter_map(|neighbour| self.due(*neighbour)).min()
     }

@@ -43,7 +43,7 @@ impl Packet {
         }
     }
 
-    /// Whether the checksum of TCP or UDP is right, as far as it is done.
+    /// Returns `true` if the checksum of TCP or UDP is right, as far as it is done.
     pub(super) fn is_intact(&self, frame: &Frame) -> bool {
         matches!(frame.checksum, Checksum::Partial { .. })
             || frame

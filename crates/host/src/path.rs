@@ -25,11 +25,11 @@ pub(super) struct Path {
     pub(super) interface: u16,
     /// Largest packet on the path as far as is known, in bytes.
     pub(super) mtu: u32,
-    /// When to work it out anew.
+    /// The time when to work it out anew.
     pub(super) until: Time,
     /// Whom to hand packets to.
     pub(super) next: IpAddr,
-    /// Whether the hardware address of `next` is in the header.
+    /// `true` if the hardware address of `next` is in the header.
     pub(super) resolved: bool,
     /// Bits of the route's prefix.
     pub(super) prefix: u8,

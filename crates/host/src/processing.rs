@@ -23,7 +23,7 @@ pub struct ProcessingConfig {
 }
 
 impl ProcessingConfig {
-    /// Whether frames are dealt with when they arrive.
+    /// Returns `true` if frames are dealt with when they arrive.
     pub(super) fn takes_no_time(&self) -> bool {
         self.delay_ps == Duration::ZERO && self.jitter.is_none()
     }

@@ -61,7 +61,7 @@ pub(super) struct Icmp {
 pub(super) struct Socket {
     /// Place of the app that owns it.
     pub(super) app: u32,
-    /// Whether the app has closed it; a connection then comes to its end by itself.
+    /// `true` if the app has closed it; a connection then comes to its end by itself.
     pub(super) closed: bool,
     /// What it is.
     pub(super) kind: Kind,

@@ -161,7 +161,7 @@ impl Stack {
         }
     }
 
-    /// Whether `address` is one of this host.
+    /// Returns `true` if `address` is one of this host.
     pub(super) fn is_local(&self, address: IpAddr) -> bool {
         self.addresses.binary_search(&address).is_ok() || address.is_loopback()
     }
@@ -252,7 +252,7 @@ impl Stack {
         self.interfaces.iter().find_map(|interface| interface.address_towards(to))
     }
 
-    /// Whether `path` still holds.
+    /// Returns `true` if `path` still holds.
     pub(super) fn holds(&self, path: &Path, now: Time) -> bool {
         path.epoch == self.epoch && now < path.until
     }
@@ -346,7 +346,7 @@ impl Stack {
     }
 }
 
-/// Whether `address` is the broadcast address of a network of `interface`.
+/// Returns `true` if `address` is the broadcast address of a network of `interface`.
 pub(super) fn is_subnet_broadcast(interface: &Interface, address: IpAddr) -> bool {
     let IpAddr::V4(address) = address else { return false };
     interface.addresses.iter().any(|prefix| match prefix.address {

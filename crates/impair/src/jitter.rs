@@ -66,7 +66,7 @@ impl JitterConfig {
         })
     }
 
-    /// Whether it never changes a delay.
+    /// Returns `true` if it never changes a delay.
     pub(super) fn is_transparent(&self) -> bool {
         match self {
             Self::Uniform { scale_ps }

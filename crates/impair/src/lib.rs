@@ -61,7 +61,7 @@ impl ImpairConfig {
         check_probability("corrupt", self.corrupt)
     }
 
-    /// Whether frames pass as if there were none of this: trains need not be cut then.
+    /// Returns `true` if frames pass as if there were none of this: trains need not be cut then.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.duplicate == 0.0
@@ -140,13 +140,13 @@ impl Impairments {
         Ok(())
     }
 
-    /// Whether frames pass untouched; then neither [`Self::fate`] nor [`Self::delay`] need be asked.
+    /// Returns `true` if frames pass untouched; then neither [`Self::fate`] nor [`Self::delay`] need be asked.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.transparent
     }
 
-    /// Whether a frame may overtake those before it.
+    /// Returns `true` if a frame may overtake those before it.
     #[must_use]
     pub fn reorders(&self) -> bool {
         self.reorder

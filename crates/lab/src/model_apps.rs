@@ -73,7 +73,7 @@ impl ModelApps {
         rows.collect::<Result<Vec<AppRow>, LabError>>().map(Reply::Apps)
     }
 
-    /// Whether all of the apps have finished.
+    /// Returns whether all of the apps have finished.
     ///
     /// # Errors
     /// `UnknownApp`.
@@ -90,7 +90,7 @@ impl ModelApps {
         apps.iter().try_for_each(|number| self.known(*number).map(|_| ()))
     }
 
-    /// Whether the app has finished; one that is not known has nothing left to do.
+    /// Returns `true` if the app has finished; one that is not known has nothing left to do.
     #[must_use]
     pub fn has_finished(&self, at: &RunningNetwork, number: u32) -> bool {
         let host = self.known(number).ok().and_then(|placed| at.fabric.model(placed.node));

@@ -51,7 +51,7 @@ pub enum Datapath {
 }
 
 impl Datapath {
-    /// Whether the switch is a part of the fabric.
+    /// Returns `true` if the switch is a part of the fabric.
     #[must_use]
     pub fn is_own(&self) -> bool {
         *self == Self::Own

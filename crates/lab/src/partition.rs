@@ -138,15 +138,15 @@ impl Groups {
     }
 }
 
-/// Whether the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments together, which
-/// one thread does.
+/// Returns `true` if the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments
+/// together, which one thread does.
 fn may_be_cut(spec: &NetworkSpec, ends: &Ends<'_>, link: &LinkSpec, least_delay: Duration) -> bool {
     let Some((a, b)) = ends.of_link(link) else { return false };
     let slow = [&link.ab, &link.ba].iter().all(|way| way.delay_ps >= least_delay);
     link.tunnel.is_none() && slow && [a, b].iter().all(|node| is_switch(&spec.nodes[*node]))
 }
 
-/// Whether the fabric is the switch.
+/// Returns `true` if the fabric is the switch.
 fn is_switch(node: &NodeSpec) -> bool {
     matches!(node, NodeSpec::Switch(switch) if switch.datapath.is_own())
 }

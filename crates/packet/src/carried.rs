@@ -139,7 +139,7 @@ impl Fragment {
         costs
     }
 
-    /// Whether the fragment is the whole packet.
+    /// Returns `true` if the fragment is the whole packet.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.packet.fragments == 1

@@ -140,7 +140,7 @@ impl Coalesced {
         }
     }
 
-    /// Whether all that frames of one super-segment have in common is the same in the headers of `bytes`.
+    /// Returns `true` if all that frames of one super-segment have in common is the same in the headers of `bytes`.
     fn has_header_of(&self, bytes: &[u8]) -> bool {
         let (l3, l4) = (self.l3, self.l4);
         let same = |from: usize, to: usize| self.header[from..to] == bytes[from..to];

@@ -116,7 +116,7 @@ impl Field {
         Self::at(HEADER_WORDS as u8 + (number & 3) * 2, 0, 128)
     }
 
-    /// Whether it is one of the registers, which no frame has.
+    /// Returns `true` if it is one of the registers, which no frame has.
     #[must_use]
     pub const fn is_register(self) -> bool {
         self.word as usize >= HEADER_WORDS
@@ -208,7 +208,7 @@ impl FlowKey {
         Self { words }
     }
 
-    /// Whether no bit is set.
+    /// Returns `true` if no bit is set.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.words.iter().all(|&word| word == 0)

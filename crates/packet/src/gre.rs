@@ -36,7 +36,7 @@ pub struct Repr {
     pub key: Option<u32>,
     /// Number of the packet in its tunnel.
     pub sequence: Option<u32>,
-    /// Whether a checksum over header and payload is present.
+    /// `true` if a checksum over header and payload is present.
     pub checksum: bool,
 }
 

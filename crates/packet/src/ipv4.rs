@@ -70,12 +70,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::IDENTIFICATION)
     }
 
-    /// Whether routers may not fragment it.
+    /// Returns `true` if routers may not fragment it.
     pub fn dont_fragment(&self) -> bool {
         get_u16(self.0.as_ref(), field::FRAGMENT) & 0x4000 != 0
     }
 
-    /// Whether more fragments follow.
+    /// Returns `true` if more fragments follow.
     pub fn more_fragments(&self) -> bool {
         get_u16(self.0.as_ref(), field::FRAGMENT) & 0x2000 != 0
     }
@@ -105,7 +105,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         Ipv4Addr::from(array::<4>(self.0.as_ref(), field::DESTINATION))
     }
 
-    /// Whether the header's checksum verifies.
+    /// Returns `true` if the header's checksum verifies.
     pub fn verify_checksum(&self) -> bool {
         checksum::checksum(&self.0.as_ref()[..self.header_length()]) == 0
     }
@@ -132,7 +132,7 @@ pub struct Repr {
     pub traffic_class: u8,
     /// Identification.
     pub identification: u16,
-    /// Whether routers may not fragment it.
+    /// `true` if routers may not fragment it.
     pub dont_fragment: bool,
     /// Time to live.
     pub time_to_live: u8,

@@ -27,13 +27,13 @@ pub struct UpperLayer {
     pub protocol: u8,
     /// Where it begins, from the IPv6 header on.
     pub offset: usize,
-    /// Whether there was a fragment header that makes this a fragment.
+    /// `true` if there was a fragment header that makes this a fragment.
     pub fragment: bool,
-    /// Whether this is a fragment other than the first: what stands at `offset` is no header.
+    /// `true` if this is a fragment other than the first: what stands at `offset` is no header.
     pub later_fragment: bool,
     /// Where the fragment belongs in its datagram, in bytes.
     pub fragment_offset: u16,
-    /// Whether more fragments follow.
+    /// `true` if more fragments follow.
     pub more_fragments: bool,
     /// Identification of the datagram of which it is a part; 0 without a fragment header.
     pub identification: u32,

@@ -52,7 +52,7 @@ impl Header {
         })
     }
 
-    /// Whether a packet of RTCP on the same port would look so (RFC 5761, section 4).
+    /// Returns `true` if a packet of RTCP on the same port would look so (RFC 5761, section 4).
     #[inline]
     #[must_use]
     pub fn may_be_rtcp(&self) -> bool {

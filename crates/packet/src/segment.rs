@@ -39,7 +39,7 @@ fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usi
 struct Position {
     /// Frames of the train before this piece.
     index: u64,
-    /// Whether it ends the train.
+    /// `true` if it ends the train.
     last: bool,
 }
 
@@ -159,8 +159,8 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
 }
 
 impl Frame {
-    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload.
-    /// A frame from outside for which this is false should be dropped where it enters.
+    /// Returns `true` if the headers are those that `offload` claims, so that the train can be cut. True without an
+    /// offload. A frame from outside for which this is false should be dropped where it enters.
     #[must_use]
     pub fn offload_is_sound(&self) -> bool {
         self.offload.is_none() || Cutter::new(self).is_some()

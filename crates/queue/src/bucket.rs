@@ -30,12 +30,12 @@ impl TokenBucket {
         self.depth = self.depth.max(i128::from(depth_bytes) * TOKENS_PER_BYTE);
     }
 
-    /// Whether `bytes` can ever be in the bucket at once.
+    /// Returns `true` if `bytes` can ever be in the bucket at once.
     pub fn can_hold(&self, bytes: u64) -> bool {
         i128::from(bytes) * TOKENS_PER_BYTE <= self.depth
     }
 
-    /// Whether the bucket holds `bytes` at `now`; with 0 bytes: whether it is not overdrawn.
+    /// Returns `true` if the bucket holds `bytes` at `now`; with 0 bytes: whether it is not overdrawn.
     pub fn holds(&self, bytes: u64, now: Time) -> bool {
         self.level_at(now) >= i128::from(bytes) * TOKENS_PER_BYTE
     }

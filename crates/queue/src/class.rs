@@ -143,7 +143,7 @@ impl Class {
         frames
     }
 
-    /// When [`Self::prime`] may find something without a further frame.
+    /// Returns the time when [`Self::prime`] may find something without a further frame.
     pub(super) fn next_ready(&self, now: Time) -> Option<Time> {
         if self.head.is_some() {
             return Some(now);
@@ -151,7 +151,7 @@ impl Class {
         self.inside.next_ready(now)
     }
 
-    /// Whether a frame has been found by [`Self::prime`] and waits to be taken.
+    /// Returns `true` if a frame has been found by [`Self::prime`] and waits to be taken.
     pub(super) fn is_primed(&self) -> bool {
         self.head.is_some()
     }

@@ -96,7 +96,7 @@ impl ControlLaw {
 /// What CoDel remembers of one queue (RFC 8289, 5.2).
 #[derive(Debug, Default)]
 pub(super) struct CodelState {
-    /// When the delay will have lain above the target for an interval.
+    /// The time when the delay will have lain above the target for an interval.
     first_above: Option<Time>,
     drop_next: Time,
     count: u64,

@@ -32,7 +32,7 @@ pub fn mark_congestion(frame: &mut Frame) -> bool {
     }
 }
 
-/// Whether a frame is marked as having met congestion.
+/// Returns `true` if a frame is marked as having met congestion.
 pub fn is_congested(frame: &Frame) -> bool {
     match network_header(&frame.bytes) {
         Some((at, 0x0800)) => frame.bytes.get(at + 1).is_some_and(|class| class & ECN == ECN),

@@ -124,7 +124,7 @@ impl Leaf {
         Some(if self.rate.holds(0, now) { Level::Own } else { Level::Root })
     }
 
-    /// When this leaf may send, given when the root may lend.
+    /// Returns the time when this leaf may send, given when the root may lend.
     fn next_ready(&self, root_ready: Option<Time>, now: Time) -> Option<Time> {
         let frame = self.class.next_ready(now)?;
         let ceiling = self.ceiling.ready(0, now)?;

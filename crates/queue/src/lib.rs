@@ -157,17 +157,18 @@ pub trait QueueDiscipline: Send {
     /// What waits, over all classes.
     fn backlog(&self) -> Backlog;
 
-    /// Whether `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in then.
+    /// Returns `true` if `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in
+    /// then.
     fn lets_pass(&self, _frame: &Frame) -> bool {
         false
     }
 
-    /// Whether [`QueueDiscipline::lets_pass`] is so for a single frame, whatever its length.
+    /// Returns `true` if [`QueueDiscipline::lets_pass`] is so for a single frame, whatever its length.
     fn lets_front_pass(&self) -> bool {
         false
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     fn is_empty(&self) -> bool {
         self.backlog().frames == 0
     }

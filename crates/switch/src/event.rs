@@ -69,7 +69,7 @@ pub(super) enum SwitchEvent {
 pub(super) struct Events {
     waiting: Vec<SwitchEvent>,
     packet_ins: usize,
-    /// Whether anybody will take what waits.
+    /// `true` if anybody will take what waits.
     pub(super) heard: bool,
 }
 

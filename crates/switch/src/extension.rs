@@ -31,7 +31,7 @@ impl Part {
         u128::MAX.checked_shr(128 - u32::from(self.bits.clamp(1, 128))).unwrap_or(u128::MAX)
     }
 
-    /// Whether a constant may be written there; the whole tag of a VLAN can only be written so.
+    /// Returns `true` if a constant may be written there; the whole tag of a VLAN can only be written so.
     pub(super) fn is_loadable(&self) -> bool {
         self.field.settable || self.field.field == Field::VLAN_TCI
     }

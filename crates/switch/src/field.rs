@@ -50,7 +50,7 @@ pub(super) enum Needs {
 }
 
 impl Needs {
-    /// Whether `matching` says enough.
+    /// Returns `true` if `matching` says enough.
     pub(super) fn met(self, matching: &Match) -> bool {
         let eth_type = matching.exact(Field::ETH_TYPE);
         let (v4, v6, arp) =

@@ -91,7 +91,7 @@ impl Groups {
         }
     }
 
-    /// Whether a port is there, up and not taken down.
+    /// Returns `true` if a port is there, up and not taken down.
     pub(super) fn is_port_live(&self, port: u32) -> bool {
         self.live_ports.contains(&port)
     }

@@ -389,8 +389,8 @@ impl Switch {
         self.pipeline.dump(now)
     }
 
-    /// When [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from its idle
-    /// timeout; never late.
+    /// Returns the time when [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from
+    /// its idle timeout; never late.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         self.pipeline.next_timeout()

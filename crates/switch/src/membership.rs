@@ -22,7 +22,7 @@ pub(super) struct Routers {
 }
 
 impl Routers {
-    /// Whether frames to `destination` are reports of membership.
+    /// Returns `true` if frames to `destination` are reports of membership.
     pub(super) fn is_report(destination: Station) -> bool {
         REPORTS.iter().any(|mac| destination.has_address(*mac))
     }

@@ -38,7 +38,7 @@ impl Written {
         Self { matching: Some(matching), actions: Some(actions), priority: None }
     }
 
-    /// Whether the flow was written in OpenFlow 1.0, with its own match or Nicira's.
+    /// Returns `true` if the flow was written in OpenFlow 1.0, with its own match or Nicira's.
     pub(super) fn is_of_v10(&self) -> bool {
         matches!(self.matching, Some((Form::V10 | Form::Nicira, _)))
     }

@@ -80,14 +80,14 @@ pub struct Plan {
 pub struct Train {
     /// What was asked for.
     pub plan: Plan,
-    /// When each packet was handed to the kernel, in nanoseconds.
+    /// The time when each packet was handed to the kernel, in nanoseconds.
     pub sent_ns: Vec<i64>,
-    /// When each arrived; null for those that did not.
+    /// The time when each arrived; null for those that did not.
     pub arrived_ns: Vec<Option<i64>>,
     /// Datagrams that the receiving host threw away itself.
     #[serde(default)]
     pub overflowed: u32,
-    /// Whether a clock was set meanwhile: the stamps are of no use then.
+    /// `true` if a clock was set meanwhile: the stamps are of no use then.
     #[serde(default)]
     pub clock_stepped: bool,
 }
@@ -140,7 +140,7 @@ pub struct BandwidthReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainRates {
-    /// When its first packet was sent.
+    /// The time when its first packet was sent.
     pub at_ps: u64,
     /// The rate that was asked for.
     pub requested_bps: Option<f64>,

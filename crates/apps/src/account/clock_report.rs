@@ -9,7 +9,7 @@ pub struct ClockReport {
     pub offset_ps: i64,
     /// The offset is wrong by at most this.
     pub bound_ps: u64,
-    /// Whether both have one clock: then the offset is exactly zero.
+    /// `true` if both have one clock: then the offset is exactly zero.
     pub same_clock: bool,
     /// Exchanges that were answered.
     pub exchanges: u32,

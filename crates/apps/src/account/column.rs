@@ -15,7 +15,7 @@ pub enum Column<T> {
 }
 
 impl<T> Column<T> {
-    /// Whether this kind of flow has no such column.
+    /// Returns `true` if this kind of flow has no such column.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }

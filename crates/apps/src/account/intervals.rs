@@ -44,7 +44,7 @@ pub struct IntervalsReport {
     /// Delay and jitter in each interval, in picoseconds; absent where packets do not tell when they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_ps: Option<IntervalTimesReport>,
-    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived
+    /// The time when the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived
     /// between the last packets of two intervals took that time, so that a rate over it never exceeds the line's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ps: Option<Vec<u64>>,
@@ -156,7 +156,7 @@ impl IntervalCounter {
         Some(offset)
     }
 
-    /// Whether something came too late to be kept by interval.
+    /// Returns `true` if something came too late to be kept by interval.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed

@@ -48,7 +48,7 @@ pub struct PacingReport {
     pub requested_rate_bps: Option<f64>,
     /// Bits of payload a second that the host took.
     pub achieved_rate_bps: Option<f64>,
-    /// Whether all that was due was taken, at no less than 99.9 % of the requested rate.
+    /// `true` if all that was due was taken, at no less than 99.9 % of the requested rate.
     pub kept_up: bool,
 }
 
@@ -79,7 +79,7 @@ impl Pacing {
         self.gave_up = true;
     }
 
-    /// Whether the source gave up.
+    /// Returns `true` if the source gave up.
     #[must_use]
     pub const fn gave_up(&self) -> bool {
         self.gave_up

@@ -68,9 +68,9 @@ pub struct FlowReport {
     pub protocol: Protocol,
     /// Which end counted.
     pub role: Role,
-    /// When the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
+    /// The time when the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
     pub start_ps: Option<u64>,
-    /// When it ended, or the moment of the report while it lasts: a source's last datagram or the end of its
+    /// The time when it ended, or the moment of the report while it lasts: a source's last datagram or the end of its
     /// stream, a sink's last arrival.
     pub end_ps: Option<u64>,
     /// Datagrams, echo requests, HTTP responses: sent by a source or server, received by a sink or client.
@@ -92,7 +92,7 @@ pub struct FlowReport {
     /// The least sequence number that arrived; what was sent before it counts as lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_number: Option<u64>,
-    /// How often the sequence number leapt further than a loss or a late packet explains: `lost` is not to be
+    /// The number of times the sequence number leapt further than a loss or a late packet explains: `lost` is not to be
     /// trusted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_jumps: Option<u64>,

@@ -151,8 +151,8 @@ impl SequenceAccount {
         self.least
     }
 
-    /// How often an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came from before the
-    /// window.
+    /// Returns the number of times an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came
+    /// from before the window.
     #[must_use]
     pub const fn jumps(&self) -> u64 {
         self.leaps() + self.stale

@@ -34,7 +34,7 @@ pub(crate) struct TcpInfoSeries {
 pub struct TcpInfoReport {
     /// The interval that was asked for.
     pub interval_ps: u64,
-    /// When each sample was taken.
+    /// The time when each sample was taken.
     pub at_ps: Vec<u64>,
     /// Congestion windows in segments.
     pub cwnd_segments: Vec<u32>,
@@ -54,7 +54,7 @@ impl TcpInfoSeries {
         Self { interval, next: None, untold: false, overflowed: false, report }
     }
 
-    /// When the next sample is wanted; `None` before the first and after [`TcpInfoSeries::end`].
+    /// Returns the time when the next sample is wanted; `None` before the first and after [`TcpInfoSeries::end`].
     pub fn due(&self) -> Option<Time> {
         self.next
     }

@@ -9,7 +9,7 @@ pub struct VideoReport {
     pub played_ps: u64,
     /// From the beginning to the first picture; null when there was none yet.
     pub startup_ps: Option<u64>,
-    /// How often it stood still for want of media, after it had begun.
+    /// The number of times it stood still for want of media, after it had begun.
     pub stalls: u64,
     /// How long it stood still in all.
     pub stalled_ps: u64,

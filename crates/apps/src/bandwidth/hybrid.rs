@@ -169,7 +169,7 @@ struct Ratio {
     freedom: f64,
     /// What the time in which the link may have been idle could add.
     unknown: f64,
-    /// Whether all trains met about as many packets of cross traffic, and met any.
+    /// `true` if all trains met about as many packets of cross traffic, and met any.
     regular: bool,
 }
 
@@ -199,7 +199,7 @@ pub struct Hybrid {
     interrupted: u32,
     batched: u32,
     begun_ns: Option<i64>,
-    /// When the first train that counts was sent.
+    /// The time when the first train that counts was sent.
     counted_ns: Option<i64>,
     ended_ns: i64,
     done: bool,
@@ -453,8 +453,8 @@ impl Hybrid {
         }
     }
 
-    /// Whether the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter, since
-    /// who looks after each train ends when the trains happen to agree.
+    /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
+    /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
         let count = self.samples.len();
         let Some(ratio) = self.ratio() else { return false };

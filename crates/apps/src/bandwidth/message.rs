@@ -84,9 +84,9 @@ pub struct Stamps {
     pub place: u16,
     /// Datagrams that the listener's host threw away.
     pub overflowed: u32,
-    /// Whether the listener's clock was set.
+    /// `true` if the listener's clock was set.
     pub clock_stepped: bool,
-    /// When each arrived, in nanoseconds of the listener's clock; `None` for those that did not.
+    /// The time when each arrived, in nanoseconds of the listener's clock; `None` for those that did not.
     pub arrived_ns: Vec<Option<u64>>,
 }
 

@@ -108,7 +108,7 @@ impl Run {
         self.finding.estimate_bps.map_or(f64::NAN, |estimate| estimate / self.truth - 1.0)
     }
 
-    /// Whether the interval covers the truth.
+    /// Returns `true` if the interval covers the truth.
     pub fn covers(&self) -> bool {
         let ends = self.finding.low_bps.zip(self.finding.high_bps);
         ends.is_some_and(|(low, high)| low <= self.truth && self.truth <= high)

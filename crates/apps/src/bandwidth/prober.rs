@@ -22,7 +22,7 @@ use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
 /// How long the first answer may take; twice as long each time after that.
 const PATIENCE: Duration = Duration::from_ms(250);
-/// How often the prober asks before it gives up: 250 ms, 500 ms, ... 8 s.
+/// The number of times the prober asks before it gives up: 250 ms, 500 ms, ... 8 s.
 const TRIES: u32 = 6;
 /// Trains of which rates are reported.
 const MOST_RATES: usize = 1000;

@@ -114,7 +114,7 @@ struct Hop {
     window: ChirpWindow,
     range: (f64, f64),
     recent: Vec<f64>,
-    /// Whether the range was found: chirps then have fine steps around its middle.
+    /// `true` if the range was found: chirps then have fine steps around its middle.
     settled: bool,
     thin: f64,
     sent: u32,

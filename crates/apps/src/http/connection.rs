@@ -26,15 +26,15 @@ pub(super) enum Phase {
 pub(super) struct Connection {
     /// Where it is.
     pub(super) phase: Phase,
-    /// When the present request was made.
+    /// The time when the present request was made.
     pub(super) asked: Time,
     /// What of the request the host has not taken.
     unsent: Vec<u8>,
     /// What was received and not read.
     received: Vec<u8>,
-    /// Whether it has carried a request before this.
+    /// `true` if it has carried a request before this.
     pub(super) reused: bool,
-    /// Whether the server keeps it.
+    /// `true` if the server keeps it.
     keep_alive: bool,
     /// The status of the present answer.
     pub(super) status: u16,
@@ -96,7 +96,7 @@ impl Connection {
         self.send(socket, host)
     }
 
-    /// Whether another request may follow on it.
+    /// Returns `true` if another request may follow on it.
     pub(super) fn is_usable(&self) -> bool {
         self.keep_alive && self.received.is_empty()
     }

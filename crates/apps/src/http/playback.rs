@@ -16,12 +16,12 @@ pub(super) struct Playback {
     segments: Vec<u8>,
     /// Media that was played until `since`.
     played: Duration,
-    /// When playing last began or was reckoned; nothing while it stands still.
+    /// The time when playing last began or was reckoned; nothing while it stands still.
     playing_since: Option<Time>,
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// When it last stood still after it had begun.
+    /// The time when it last stood still after it had begun.
     stalled_since: Option<Time>,
 }
 

@@ -105,7 +105,7 @@ pub struct VideoClient {
     rung: usize,
     /// The last throughputs in bits per second.
     throughputs: VecDeque<f64>,
-    /// When the next thing is to be done: a request that waits for room, or another connection.
+    /// The time when the next thing is to be done: a request that waits for room, or another connection.
     due: Option<Time>,
     segments: u64,
     bytes: u64,

@@ -36,7 +36,7 @@ pub struct Part {
 pub struct Mark {
     /// The flow's number.
     pub flow: u32,
-    /// When it was sent, ns of the lab's clock.
+    /// The time when it was sent, ns of the lab's clock.
     pub sent_ns: u64,
     /// Parts of frames; the first `parts` count.
     pub content: [Part; MOST_PARTS],

@@ -206,7 +206,7 @@ impl Deadlines {
         Self { gaps, sizes, zero, due, count: 0 }
     }
 
-    /// When the next is due.
+    /// Returns the time when the next is due.
     pub(crate) fn due(&self) -> Time {
         self.due
     }

@@ -70,7 +70,7 @@ impl TcpSource {
         }
     }
 
-    /// When the duration is over, of a source that counts it from its start.
+    /// Returns the time when the duration is over, of a source that counts it from its start.
     fn time_limit(&self) -> Option<Time> {
         let duration = match self.config.traffic {
             Traffic::BulkFor(duration) => duration,

@@ -67,7 +67,7 @@ impl Writes {
         }
     }
 
-    /// Whether no write is left to begin.
+    /// Returns `true` if no write is left to begin.
     fn all_begun(&self) -> bool {
         match self.end {
             End::After(duration) => self.deadlines.due().since(self.zero) >= duration,
@@ -76,12 +76,12 @@ impl Writes {
         }
     }
 
-    /// Whether all has been taken.
+    /// Returns `true` if all has been taken.
     pub(crate) fn over(&self) -> bool {
         self.under_way.is_none() && self.all_begun()
     }
 
-    /// When to look again; while the connection takes nothing, it is what tells.
+    /// Returns the time when to look again; while the connection takes nothing, it is what tells.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let due = (self.under_way.is_none() && !self.all_begun()).then(|| self.deadlines.due());
         due.into_iter().chain(self.last_moment()).min()
@@ -92,7 +92,7 @@ impl Writes {
         Some(self.zero + duration + GRACE)
     }
 
-    /// Whether the time is over and not all that was due in it was taken.
+    /// Returns `true` if the time is over and not all that was due in it was taken.
     pub(crate) fn too_late(&self, now: Time) -> bool {
         !self.over() && self.last_moment().is_some_and(|last| now >= last)
     }

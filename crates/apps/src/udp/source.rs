@@ -42,7 +42,7 @@ pub struct UdpSource {
     socket: Option<SocketId>,
     from: Option<SocketAddr>,
     start: Option<Time>,
-    /// When the next datagram is due; `None` before the start and after the end.
+    /// The time when the next datagram is due; `None` before the start and after the end.
     due: Option<Time>,
     /// Datagrams that have been due so far.
     due_count: u64,

@@ -30,7 +30,8 @@ impl Channel {
         self.delay > Duration::ZERO
     }
 
-    /// When the next of what is under way arrives; what has arrived at controllers waits to be taken, and is not meant.
+    /// Returns the time when the next of what is under way arrives; what has arrived at controllers waits to be taken,
+    /// and is not meant.
     pub(super) fn next_arrival(&self, now: Time) -> Option<Time> {
         let to_switch = self.to_switch.front().map(|(at, ..)| *at);
         let arrived = self.to_controllers.partition_point(|(at, _)| *at <= now);
@@ -82,12 +83,12 @@ impl Channel {
         Some(output)
     }
 
-    /// Whether nothing is under way, either way.
+    /// Returns `true` if nothing is under way, either way.
     pub(super) fn is_empty(&self) -> bool {
         self.to_switch.is_empty() && self.to_controllers.is_empty()
     }
 
-    /// Whether something has arrived at a controller by `now`.
+    /// Returns `true` if something has arrived at a controller by `now`.
     pub(super) fn has_arrived(&self, now: Time) -> bool {
         self.to_controllers.front().is_some_and(|(at, _)| *at <= now)
     }

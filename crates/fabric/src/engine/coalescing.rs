@@ -34,7 +34,7 @@ pub(super) struct Kept {
     #[allow(clippy::vec_box)]
     waiting: Vec<Box<Frame>>,
     frames: u64,
-    /// When the timer ends; `None` while nothing waits.
+    /// The time when the timer ends; `None` while nothing waits.
     tells_at: Option<Time>,
 }
 

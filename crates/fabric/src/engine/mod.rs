@@ -100,7 +100,7 @@ pub trait World {
         None
     }
 
-    /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
+    /// Returns `true` if it is the wall clock that drives the fabric: the times that it is told are its readings.
     fn is_on_the_wall_clock(&self) -> bool {
         false
     }
@@ -223,7 +223,7 @@ pub struct Fabric {
     links: Vec<Link>,
     /// Switches that have an agent.
     controlled: Vec<NodeId>,
-    /// Whether one of them has something to say to its controllers.
+    /// `true` if one of them has something to say to its controllers.
     control_waits: bool,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Option<Sampler>>,
@@ -398,7 +398,7 @@ impl Fabric {
         self.handled
     }
 
-    /// When the next event is due.
+    /// Returns the time when the next event is due.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         self.events.next_time()

@@ -61,8 +61,8 @@ pub(crate) struct Line {
     busy_until: Time,
     /// The same, had nothing held the serialiser back since.
     last_end: Time,
-    /// When a departure is due, at which the next frame is begun; events that do not match are stale. There is none
-    /// while nothing waits.
+    /// The time when a departure is due, at which the next frame is begun; events that do not match are stale. There is
+    /// none while nothing waits.
     departure_at: Option<Time>,
     /// What the frame on the serialiser adds to the counters once it has left.
     leaving: Option<Leaving>,
@@ -70,7 +70,7 @@ pub(crate) struct Line {
     rest: Option<Train>,
     /// The queue has been told of a rest.
     rest_is_held: bool,
-    /// When the queue discipline is to be asked again; events that do not match are stale.
+    /// The time when the queue discipline is to be asked again; events that do not match are stale.
     ready_at: Option<Time>,
     in_flight: InFlight,
     /// Which of its ends another fabric has, if one.
@@ -121,7 +121,7 @@ impl Line {
         line
     }
 
-    /// Whether the serialiser can begin a frame.
+    /// Returns `true` if the serialiser can begin a frame.
     pub(crate) fn is_idle(&self, now: Time) -> bool {
         self.busy_until <= now
     }
@@ -144,7 +144,7 @@ impl Line {
         effects
     }
 
-    /// Whether the line carries `frame`; counts it when it does not.
+    /// Returns `true` if the line carries `frame`; counts it when it does not.
     fn takes(&mut self, frame: &Frame) -> bool {
         if !self.up {
             self.counters.dropped_down += frame.frames();
@@ -502,7 +502,7 @@ impl Line {
         self.rest_is_held = self.rest.is_some();
     }
 
-    /// Whether a frame waits for the serialiser.
+    /// Returns `true` if a frame waits for the serialiser.
     fn has_waiting<S: Sender>(&self, sender: &S) -> bool {
         self.rest.is_some()
             || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.waiting.is_empty())

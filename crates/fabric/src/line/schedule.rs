@@ -29,7 +29,7 @@ pub fn catch_up(full_frame: Duration) -> Duration {
 /// What a line did with lateness that it could not catch up with, since the record began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineRecord {
-    /// How often it was looked at too late.
+    /// The number of times it was looked at too late.
     pub times_late: u64,
     /// The latest that it was looked at.
     pub latest: Duration,
@@ -148,7 +148,7 @@ impl Schedule {
         self.excused_start = self.excused_start.max(moment);
     }
 
-    /// Whether an arrival that was due at `due` was moved before.
+    /// Returns `true` if an arrival that was due at `due` was moved before.
     pub(super) fn arrival_is_excused(&self, due: Time) -> bool {
         due <= self.excused_arrival
     }
@@ -170,7 +170,7 @@ impl Schedule {
         self.held += time;
     }
 
-    /// Whether something was lost that is not regained, or may be.
+    /// Returns `true` if something was lost that is not regained, or may be.
     pub(super) fn is_behind(&self) -> bool {
         self.held > Duration::ZERO || self.behind > Duration::ZERO
     }

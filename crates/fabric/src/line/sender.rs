@@ -20,7 +20,7 @@ pub(crate) trait Sender {
     /// The next frame that the node wants to send, if there is one.
     fn pull(&mut self, now: Time) -> Option<Box<Frame>>;
 
-    /// Whether the node may have a frame to send. A real host has to be asked for one to find out.
+    /// Returns `true` if the node may have a frame to send. A real host has to be asked for one to find out.
     fn waits(&self) -> bool;
 
     /// A frame whose buffer may be used for another.

@@ -32,7 +32,7 @@ pub struct PortExperiment {
     pub sources: Vec<SourceConfig>,
     /// Into how many parts of equally many frames, in the order of arrival, the means are divided.
     pub batches: u64,
-    /// Whether to return a record of every frame.
+    /// `true` if to return a record of every frame.
     #[serde(default)]
     pub records: bool,
 }
@@ -43,7 +43,7 @@ pub struct PortExperiment {
 pub struct SourceConfig {
     /// How many frames it sends.
     pub frames: u64,
-    /// When it begins; its first frame comes a gap later.
+    /// The time when it begins; its first frame comes a gap later.
     #[serde(default)]
     pub start_ps: u64,
     /// Between arrivals, in picoseconds.

@@ -21,7 +21,7 @@ pub struct ExperimentReport {
     pub batches: Vec<Batch>,
     /// Every frame in the order of arrival, where records were asked for.
     pub records: Vec<Record>,
-    /// When the last frame had left.
+    /// The time when the last frame had left.
     pub end_ps: u64,
 }
 
@@ -54,9 +54,9 @@ pub struct Record {
     pub source: u32,
     /// Its link-layer bytes.
     pub bytes: u32,
-    /// When it arrived at the port.
+    /// The time when it arrived at the port.
     pub sent_ps: u64,
-    /// When it arrived at the far end; none when it did not.
+    /// The time when it arrived at the far end; none when it did not.
     pub received_ps: Option<u64>,
 }
 

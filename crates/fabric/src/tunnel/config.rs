@@ -119,7 +119,7 @@ impl TunnelConfig {
         }
     }
 
-    /// Whether packets that are too long are cut.
+    /// Returns `true` if packets that are too long are cut.
     #[must_use]
     pub const fn cuts(&self) -> bool {
         match *self {
@@ -151,7 +151,7 @@ impl TunnelConfig {
         link_mtu.min(self.underlay_mtu().saturating_sub(self.overhead()))
     }
 
-    /// Whether a frame of `length` bytes goes through: in pieces if need be.
+    /// Returns `true` if a frame of `length` bytes goes through: in pieces if need be.
     #[must_use]
     pub(crate) fn takes(&self, length: u64) -> bool {
         self.cuts() || length + u64::from(self.header_bytes() + IPV4) <= u64::from(self.underlay_mtu())

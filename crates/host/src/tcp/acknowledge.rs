@@ -175,8 +175,8 @@ impl Connection {
         }
     }
 
-    /// Whether the first block reports something that came twice: it is acknowledged, or lies in the second (RFC
-    /// 2883, 4).
+    /// Returns `true` if the first block reports something that came twice: it is acknowledged, or lies in the second
+    /// (RFC 2883, 4).
     fn reports_duplicate(&self, told: &[Option<(u64, u64)>; SACK_BLOCKS], acknowledged: u64) -> bool {
         let Some((from, to)) = told[0] else { return false };
         from < acknowledged || told[1].is_some_and(|(first, last)| first <= from && to <= last)
@@ -267,7 +267,7 @@ impl Connection {
         self.rate.acknowledged(segment.stamp, segment.serial, segment.sent_at, &mut ack.candidate);
     }
 
-    /// Whether the echo is older than the segment's retransmission: the original is what arrived.
+    /// Returns `true` if the echo is older than the segment's retransmission: the original is what arrived.
     fn is_answer_to_original(&self, segment: &Sent) -> bool {
         let sent = self.timestamp(segment.sent_at);
         segment.was_retransmitted()

@@ -39,12 +39,12 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Whether the owner's data may be sent.
+    /// Returns `true` if the owner's data may be sent.
     pub fn may_send(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait)
     }
 
-    /// Whether the handshake is over and segments are exchanged.
+    /// Returns `true` if the handshake is over and segments are exchanged.
     pub fn is_synchronised(self) -> bool {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
     }

@@ -40,7 +40,7 @@ pub(super) struct TakenIn {
 pub(super) struct Gap {
     /// Where it begins.
     pub next: u64,
-    /// Whether the peer understands selective acknowledgements.
+    /// `true` if the peer understands selective acknowledgements.
     pub selective: bool,
     /// The round trip as the receiver knows it (the sender's, when it is shorter).
     pub round_trip: Duration,
@@ -105,12 +105,12 @@ impl DelayedAck {
         self.segment
     }
 
-    /// Whether an acknowledgement is to be sent now.
+    /// Returns `true` if an acknowledgement is to be sent now.
     pub fn is_due(&self) -> bool {
         self.now
     }
 
-    /// When [`DelayedAck::timer`] is wanted.
+    /// Returns the time when [`DelayedAck::timer`] is wanted.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline.into_iter().chain(self.compression.deadline).min()
     }
@@ -209,7 +209,7 @@ impl DelayedAck {
         }
     }
 
-    /// Whether acknowledgements go out at once.
+    /// Returns `true` if acknowledgements go out at once.
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }

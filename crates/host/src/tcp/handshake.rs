@@ -11,7 +11,7 @@ use super::receive_buffer::ReceiveBuffer;
 use super::segment::Segment;
 use super::sequence;
 
-/// How often a SYN is sent again (`tcp_syn_retries`), and a SYN with an ACK (`tcp_synack_retries`).
+/// The number of times a SYN is sent again (`tcp_syn_retries`), and a SYN with an ACK (`tcp_synack_retries`).
 const SYN_RETRIES: u32 = 6;
 const SYN_ACK_RETRIES: u32 = 5;
 /// Least segment that is sent, options included (`TCP_MIN_SND_MSS`): a peer must not make us send crumbs.
@@ -39,9 +39,9 @@ pub(super) struct Handshake {
     pub peer_segment: u32,
     /// Our SYN is to be sent.
     pub syn_wanted: bool,
-    /// How often it was sent.
+    /// The number of times it was sent.
     pub syns: u32,
-    /// How often no answer came in time.
+    /// The number of times no answer came in time.
     unanswered: u32,
     sent_at: Time,
     /// The peer's SYN is known: ours acknowledges it.

@@ -169,7 +169,7 @@ impl Rack {
         None
     }
 
-    /// Whether a segment was sent too short a time ago to be lost when the retransmission timer runs out.
+    /// Returns `true` if a segment was sent too short a time ago to be lost when the retransmission timer runs out.
     pub fn is_recent(&self, segment: &Sent, now: Time) -> bool {
         // With no delivery yet there is no measure: everything is old.
         self.serial > 0 && now - segment.sent_at < self.round_trip

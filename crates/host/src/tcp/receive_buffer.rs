@@ -90,7 +90,7 @@ impl ReceiveBuffer {
         self.unread + self.early_bytes
     }
 
-    /// Whether data waits behind a gap.
+    /// Returns `true` if data waits behind a gap.
     pub fn has_gap(&self) -> bool {
         !self.early.is_empty()
     }

@@ -41,7 +41,7 @@ pub(super) struct Recovery {
     pub undo_resent: Option<u32>,
     /// An undoing restores the window: no mark was echoed.
     pub restorable: bool,
-    /// When the first retransmission of the episode left.
+    /// The time when the first retransmission of the episode left.
     pub first_resent_at: Option<Time>,
     /// F-RTO waits for what the timeout was about (RFC 5682).
     spurious_timeout_open: bool,
@@ -91,7 +91,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the window is being reduced in proportion.
+    /// Returns `true` if the window is being reduced in proportion.
     pub fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduction | Phase::Recovery)
     }

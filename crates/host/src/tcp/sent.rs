@@ -31,7 +31,7 @@ pub(super) struct Sent {
     marks: u8,
     /// Which transmission of the connection it was, the last time that it was sent: later ones have higher numbers.
     pub serial: u64,
-    /// When it was last sent.
+    /// The time when it was last sent.
     pub sent_at: Time,
     /// What the estimate of the delivery rate needs.
     pub stamp: Stamp,
@@ -43,27 +43,27 @@ impl Sent {
         self.start + u64::from(self.length)
     }
 
-    /// Whether it was sent more than once.
+    /// Returns `true` if it was sent more than once.
     pub fn was_retransmitted(&self) -> bool {
         self.marks & EVER_RESENT != 0
     }
 
-    /// Whether a retransmission of it is in flight.
+    /// Returns `true` if a retransmission of it is in flight.
     pub fn is_resent(&self) -> bool {
         self.marks & RESENT != 0
     }
 
-    /// Whether the peer has it.
+    /// Returns `true` if the peer has it.
     pub fn is_sacked(&self) -> bool {
         self.marks & SACKED != 0
     }
 
-    /// Whether it is thought lost.
+    /// Returns `true` if it is thought lost.
     pub fn is_lost(&self) -> bool {
         self.marks & LOST != 0
     }
 
-    /// Whether it ends the stream.
+    /// Returns `true` if it ends the stream.
     pub fn has_fin(&self) -> bool {
         self.marks & FIN != 0
     }
@@ -266,7 +266,7 @@ impl Scoreboard {
         self.known = blocks;
     }
 
-    /// Whether the segment that `sequence` lies in is outstanding and was sent again.
+    /// Returns `true` if the segment that `sequence` lies in is outstanding and was sent again.
     pub fn was_resent(&self, sequence: u64) -> bool {
         self.index_of(sequence).is_some_and(|index| self.segments[index].was_retransmitted())
     }

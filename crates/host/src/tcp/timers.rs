@@ -37,7 +37,7 @@ pub(super) struct Timers {
     pub handshake: Option<Time>,
     transmission: Option<(TimerKind, Time)>,
     state: Option<Time>,
-    /// When data last left.
+    /// The time when data last left.
     pub idle_since: Time,
     /// The window has been restarted since then.
     pub restarted: bool,
@@ -78,7 +78,7 @@ impl Timers {
 }
 
 impl Connection {
-    /// When [`Connection::timer`] is wanted.
+    /// Returns the time when [`Connection::timer`] is wanted.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let transmission = self.timers.transmission.map(|(_, at)| at);

@@ -111,7 +111,7 @@ impl ReceiveWindow {
         self.offered
     }
 
-    /// Whether so little of the window is left that an acknowledgement should tell of a larger one.
+    /// Returns `true` if so little of the window is left that an acknowledgement should tell of a larger one.
     pub fn is_half_used(&self, next: u64) -> bool {
         2 * self.remaining(next) <= self.clamp
     }

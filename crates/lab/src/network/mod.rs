@@ -42,7 +42,7 @@ pub struct NetworkSpec {
     /// Changes at given times.
     #[serde(default, skip_serializing)]
     pub schedule: Vec<Schedule>,
-    /// Whether model hosts know each other's hardware addresses beforehand, and need not ask.
+    /// `true` if model hosts know each other's hardware addresses beforehand, and need not ask.
     #[serde(default)]
     pub static_neighbours: bool,
 }
@@ -67,10 +67,10 @@ pub enum NodeSpec {
 pub struct HostSpec {
     /// Its name, and its host name.
     pub name: String,
-    /// Whether it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
+    /// `true` if it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
     #[serde(default)]
     pub model: bool,
-    /// Whether it forwards packets between its interfaces.
+    /// `true` if it forwards packets between its interfaces.
     #[serde(default)]
     pub forwarding: bool,
     /// Its interfaces.

@@ -28,7 +28,7 @@ pub enum Reply {
         setup_ms: f64,
         /// How hosts are joined to the fabric: `tap` or `veth`.
         interface: &'static str,
-        /// Whether the loop runs under real-time scheduling.
+        /// `true` if the loop runs under real-time scheduling.
         realtime: bool,
         /// Threads that move the network.
         fabric_threads: u64,
@@ -62,7 +62,7 @@ pub enum Reply {
         status: Option<i32>,
         /// The signal that ended it otherwise.
         signal: Option<i32>,
-        /// Whether its time was over.
+        /// `true` if its time was over.
         limit: bool,
         /// How long it ran, in picoseconds.
         elapsed_ps: u64,
@@ -78,7 +78,7 @@ pub enum Reply {
     Apps(Vec<AppRow>),
     /// `app.wait` on the wall clock.
     Finished {
-        /// Whether all apps have finished.
+        /// `true` if all apps have finished.
         finished: bool,
     },
     /// `advance`, and the waits of the virtual clock.
@@ -181,7 +181,7 @@ pub struct AppRow {
     pub host: String,
     /// Its kind.
     pub kind: &'static str,
-    /// Whether it has nothing more to do.
+    /// `true` if it has nothing more to do.
     pub finished: bool,
     /// What it counted; `None` when it is gone with its host.
     pub report: Option<Value>,
@@ -192,9 +192,9 @@ pub struct AppRow {
 pub struct Passed {
     /// The lab's time.
     pub now_ps: Time,
-    /// Whether the caller's patience ended first.
+    /// `true` if the caller's patience ended first.
     pub paused: bool,
-    /// Whether controllers are to be told something at this moment.
+    /// `true` if controllers are to be told something at this moment.
     pub controllers: bool,
     /// Whether what was waited for has come; of `advance` nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,9 +294,9 @@ pub struct PortRow {
 pub struct SamplesTold {
     /// The length of an interval.
     pub interval_ps: Duration,
-    /// When the first began.
+    /// The time when the first began.
     pub start_ps: Time,
-    /// Whether it ended because it keeps no more.
+    /// `true` if it ended because it keeps no more.
     pub full: bool,
     /// For each port its columns by name.
     pub ports: BTreeMap<String, BTreeMap<&'static str, Vec<u64>>>,
@@ -309,7 +309,7 @@ pub struct Captured {
     pub frames: u64,
     /// Frames that are in none.
     pub dropped: u64,
-    /// Whether writing failed.
+    /// `true` if writing failed.
     pub write_failed: bool,
     /// Why it failed.
     pub failure: Option<String>,

@@ -51,7 +51,7 @@ impl Queued {
 pub struct SendQueue {
     bytes: Vec<u8>,
     queued: Vec<Queued>,
-    /// Whether the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
+    /// `true` if the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
     /// through the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
     segments: bool,
 }
@@ -106,7 +106,7 @@ impl SendQueue {
         Ok(true)
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
@@ -151,7 +151,7 @@ pub struct Received<'a> {
     each: usize,
     /// Its sender.
     pub from: SocketAddr,
-    /// When the kernel got it from the interface.
+    /// The time when the kernel got it from the interface.
     pub arrived: Time,
     /// Datagrams that the socket has dropped so far for lack of room, modulo 2^32.
     pub dropped: Option<u32>,
@@ -183,7 +183,7 @@ pub struct Buffers {
     /// Contents of messages that may hold several datagrams, one after the other; made when there is the first such
     /// socket.
     merged: Vec<u8>,
-    /// Whether the last messages are in `merged`.
+    /// `true` if the last messages are in `merged`.
     are_merged: bool,
     /// In words, because control messages are aligned.
     controls: Box<[[u64; CONTROL / 8]; BATCH]>,
@@ -349,7 +349,7 @@ fn ask_for_segments(header: &mut msghdr, each: u16) {
     }
 }
 
-/// Whether an error of a send may be of a datagram that was sent before (ICMP).
+/// Returns `true` if an error of a send may be of a datagram that was sent before (ICMP).
 fn is_of_earlier(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -407,7 +407,7 @@ pub struct ArrivalClock {
     /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC`.
     offset_ns: i128,
     now: Time,
-    /// Whether the kernel's stamps cannot be used: the clock was set since the last reading.
+    /// `true` if the kernel's stamps cannot be used: the clock was set since the last reading.
     stepped: bool,
     /// Stamps from before this are of a clock that was set since, and cannot be used either.
     from: Time,
@@ -437,7 +437,7 @@ impl ArrivalClock {
         self.offset_ns
     }
 
-    /// Whether the clock was set.
+    /// Returns `true` if the clock was set.
     pub fn stepped(&self) -> bool {
         self.stepped
     }

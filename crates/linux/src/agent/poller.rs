@@ -37,7 +37,7 @@ pub enum Urgency {
 pub struct Found {
     /// Sockets with their epoll events.
     pub ready: Vec<(u32, u32)>,
-    /// Whether [`Waker::wake`] was called.
+    /// `true` if [`Waker::wake`] was called.
     pub woken: bool,
 }
 
@@ -60,10 +60,10 @@ pub struct Poller {
     urgent: OwnedFd,
     bulk: OwnedFd,
     wake: Arc<OwnedFd>,
-    /// Whether the bulk sockets are looked at rather than watched.
+    /// `true` if the bulk sockets are looked at rather than watched.
     gathering: bool,
     quiet_looks: u32,
-    /// When a bulk socket was last found ready.
+    /// The time when a bulk socket was last found ready.
     last_bulk: Option<Time>,
     events: Vec<epoll_event>,
 }

@@ -40,7 +40,7 @@ pub enum Command {
     Wait {
         /// Their numbers.
         apps: Vec<u32>,
-        /// When to answer at the latest; `None`: never.
+        /// The time when to answer at the latest; `None`: never.
         until: Option<Time>,
         /// Where the answer goes.
         responder: Responder,

@@ -20,9 +20,9 @@ pub struct AgentUsage {
     pub voluntary_switches: u64,
     /// Time for which it could have run and another had the processor.
     pub waited: Duration,
-    /// Whether it found that it shares its processor with others.
+    /// `true` if it found that it shares its processor with others.
     pub shared: bool,
-    /// Whether it has real-time scheduling for that reason.
+    /// `true` if it has real-time scheduling for that reason.
     pub realtime: bool,
 }
 

@@ -64,7 +64,8 @@ enum Standing {
 }
 
 struct OnMachine {
-    /// When the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its processor is.
+    /// The time when the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its
+    /// processor is.
     begun: Time,
     since: Time,
     /// The wait at the beginning of the period.
@@ -93,7 +94,7 @@ impl Waiting {
         Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO }
     }
 
-    /// Whether this is the machine itself.
+    /// Returns `true` if this is the machine itself.
     pub fn is_on_machine(&self) -> bool {
         self.machine.is_some()
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub struct Finding {
     /// The ability.
     pub ability: &'static str,
-    /// Whether it is all that labs can use.
+    /// `true` if it is all that labs can use.
     pub ok: bool,
     /// What was found.
     pub found: String,

@@ -204,7 +204,7 @@ impl Writer {
         self.write_parts(&parts)
     }
 
-    /// Whether frames may be joined for this host.
+    /// Returns `true` if frames may be joined for this host.
     #[must_use]
     pub fn joins(&self) -> bool {
         !self.whole_frames

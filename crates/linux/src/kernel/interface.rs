@@ -44,7 +44,7 @@ pub struct HostInterface {
     pub index: u32,
     /// A socket to the routing subsystem of the host's namespace, for changes while the lab runs.
     pub routing: Option<Arc<Mutex<Netlink>>>,
-    /// Whether frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
+    /// `true` if frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
     pub whole_frames: bool,
     /// What tells the state of an interface of the machine; `None` for those that the lab has made.
     pub watch: Option<Watch>,

@@ -66,7 +66,7 @@ struct Task<'a> {
     node: usize,
     host: &'a HostSpec,
     packet_sockets: Vec<(OwnedFd, u32)>,
-    /// Whether its kernel is to say nothing by itself: it is a place for Open vSwitch, no host.
+    /// `true` if its kernel is to say nothing by itself: it is a place for Open vSwitch, no host.
     silent: bool,
 }
 
@@ -354,7 +354,7 @@ pub fn own_network_namespace() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Whether `/dev/net/tun` lets a TAP be made, seen by making one in a namespace that is then dropped.
+/// Returns `true` if `/dev/net/tun` lets a TAP be made, seen by making one in a namespace that is then dropped.
 #[must_use]
 pub fn tap_can_be_opened() -> bool {
     std::thread::spawn(|| {

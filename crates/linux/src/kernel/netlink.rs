@@ -35,7 +35,7 @@ pub struct LinkSettings {
     pub mtu: u32,
     /// Length of its transmit queue in frames.
     pub transmit_queue_frames: u32,
-    /// Whether the kernel has IPv6; then no address is generated, so nothing is probed or solicited.
+    /// `true` if the kernel has IPv6; then no address is generated, so nothing is probed or solicited.
     pub ipv6: bool,
 }
 

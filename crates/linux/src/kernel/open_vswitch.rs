@@ -112,7 +112,8 @@ pub fn mount_directory() -> Result<(), LabError> {
     })
 }
 
-/// Whether the kernel has Open vSwitch's datapath. Asking for it loads its module where the machine permits that.
+/// Returns `true` if the kernel has Open vSwitch's datapath. Asking for it loads its module where the machine permits
+/// that.
 #[must_use]
 pub fn kernel_has_datapath() -> bool {
     generic_netlink_family(c"ovs_datapath").is_ok()

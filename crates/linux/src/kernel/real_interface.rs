@@ -282,7 +282,7 @@ pub(crate) struct RealInterface {
     pub(crate) watch: Watch,
     pub(crate) node: usize,
     pub(crate) state: State,
-    /// Whether its link was taken down because of it, and is to be taken up with it.
+    /// `true` if its link was taken down because of it, and is to be taken up with it.
     pub(crate) lowered: bool,
 }
 

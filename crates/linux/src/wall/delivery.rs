@@ -72,7 +72,7 @@ struct Queue {
 pub(crate) struct Delivery {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Whether frames are given away at present.
+    /// `true` if frames are given away at present.
     active: bool,
     /// Frames to be given away with the next ones.
     batch: Vec<Job>,
@@ -127,12 +127,12 @@ impl Delivery {
         None
     }
 
-    /// Whether frames are given away at present.
+    /// Returns `true` if frames are given away at present.
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Whether the next frame for the host behind `port` is given away, as far as can be known.
+    /// Returns `true` if the next frame for the host behind `port` is given away, as far as can be known.
     pub(crate) fn gives_away(&self, port: PortId) -> bool {
         self.active || self.shared.of_port.get(port.0 as usize).is_some_and(|of| of.load(Ordering::Acquire) > 0)
     }

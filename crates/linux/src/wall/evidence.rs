@@ -82,7 +82,7 @@ struct Account {
     second: Times,
     /// The name of the program that waited longest.
     longest: String,
-    /// Whether every look saw all programs.
+    /// `true` if every look saw all programs.
     all_programs_seen: bool,
 }
 

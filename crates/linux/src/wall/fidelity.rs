@@ -266,7 +266,7 @@ fn is_overload(error: &io::Error) -> bool {
 /// The record that a lab keeps since it started, or since it was reset.
 #[derive(Clone, Debug, Default)]
 pub struct FidelityRecord {
-    /// When the record began.
+    /// The time when the record began.
     pub since: Time,
     /// What the loop handed over itself.
     pub hand_overs: HandOvers,

@@ -20,7 +20,7 @@ pub struct Watched {
     pub port: String,
     /// What counts them.
     pub counter: Counter,
-    /// Whether its link has a line rate, for which the interface holds frames back.
+    /// `true` if its link has a line rate, for which the interface holds frames back.
     pub rated: bool,
 }
 

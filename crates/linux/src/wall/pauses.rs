@@ -81,13 +81,13 @@ const SLEEPS: [(Duration, Duration); 3] = [
 /// Measures the loop from one wake-up to the next.
 #[derive(Debug)]
 pub(crate) struct Watchfulness {
-    /// When the loop woke last.
+    /// The time when the loop woke last.
     woke: Time,
-    /// When a frame passed last.
+    /// The time when a frame passed last.
     passed: Option<Time>,
     /// Frames that had passed then.
     frames: u64,
-    /// Whether a frame passed within the longest time of [`SLEEPS`]: for those who look on from beside the loop.
+    /// `true` if a frame passed within the longest time of [`SLEEPS`]: for those who look on from beside the loop.
     at_work: Arc<AtomicBool>,
 }
 

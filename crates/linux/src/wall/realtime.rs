@@ -67,7 +67,7 @@ struct Held {
     routing: Option<Arc<Mutex<Netlink>>>,
     /// What counts the frames that were lost on the way to the loop.
     losses: Option<Counter>,
-    /// Whether frames are read as they come, whatever the link's rate: not those of a host, which is held back.
+    /// `true` if frames are read as they come, whatever the link's rate: not those of a host, which is held back.
     eager: bool,
 }
 
@@ -209,7 +209,7 @@ impl World for Hosts {
 /// How the loop is to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RealtimeOptions {
-    /// Whether to ask for real-time scheduling.
+    /// `true` if to ask for real-time scheduling.
     pub realtime: bool,
     /// How late a line may be looked at and still catch up; `None` derives it from each line's rate ([`catch_up`]).
     pub catch_up: Option<Duration>,
@@ -656,7 +656,7 @@ impl FabricLoop {
     }
 }
 
-/// Whether the line that leads to `port` has a rate.
+/// Returns `true` if the line that leads to `port` has a rate.
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
     near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.rate_bps.is_some())

@@ -29,7 +29,7 @@ pub(crate) fn become_realtime() {
     let _ = schedule_fifo(0);
 }
 
-/// Whether the calling thread has real-time scheduling.
+/// Returns `true` if the calling thread has real-time scheduling.
 pub(crate) fn is_realtime() -> bool {
     // SAFETY: no pointers are passed; 0 means the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) };
@@ -62,7 +62,7 @@ pub(crate) fn go_first() -> bool {
 pub(crate) struct Turns {
     since: Time,
     used_ns: u64,
-    /// Whether the thread used so much in the last period that the kernel might stop it in this one.
+    /// `true` if the thread used so much in the last period that the kernel might stop it in this one.
     busy: bool,
     ordinary: bool,
 }

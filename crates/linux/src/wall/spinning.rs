@@ -62,13 +62,13 @@ impl SpinControl {
         self.duty.observe(now);
     }
 
-    /// Whether the thread has something to do.
+    /// Returns `true` if the thread has something to do.
     pub(crate) fn is_in_use(&self) -> bool {
         self.duty.share >= AT_WORK.start
     }
 
-    /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole
-    /// processor.
+    /// Returns `true` if the thread sleeps and wakes all the time: there is something to do, and it does not take the
+    /// whole processor.
     pub(crate) fn is_at_work(&self) -> bool {
         AT_WORK.contains(&self.duty.share)
     }

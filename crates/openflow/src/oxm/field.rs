@@ -24,7 +24,7 @@ pub struct WireNumber {
     pub class: u16,
     /// The field's number in the class, 0 to 127.
     pub number: u8,
-    /// Whether a mask is allowed.
+    /// `true` if a mask is allowed.
     pub maskable: bool,
 }
 
@@ -48,7 +48,7 @@ impl Prerequisite {
         }
     }
 
-    /// Whether `value` of the field is one that this asks for.
+    /// Returns `true` if `value` of the field is one that this asks for.
     #[must_use]
     pub fn is_met_by(self, value: u128) -> bool {
         match self {

@@ -38,7 +38,7 @@ impl FieldMatch {
         Self { field, value: value & mask, mask }
     }
 
-    /// Whether every bit matters.
+    /// Returns `true` if every bit matters.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.mask == self.field.maximum()
@@ -196,7 +196,7 @@ impl FieldId {
         (self.0 >> 9) as u8 & 0x7f
     }
 
-    /// Whether a mask follows the value.
+    /// Returns `true` if a mask follows the value.
     #[must_use]
     pub const fn has_mask(self) -> bool {
         self.0 & 0x100 != 0
@@ -208,7 +208,7 @@ impl FieldId {
         self.0 as u8
     }
 
-    /// Whether four bytes with an experimenter follow the header.
+    /// Returns `true` if four bytes with an experimenter follow the header.
     #[must_use]
     pub const fn is_experimenter(self) -> bool {
         self.class() == CLASS_EXPERIMENTER

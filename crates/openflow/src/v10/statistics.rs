@@ -151,7 +151,7 @@ record! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Statistics<B> {
-    /// Whether another part with the same transaction follows.
+    /// `true` if another part with the same transaction follows.
     pub more: bool,
     /// What it is about.
     pub body: B,

@@ -38,7 +38,8 @@ impl Hello {
         Self { elements: vec![HelloElement::Versions(vec![bits])] }
     }
 
-    /// Whether the sender, whose header said `version`, speaks `asked`: by its bitmap, or else any up to its own.
+    /// Returns `true` if the sender, whose header said `version`, speaks `asked`: by its bitmap, or else any up to its
+    /// own.
     #[must_use]
     pub fn speaks(&self, version: u8, asked: u8) -> bool {
         let bitmap = self.elements.iter().find_map(|element| match element {

@@ -80,7 +80,7 @@ pub struct PortFacts {
     pub classes: serde_json::Value,
     /// What the classes of its queue discipline are promised.
     pub rates: Vec<ClassRates>,
-    /// When it began to exist.
+    /// The time when it began to exist.
     pub since: Time,
 }
 
@@ -232,7 +232,7 @@ impl Agent {
         }
     }
 
-    /// Whether something waits to be told or sent.
+    /// Returns `true` if something waits to be told or sent.
     #[must_use]
     pub fn has_output(&self, switch: &Switch) -> bool {
         !switch.events.is_empty()
@@ -259,7 +259,7 @@ impl Agent {
         }
     }
 
-    /// When [`Agent::tick`] is to be called next.
+    /// Returns the time when [`Agent::tick`] is to be called next.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         // One that is given up is only waiting to be taken out.

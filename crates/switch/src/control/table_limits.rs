@@ -151,7 +151,7 @@ fn check_fields(fields: &[FieldListing], matching: &OxmMatch) -> Result<(), Erro
     Ok(())
 }
 
-/// Whether `field` can be matched only beside `other`.
+/// Returns `true` if `field` can be matched only beside `other`.
 fn needs(field: Oxm, other: Oxm) -> bool {
     let before = field.info().prerequisites.iter().map(|prerequisite| prerequisite.field());
     before.into_iter().any(|one| one == other || needs(one, other))

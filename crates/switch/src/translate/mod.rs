@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     pub(crate) drop_fragments: bool,
     /// Bytes of a frame that go to the controllers when no action says how many.
     pub(crate) miss_send_len: u16,
-    /// Whether some controller wants frames whose time to live ran out.
+    /// `true` if some controller wants frames whose time to live ran out.
     pub(crate) tell_invalid_ttl: bool,
 }
 
@@ -73,9 +73,9 @@ struct Walk<'a> {
     outcomes: &'a [Outcome],
     /// Stops so far.
     stops: usize,
-    /// Whether the key no longer tells what headers the frame has.
+    /// `true` if the key no longer tells what headers the frame has.
     stale: bool,
-    /// Whether the flow that is being carried out is a table-miss flow.
+    /// `true` if the flow that is being carried out is a table-miss flow.
     table_miss: bool,
     /// Groups within groups.
     depth: usize,

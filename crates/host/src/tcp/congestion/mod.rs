@@ -61,7 +61,7 @@ impl Algorithm {
 /// What an acknowledgement told, after the connection has brought its own state up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {
-    /// When it arrived.
+    /// The time when it arrived.
     pub now: Time,
     /// Segments that it newly acknowledged cumulatively.
     pub acknowledged: u32,
@@ -79,12 +79,12 @@ pub struct Acknowledged {
     pub least_round_trip: Duration,
     /// Smoothed round trip; zero before the first sample.
     pub smoothed_round_trip: Duration,
-    /// Whether the window is being reduced in proportion, in fast recovery or for a mark (Linux's
+    /// `true` if the window is being reduced in proportion, in fast recovery or for a mark (Linux's
     /// `tcp_in_cwnd_reduction`): windows do not grow. Not after a timeout, when they grow by slow start.
     pub in_recovery: bool,
     /// What the connection repairs.
     pub repair: Repair,
-    /// Whether the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
+    /// `true` if the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
     /// `tcp_is_cwnd_limited`): windows grow only then.
     pub window_limited: bool,
     /// The delivery rate, where one could be measured.
@@ -121,9 +121,9 @@ pub struct RateSample {
     pub delivered_before: u64,
     /// What it has delivered now; `delivered` of this acknowledgement are in it.
     pub delivered_total: u64,
-    /// Whether the app had nothing to send when that segment was sent.
+    /// `true` if the app had nothing to send when that segment was sent.
     pub app_limited: bool,
-    /// Whether the peer may have delayed this acknowledgement (a single segment acknowledged, as delayed ACKs do).
+    /// `true` if the peer may have delayed this acknowledgement (a single segment acknowledged, as delayed ACKs do).
     pub delayed: bool,
 }
 
@@ -191,7 +191,7 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// network layer.
     fn pacing_rate(&self, segment_bytes: u32) -> Option<Rate>;
 
-    /// Whether the algorithm rules the window in recovery too (BBR).
+    /// Returns `true` if the algorithm rules the window in recovery too (BBR).
     fn rules_recovery(&self) -> bool {
         false
     }

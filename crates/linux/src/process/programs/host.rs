@@ -112,9 +112,9 @@ fn failure(what: &'static str) -> impl Fn(io::Error) -> LabError {
 struct Job {
     number: u64,
     started: Instant,
-    /// When the next signal of the time limit is due.
+    /// The time when the next signal of the time limit is due.
     due: Option<Instant>,
-    /// Whether the time limit has struck.
+    /// `true` if the time limit has struck.
     limit: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct ProgramOrder {
     pub env: Option<BTreeMap<String, String>>,
     /// Working directory; `None`: that of the lab's owner.
     pub cwd: Option<String>,
-    /// Whether the one descriptor that came is a terminal, to be the program's controlling one.
+    /// `true` if the one descriptor that came is a terminal, to be the program's controlling one.
     pub terminal: bool,
     /// Time after which the program's group is ended.
     pub limit_ns: Option<u64>,
@@ -85,7 +85,7 @@ pub struct Outcome {
     pub status: Option<i32>,
     /// The signal that ended it otherwise.
     pub signal: Option<i32>,
-    /// Whether it was ended because its time was over.
+    /// `true` if it was ended because its time was over.
     pub limit: bool,
     /// How long it ran.
     pub elapsed_ns: u64,

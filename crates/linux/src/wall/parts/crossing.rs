@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_us(50);
 struct Message {
     /// The port that it left.
     port: PortId,
-    /// When it arrives at the far end of that port's line.
+    /// The time when it arrives at the far end of that port's line.
     arrival: Time,
     frame: Box<Frame>,
 }

@@ -129,7 +129,7 @@ impl Tunnels {
         ends.into_iter().map(|(_, end)| row(end)).collect()
     }
 
-    /// Whether `port` is the end of a tunnel.
+    /// Returns `true` if `port` is the end of a tunnel.
     pub(crate) fn has(&self, port: PortId) -> bool {
         self.ends.contains_key(&port.0)
     }

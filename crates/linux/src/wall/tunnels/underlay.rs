@@ -17,7 +17,7 @@ const LONGEST_PACKET: usize = 65_535;
 pub(crate) enum Protocol {
     /// GRE over raw IPv4.
     Gre {
-        /// Whether headers have a checksum.
+        /// `true` if headers have a checksum.
         checksum: bool,
     },
     /// VXLAN over UDP.

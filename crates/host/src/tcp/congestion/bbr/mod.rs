@@ -80,7 +80,7 @@ pub struct Bbr {
     full_rounds: u32,
     pipe_filled: bool,
 
-    /// When the round trip has been probed for long enough; `None` until the pipe is empty.
+    /// The time when the round trip has been probed for long enough; `None` until the pipe is empty.
     probe_ends: Option<Time>,
     probe_round_done: bool,
     /// Samples of segments sent while the window was held down tell nothing: counts of delivered segments, from and to.
@@ -173,7 +173,7 @@ impl Bbr {
         }
     }
 
-    /// Whether the sample tells what was sent rather than what the path carries.
+    /// Returns `true` if the sample tells what was sent rather than what the path carries.
     fn is_app_limited(&self, sample: &RateSample) -> bool {
         let (from, to) = self.held_down;
         sample.app_limited || (from..=to).contains(&sample.delivered_before)

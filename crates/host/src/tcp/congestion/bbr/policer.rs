@@ -25,7 +25,7 @@ pub(super) struct Account {
     pub newly_lost: u32,
     pub app_limited: bool,
     pub round_begins: bool,
-    /// Whether BBR is in its steady state.
+    /// `true` if BBR is in its steady state.
     pub steady: bool,
     pub segment_bytes: u32,
 }

@@ -77,7 +77,7 @@ pub struct Flow {
     pub delivered: u64,
     pub lost: u64,
     pub timeouts: u64,
-    /// Whether the app has something to send.
+    /// `true` if the app has something to send.
     pub sending: bool,
     outstanding: BTreeMap<u64, Sent>,
     /// Numbers of the outstanding segments, in the order of sending.
@@ -91,7 +91,7 @@ pub struct Flow {
     first_of_sample: Time,
     delivered_at: Time,
     may_send_at: Time,
-    /// When pacing wakes the sender next.
+    /// The time when pacing wakes the sender next.
     wakes_at: Option<Time>,
     last_sent_at: Time,
     progress_at: Time,
@@ -246,7 +246,7 @@ impl Path {
         }
     }
 
-    /// When a segment that is sent now arrives; `None` when it is thrown away.
+    /// Returns the time when a segment that is sent now arrives; `None` when it is thrown away.
     fn through_bottleneck(&mut self) -> Option<Time> {
         if let Some((rate, depth)) = self.settings.policer {
             let segment = rate.serialise(u64::from(SEGMENT_BYTES)).as_secs_f64();
