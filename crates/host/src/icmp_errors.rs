@@ -24,7 +24,7 @@ const BURST: u64 = 6;
 /// Destinations whose rate is remembered.
 const MOST_DESTINATIONS: usize = 4096;
 
-/// What is wrong with a packet.
+/// A fault of a packet that its sender is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Error {
     /// Its hop limit ran out.
@@ -46,7 +46,7 @@ pub(super) enum Error {
     },
 }
 
-/// How many errors may be sent to whom: a token bucket for each destination, as Linux's.
+/// The limits of errors by destination: a token bucket for each destination, as Linux's.
 #[derive(Debug, Default)]
 pub(super) struct ErrorLimits(BTreeMap<IpAddr, (Time, Duration)>);
 
@@ -185,7 +185,7 @@ impl Stack {
     }
 }
 
-/// What an ICMP error quotes of the packet that it is about.
+/// The part that an ICMP error quotes of the packet that it is about.
 struct Quoted {
     source: IpAddr,
     destination: IpAddr,

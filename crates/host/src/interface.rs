@@ -18,7 +18,7 @@ pub(super) const LOOPBACK: u16 = u16::MAX;
 pub(super) struct Charge {
     /// The socket's number; 0 for none.
     pub(super) socket: u32,
-    /// What it was charged: bytes of the send buffer (UDP), or payload bytes (TCP).
+    /// The amount that it was charged: bytes of the send buffer (UDP), or payload bytes (TCP).
     pub(super) bytes: u32,
 }
 

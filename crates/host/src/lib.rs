@@ -94,7 +94,7 @@ impl ModelHost {
         self.stack.epoch = self.stack.epoch.wrapping_add(1);
     }
 
-    /// What it has counted of packets that went no further.
+    /// Returns the counters of packets that went no further.
     #[must_use]
     pub const fn counters(&self) -> &HostCounters {
         &self.stack.counters
@@ -226,7 +226,7 @@ impl ModelHost {
         self.run(turn);
     }
 
-    /// What an app has counted, as its report tells it; `None` when there is no such app.
+    /// Returns what an app has counted, as its report tells it; `None` when there is no such app.
     #[must_use]
     pub fn app_report(&self, number: u32, now: Time) -> Option<serde_json::Value> {
         self.apps.report(number, now)
@@ -238,7 +238,7 @@ impl ModelHost {
         self.apps.is_finished(number)
     }
 
-    /// How many of its apps have finished since the last call.
+    /// Returns the number of its apps that have finished since the last call.
     pub fn take_finished_apps(&mut self) -> u32 {
         self.apps.take_finished()
     }

@@ -11,7 +11,7 @@ use super::interface::LOOPBACK;
 pub(super) const V4_HEADERS: usize = 34;
 /// Bytes of Ethernet and IPv6 headers.
 pub(super) const V6_HEADERS: usize = 54;
-/// Where the network header begins.
+/// The offset of the network header.
 pub(super) const L3: usize = ethernet::HEADER_LENGTH;
 /// The mark "ECN-capable", ECT(0) (RFC 3168).
 pub(super) const ECT_0: u8 = 2;
@@ -42,7 +42,7 @@ pub(super) struct Path {
     pseudo_sum: u16,
 }
 
-/// What a path is made of.
+/// The parts of a path.
 pub(super) struct PathParts {
     pub(super) epoch: u32,
     pub(super) interface: u16,

@@ -11,13 +11,13 @@ use twinnet_units::{Duration, Time};
 
 use super::timers::{Alarm, Owner, Timers};
 
-/// How long a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
+/// The time that a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingConfig {
     /// The time, without jitter.
     pub delay_ps: Duration,
-    /// How far a frame's time is from it; never below zero, and no frame overtakes another.
+    /// The deviation of a frame's time from it; never below zero, and no frame overtakes another.
     #[serde(default)]
     pub jitter: Option<JitterConfig>,
 }

@@ -9,7 +9,7 @@ pub const FLOW_KEY_WORDS: usize = 24;
 /// from a frame.
 const HEADER_WORDS: usize = 16;
 
-/// Where a field stands in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and
+/// The position of a field in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and
 /// the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
@@ -91,7 +91,7 @@ impl Field {
     pub const MPLS_TTL: Self = Self::at(15, 32, 8);
     /// IPv6 flow label.
     pub const IPV6_LABEL: Self = Self::at(15, 0, 20);
-    /// Which IPv6 extension headers there are, as OpenFlow's `ofp_ipv6exthdr_flags`.
+    /// The IPv6 extension headers that are present, as OpenFlow's `ofp_ipv6exthdr_flags`.
     pub const IPV6_EXTENSIONS: Self = Self::at(15, 20, 9);
     /// Service identifier of a provider backbone bridge's tag (EtherType 0x88e7); in the place of IPv4's source,
     /// which such a frame has not.

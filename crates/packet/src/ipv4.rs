@@ -80,7 +80,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::FRAGMENT) & 0x2000 != 0
     }
 
-    /// Where this fragment belongs in the payload, in bytes.
+    /// Returns the offset of this fragment in the payload, in bytes.
     pub fn fragment_offset(&self) -> u16 {
         (get_u16(self.0.as_ref(), field::FRAGMENT) & 0x1fff) << 3
     }
@@ -95,12 +95,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.0.as_ref()[field::PROTOCOL]
     }
 
-    /// Where it comes from.
+    /// Returns the source address.
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::from(array::<4>(self.0.as_ref(), field::SOURCE))
     }
 
-    /// Where it goes.
+    /// Returns the destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(array::<4>(self.0.as_ref(), field::DESTINATION))
     }
@@ -122,9 +122,9 @@ impl<T: AsRef<[u8]>> Packet<T> {
 /// A header without options, of a packet that is no fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it comes from.
+    /// The source address.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: Ipv4Addr,
     /// Protocol of the payload.
     pub protocol: u8,

@@ -25,7 +25,7 @@ impl Offload {
     }
 }
 
-/// Where the transport header ends, if it is one of that kind.
+/// Returns the offset of the end of the transport header, if it is one of that kind.
 fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usize) -> Option<usize> {
     match (kind, bytes[l3] >> 4, protocol) {
         (Segmentation::Tcp4, 4, 6) | (Segmentation::Tcp6, 6, 6) => Some(l4 + usize::from(bytes[l4 + 12] >> 4) * 4),
@@ -34,7 +34,7 @@ fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usi
     }
 }
 
-/// Where a piece stands in its train.
+/// The position of a piece in its train.
 #[derive(Clone, Copy)]
 struct Position {
     /// Frames of the train before this piece.
@@ -43,7 +43,7 @@ struct Position {
     last: bool,
 }
 
-/// What all cuts of one super-segment share.
+/// The state that all cuts of one super-segment share.
 #[derive(Clone, Copy, Debug)]
 struct Cutter {
     offload: Offload,

@@ -52,7 +52,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::ETHER_TYPE)
     }
 
-    /// What follows the tag.
+    /// Returns the payload: what follows the tag.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[TAG_LENGTH..]
     }

@@ -14,7 +14,7 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 pub(super) struct Class {
     inside: Box<dyn QueueDiscipline>,
     head: Option<Box<Frame>>,
-    /// What follows `head` of a train that is being taken apart.
+    /// The frames that follow `head` of a train that is being taken apart.
     rest: Option<Frames>,
     /// Both of these.
     held: Backlog,
@@ -161,7 +161,7 @@ impl Class {
         self.head.as_deref().map(first_frame_bytes)
     }
 
-    /// What waits in this class.
+    /// Returns what waits in this class.
     pub(super) fn backlog(&self) -> Backlog {
         self.inside.backlog() + self.held
     }

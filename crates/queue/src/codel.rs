@@ -69,7 +69,7 @@ impl CodelConfig {
     }
 }
 
-/// What CoDel aims at.
+/// The aims of CoDel: target and interval.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlLaw {
     target: Duration,
@@ -93,7 +93,7 @@ impl ControlLaw {
     }
 }
 
-/// What CoDel remembers of one queue (RFC 8289, 5.2).
+/// The state that CoDel keeps for one queue (RFC 8289, 5.2).
 #[derive(Debug, Default)]
 pub(super) struct CodelState {
     /// The time when the delay will have lain above the target for an interval.

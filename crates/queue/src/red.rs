@@ -189,7 +189,7 @@ struct Curve {
     gentle: bool,
 }
 
-/// What the average asks for.
+/// The action that the average asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Keep,

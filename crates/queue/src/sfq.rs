@@ -99,7 +99,7 @@ struct Flow {
     queue: StampedQueue,
     bucket: u32,
     allotment: i64,
-    /// Where [`Lengths`] has it.
+    /// Its place in [`Lengths`].
     place: usize,
 }
 

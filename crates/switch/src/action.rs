@@ -1,4 +1,4 @@
-//! What a flow does with a frame, and how it is written.
+//! The actions of a flow on a frame, and how they are written.
 
 use std::fmt;
 
@@ -158,7 +158,7 @@ impl Action {
         )
     }
 
-    /// Where it stands in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
+    /// Returns its place in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::CopyTtlIn => 0,

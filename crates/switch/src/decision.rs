@@ -1,4 +1,4 @@
-//! What becomes of a frame, decided from its flow key alone: the flows it follows and the steps to carry out.
+//! The decision about a frame, made from its flow key alone: the flows it follows and the steps to carry out.
 
 use serde::Serialize;
 use twinnet_packet::{FlowKey, Rewrite};
@@ -133,7 +133,7 @@ pub(super) enum Step {
     Reparse,
 }
 
-/// What a stop led to, when the frame came to it.
+/// The outcome of a stop, when the frame came to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// The meter let the frame pass as it is.

@@ -5,7 +5,7 @@ use twinnet_packet::Field;
 
 use super::matching::Match;
 
-/// How a field's value is written.
+/// The format in which a field's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Decimal,
@@ -26,7 +26,7 @@ pub(super) enum Format {
     VlanPriority,
 }
 
-/// What a match must say beside a field for the field to have a meaning.
+/// The conditions that a match must state beside a field for the field to have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
@@ -79,7 +79,7 @@ impl Needs {
         }
     }
 
-    /// What to add to the match.
+    /// Returns what to add to the match.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

@@ -12,7 +12,7 @@ use super::action::Action;
 /// Stands for "none" where a port or group is watched.
 pub(super) const NOTHING_WATCHED: u32 = u32::MAX;
 
-/// Which buckets of a group are used.
+/// The rule for which buckets of a group are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
     All,

@@ -1,4 +1,4 @@
-//! Which port an address was last seen at, per VLAN: the table of a learning switch (IEEE 802.1Q, 8.8).
+//! The port at which an address was last seen, per VLAN: the table of a learning switch (IEEE 802.1Q, 8.8).
 
 use std::collections::VecDeque;
 

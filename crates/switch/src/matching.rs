@@ -1,4 +1,4 @@
-//! What a flow matches: values and masks over the flow key, and how they are written.
+//! The match of a flow: values and masks over the flow key, and how they are written.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What a controller wrote of a flow, kept beside what the switch made of it: it reads back bit for bit in the form
-//! in which it was written.
+//! A flow as a controller wrote it, kept beside what the switch made of it: it reads back bit for bit in
+//! the form in which it was written.
 //!
 //! The switch works with its own matches and actions, which say less: what an output to a port asks of a
 //! controller, conditions that a version does not look at, masks of all ones, the order of instructions. In another

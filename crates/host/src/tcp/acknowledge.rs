@@ -1,4 +1,4 @@
-//! What an acknowledgement does (Linux's `tcp_ack`).
+//! The handling of an acknowledgement (Linux's `tcp_ack`).
 
 use twinnet_packet::tcp::{Flags, SACK_BLOCKS};
 use twinnet_units::{Duration, Time};
@@ -11,11 +11,11 @@ use super::segment::Segment;
 use super::sent::Sent;
 use super::sequence;
 
-/// What an acknowledgement told, gathered while it is handled.
+/// The contents of an acknowledgement, gathered while it is handled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ack {
     pub now: Time,
-    /// What was acknowledged before it.
+    /// The number acknowledged before it.
     pub acknowledged_before: u64,
     /// It acknowledges new data.
     pub advanced: bool,

@@ -1,4 +1,4 @@
-//! How a connection ends: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and
+//! The end of a connection: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and
 //! 3.10.7.4).
 
 use twinnet_packet::tcp::Flags;

@@ -19,10 +19,10 @@ const MOST_COMPRESSED: u8 = 44;
 const LONGEST_COMPRESSION: Duration = Duration::from_ms(1);
 const ROUND_TRIP_OVER_COMPRESSION: u64 = 20;
 const COMPRESSION_SLACK: Duration = Duration::from_us(100);
-/// What is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
+/// The size that is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
 const FIRST_SEGMENT: u32 = 536;
 
-/// What is known when data has been taken in, and it is to be decided whether to acknowledge it.
+/// The known facts when data has been taken in, and it is to be decided whether to acknowledge it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakenIn {
     /// Bytes in order that are not acknowledged.
@@ -38,7 +38,7 @@ pub(super) struct TakenIn {
 /// A gap in what has come in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
-    /// Where it begins.
+    /// The sequence number at which it begins.
     pub next: u64,
     /// `true` if the peer understands selective acknowledgements.
     pub selective: bool,

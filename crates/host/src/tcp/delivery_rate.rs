@@ -1,10 +1,11 @@
-//! How fast the network delivers (draft-cheng-iccrg-delivery-rate-estimation), kept as Linux's `tcp_rate.c` does.
+//! The rate at which the network delivers (draft-cheng-iccrg-delivery-rate-estimation), kept as Linux's `tcp_rate.c`
+//! does.
 
 use twinnet_units::{Duration, Time};
 
 use super::congestion::RateSample;
 
-/// What a segment remembers of the moment it was sent.
+/// The state that a segment remembers of the moment it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
     /// The time when the first segment of the flight that it belongs to was sent.
@@ -26,7 +27,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What had been delivered when its segment was sent.
+    /// Returns what had been delivered when its segment was sent.
     pub fn delivered_before(&self) -> u64 {
         self.stamp.delivered
     }

@@ -19,14 +19,14 @@ const LEAST_SEGMENT: u32 = 48;
 /// Bytes of the timestamps option with its padding.
 pub(super) const TIMESTAMPS_LENGTH: u32 = 12;
 
-/// What both sides have agreed to use.
+/// The options that both sides have agreed to use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Agreed {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
     pub scaling: bool,
-    /// How the windows that the peer tells are shifted.
+    /// The shift of the windows that the peer tells.
     pub peer_shift: u8,
 }
 
@@ -268,7 +268,7 @@ impl Connection {
         self.send.window_told_by = (self.incoming.next(), self.send.unacknowledged);
     }
 
-    /// What our timestamps say: milliseconds, begun anywhere (RFC 7323, 5.4).
+    /// Returns the value of our timestamps: milliseconds, begun anywhere (RFC 7323, 5.4).
     pub(super) fn timestamp(&self, now: Time) -> u32 {
         ((now.as_ps() / 1_000_000_000) as u32).wrapping_add(self.send.initial as u32)
     }

@@ -31,7 +31,8 @@ impl Segment<'_> {
     }
 }
 
-/// What [`super::Connection::poll_send`] has written: a TCP header (its checksum 0) and the real bytes of the payload.
+/// The segment that [`super::Connection::poll_send`] has written: a TCP header (its checksum 0) and the real bytes of
+/// the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// Payload bytes that follow but are not stored.

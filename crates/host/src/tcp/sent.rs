@@ -29,11 +29,12 @@ pub(super) struct Sent {
     /// Sequence numbers that it takes: its payload, and one for a FIN.
     pub length: u32,
     marks: u8,
-    /// Which transmission of the connection it was, the last time that it was sent: later ones have higher numbers.
+    /// The number of the transmission of the connection, the last time that it was sent: later ones have higher
+    /// numbers.
     pub serial: u64,
     /// The time when it was last sent.
     pub sent_at: Time,
-    /// What the estimate of the delivery rate needs.
+    /// The values that the estimate of the delivery rate needs.
     pub stamp: Stamp,
 }
 
@@ -82,8 +83,8 @@ pub(super) struct Scoreboard {
     /// Transmissions in the order of time, by number and sequence. Those that were answered, marked lost or
     /// repeated stay until they come to the front.
     by_time: VecDeque<(u64, u64)>,
-    /// Where segments were marked lost, lowest first. Those that are no longer to be sent again stay until they
-    /// come to the top.
+    /// The sequence numbers of segments marked lost, lowest first. Those that are no longer to be sent again stay until
+    /// they come to the top.
     lost_from: BinaryHeap<Reverse<u64>>,
     sacked: u32,
     lost: u32,
@@ -360,7 +361,7 @@ impl Scoreboard {
         }
     }
 
-    /// Where the lowest segment begins that is lost and not sent again.
+    /// Returns the place where the lowest segment begins that is lost and not sent again.
     pub fn next_lost(&self) -> Option<usize> {
         let Reverse(start) = self.lost_from.peek()?;
         self.index_of(*start)

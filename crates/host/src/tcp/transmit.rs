@@ -1,4 +1,4 @@
-//! What is sent next, and whether it may be sent now.
+//! The choice of what is sent next, and whether it may be sent now.
 
 use twinnet_packet::tcp::{Flags, Options, Repr, HEADER_LENGTH};
 use twinnet_units::{Rate, Time};
@@ -14,12 +14,12 @@ const SMALL_QUEUE_LIMIT: u64 = 1 << 20;
 const UNPACED_SEGMENTS: u64 = 10;
 /// Segments of a super-segment that are sent together however low the rate (`tcp_min_tso_segs`).
 const LEAST_OF_SUPER: u32 = 2;
-/// Where a TCP header has its checksum.
+/// The place of the checksum in a TCP header.
 const CHECKSUM: std::ops::Range<usize> = 16..18;
 /// The longest header with its options.
 const LONGEST_HEADER: usize = 60;
 
-/// What limits departures beside the windows.
+/// The limits of departures beside the windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Departures {
     /// Pacing rate, where the congestion control paces.
@@ -30,7 +30,7 @@ pub(super) struct Departures {
     clock: Time,
     /// Payload that the interface has not begun to send.
     in_host: u64,
-    /// How much of it there may be, and what the pacing rate (or the pace that the window makes) holds in about a
+    /// The most of it that there may be, and what the pacing rate (or the pace that the window makes) holds in about a
     /// millisecond.
     most_in_host: u64,
     per_millisecond: u64,

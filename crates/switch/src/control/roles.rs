@@ -1,4 +1,5 @@
-//! What a slave may not do, known from a message's first bytes: its role is looked at before what it wrote.
+//! The requests that a slave may not make, known from a message's first bytes: its role is looked at before what it
+//! wrote.
 
 use twinnet_openflow::{nicira, v10};
 

@@ -1,4 +1,4 @@
-//! What a controller has written that the tables shall be able to do: nothing else is taken from then on.
+//! The abilities that a controller has written for the tables: nothing else is taken from then on.
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ enum Halt {
     Reparse,
 }
 
-/// What becomes of frames that no flow matches.
+/// The treatment of frames that no flow matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     Drop,
@@ -39,7 +39,7 @@ pub(crate) enum Miss {
     Controller,
 }
 
-/// What the walk is about beside the flows.
+/// The settings of a walk beside the flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) miss: Miss,
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     pub(crate) tell_invalid_ttl: bool,
 }
 
-/// Where a walk begins.
+/// The place where a walk begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Start<'a> {
     /// At the first table.
@@ -69,7 +69,7 @@ struct Walk<'a> {
     queue: u32,
     action_set: Vec<Action>,
     resubmits: usize,
-    /// What came out at the stops that are behind the frame.
+    /// The outcomes of the stops that are behind the frame.
     outcomes: &'a [Outcome],
     /// Stops so far.
     stops: usize,

@@ -58,7 +58,7 @@ impl Algorithm {
     }
 }
 
-/// What an acknowledgement told, after the connection has brought its own state up to date.
+/// The contents of an acknowledgement, after the connection has brought its own state up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {
     /// The time when it arrived.
@@ -82,7 +82,7 @@ pub struct Acknowledged {
     /// `true` if the window is being reduced in proportion, in fast recovery or for a mark (Linux's
     /// `tcp_in_cwnd_reduction`): windows do not grow. Not after a timeout, when they grow by slow start.
     pub in_recovery: bool,
-    /// What the connection repairs.
+    /// The connection's kind of repair.
     pub repair: Repair,
     /// `true` if the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
     /// `tcp_is_cwnd_limited`): windows grow only then.
@@ -97,7 +97,7 @@ pub struct Acknowledged {
     pub segment_bytes: u32,
 }
 
-/// What a connection repairs (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is
+/// The kind of repair of a connection (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is
 /// deliberate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
@@ -117,9 +117,9 @@ pub struct RateSample {
     pub delivered: u32,
     /// The longer of the send and the acknowledgement interval.
     pub interval: Duration,
-    /// What the connection had delivered, in segments, when the newest acknowledged segment was sent.
+    /// The data that the connection had delivered, in segments, when the newest acknowledged segment was sent.
     pub delivered_before: u64,
-    /// What it has delivered now; `delivered` of this acknowledgement are in it.
+    /// The data that it has delivered now; `delivered` of this acknowledgement are in it.
     pub delivered_total: u64,
     /// `true` if the app had nothing to send when that segment was sent.
     pub app_limited: bool,
@@ -140,7 +140,7 @@ pub enum Congestion {
 
 /// An algorithm in the midst of a connection.
 pub trait CongestionControl: Send + std::fmt::Debug {
-    /// Which one it is.
+    /// Returns its algorithm.
     fn algorithm(&self) -> Algorithm;
 
     /// The congestion window in segments, at least 1. During fast recovery the connection uses it only when
@@ -187,8 +187,8 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// `tcp_slow_start_after_idle`).
     fn restarted(&mut self, idle: Duration, timeout: Duration, now: Time);
 
-    /// How fast segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment on the
-    /// network layer.
+    /// Returns the rate at which segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment
+    /// on the network layer.
     fn pacing_rate(&self, segment_bytes: u32) -> Option<Rate>;
 
     /// Returns `true` if the algorithm rules the window in recovery too (BBR).

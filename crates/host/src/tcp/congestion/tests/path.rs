@@ -15,7 +15,7 @@ use super::super::{Acknowledged, Congestion, CongestionControl, RateSample, Repa
 pub const SEGMENT_BYTES: u32 = 1500;
 /// Segments by which a later one must have passed a lost one.
 const REORDERING: u64 = 3;
-/// How long a receiver waits for a second segment to acknowledge.
+/// The time that a receiver waits for a second segment to acknowledge.
 const DELAYED_ACKNOWLEDGEMENT: Duration = Duration::from_ms(40);
 /// Silence after which all is taken for lost.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Settings {
     pub rate: Rate,
     pub round_trip: Duration,
-    /// What the bottleneck holds, in segments.
+    /// The capacity of the bottleneck's buffer, in segments.
     pub buffer: u64,
     /// Segments that a receiver acknowledges at once.
     pub acknowledged_at_once: u32,
