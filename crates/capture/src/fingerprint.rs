@@ -1,4 +1,4 @@
-//! What stays the same of a packet on its way: a number by which it is known again in another capture.
+//! The part of a packet that stays the same on its way: a number by which it is known again in another capture.
 //!
 //! Routers lower the time to live and mark the traffic class; cards fill in checksums; links add VLAN tags and
 //! tunnels: none of that counts. What counts is the innermost packet: addresses, protocol, identification, place in

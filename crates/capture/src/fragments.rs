@@ -18,7 +18,7 @@ struct Key {
 /// A datagram of which parts have been seen.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// What the first fragment gave.
+    /// The head that the first fragment gave.
     head: Option<Head>,
     received: u32,
     /// Bytes in all, known from the last fragment; 0 before.
@@ -26,7 +26,7 @@ struct Parts {
     age: u64,
 }
 
-/// What is known of a datagram from its first fragment.
+/// The known facts of a datagram from its first fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Source and destination port.

@@ -9,7 +9,7 @@ use twinnet_units::Time;
 
 use crate::heap::Heap;
 
-/// What kind of thing happens; see the module's description for why the order matters.
+/// The kind of an event; see the module's description for why the order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -38,7 +38,7 @@ pub enum Class {
 pub struct Event {
     /// The time when it happens.
     pub at: Time,
-    /// What happens.
+    /// The kind of the event.
     pub class: Class,
     /// To which element of that class.
     pub element: u32,

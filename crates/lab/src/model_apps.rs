@@ -6,7 +6,7 @@ use super::assemble::RunningNetwork;
 use super::error::LabError;
 use super::protocol::{Answer, AppReports, AppRow, AppStart, Reply};
 
-/// Where each app of a lab's model hosts runs; its number is its place, counted from `first`.
+/// The host that each app of a lab's model hosts runs on; its number is its place, counted from `first`.
 #[derive(Debug)]
 pub struct ModelApps {
     first: u32,
@@ -52,7 +52,7 @@ impl ModelApps {
         Ok(Reply::Done {})
     }
 
-    /// What apps have counted.
+    /// Returns the reports of apps.
     ///
     /// # Errors
     /// `UnknownApp`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was found out about two clocks.
+/// The comparison of two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReport {
     /// The server's clock less the client's, in picoseconds.

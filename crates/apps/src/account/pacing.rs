@@ -1,4 +1,4 @@
-//! How well a source kept its schedule: what was asked for against what was done.
+//! The accuracy of a source's schedule: what was asked for against what was done.
 
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
@@ -38,7 +38,7 @@ struct Moment {
 pub struct PacingReport {
     /// Distance between requested and achieved gap, for each datagram after the first, without sign.
     pub gap_error_ps: Option<SummaryReport>,
-    /// How long after its time each datagram was handed to the host.
+    /// The time after its due moment at which each datagram was handed to the host.
     pub lateness_ps: Option<SummaryReport>,
     /// Datagrams a second by the schedule, from the first that was due to the last; null below two.
     pub requested_packets_per_second: Option<f64>,

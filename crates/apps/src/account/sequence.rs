@@ -17,7 +17,7 @@ const WORDS: usize = (WINDOW / 64) as usize;
 /// Gaps in the numbers that are remembered, for the extents of reordering.
 const MOST_GAPS: usize = 1024;
 
-/// What an arrival was.
+/// The kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The highest number so far.
@@ -163,7 +163,7 @@ impl SequenceAccount {
         self.leaps + (self.first >= self.least + WINDOW) as u64
     }
 
-    /// What hinders the count of losses from being taken for what the network did.
+    /// Returns what hinders the count of losses from being taken for what the network did.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

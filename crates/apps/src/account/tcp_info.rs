@@ -1,4 +1,4 @@
-//! What a host tells of a connection's TCP, and its course over time.
+//! The state that a host tells of a connection's TCP, and its course over time.
 
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
@@ -29,7 +29,7 @@ pub(crate) struct TcpInfoSeries {
     report: TcpInfoReport,
 }
 
-/// What a series holds: arrays of the same length, one entry for each sample.
+/// The contents of a series: arrays of the same length, one entry for each sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpInfoReport {
     /// The interval that was asked for.
@@ -91,7 +91,7 @@ impl TcpInfoSeries {
         self.report.clone()
     }
 
-    /// What hindered the sampling.
+    /// Returns what hindered the sampling.
     pub fn error(&self) -> Option<&'static str> {
         if self.untold {
             return Some("this host does not tell the state of its TCP: start the source without info_interval_ps");

@@ -109,7 +109,8 @@ impl HybridConfig {
 /// Packets of the trains that tell where to begin, and how many of them.
 const FIRST_PACKETS: usize = 15;
 const FIRST_TRAINS: u32 = 3;
-/// What idle times may add to the estimate at most, as a share of it, before trains are sent that leave less of them.
+/// The amount that idle times may add to the estimate at most, as a share of it, before trains are sent that leave less
+/// of them.
 const UNKNOWN: f64 = 0.04;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
@@ -120,7 +121,7 @@ const FAST_PACKETS: u32 = 9;
 const MORE_FAST: u32 = 4;
 /// Of the averaging window: what the trains that count must span, where others were forgotten.
 const SPAN: f64 = 0.7;
-/// What is known beforehand of the spread between trains: so many trains' worth of it, and the variance of a whole
+/// The prior knowledge of the spread between trains: so many trains' worth of it, and the variance of a whole
 /// number of packets about a mean that is half way between two of them.
 const KNOWN: f64 = 4.0;
 const WHOLE: f64 = 0.25;
@@ -135,7 +136,7 @@ const MOST_SEARCH: u32 = 12;
 /// Arrivals closer than this may be a batch.
 const BATCH_NS: f64 = 10_000.0;
 
-/// What one train says: the available bandwidth over a time.
+/// The sample of one train: the available bandwidth over a time.
 #[derive(Clone, Debug)]
 struct Sample {
     at_ns: i64,
@@ -154,20 +155,20 @@ impl Sample {
         self.after_ns.iter().map(|after| (after + base_ns).max(0.0)).sum()
     }
 
-    /// What was available if the link was never idle.
+    /// Returns what was available if the link was never idle.
     fn least(&self, capacity: f64) -> f64 {
         self.rate - capacity * self.strain
     }
 }
 
-/// What all samples say.
+/// The sum of what all samples say.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     available: f64,
     error: f64,
     /// Of Student's t.
     freedom: f64,
-    /// What the time in which the link may have been idle could add.
+    /// The amount that the time in which the link may have been idle could add.
     unknown: f64,
     /// `true` if all trains met about as many packets of cross traffic, and met any.
     regular: bool,
@@ -321,7 +322,7 @@ impl Hybrid {
         })
     }
 
-    /// What each train stands for, in nanoseconds: its time; or, where short trains look at traffic that comes in
+    /// Returns the weight of each train, in nanoseconds: its time; or, where short trains look at traffic that comes in
     /// bursts, half of the time to the trains beside it, since the next train waits until the queue has let this one
     /// through, and so comes later in a burst than in a silence.
     fn weights_ns(&self) -> Vec<f64> {

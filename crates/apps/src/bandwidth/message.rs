@@ -34,7 +34,7 @@ pub const ASK_LENGTH: usize = STAMPS_HEADER + 4 * MOST_STAMPS;
 /// The mark of a packet that did not arrive.
 const LOST: u32 = u32::MAX;
 
-/// What a message says.
+/// The contents of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A prober introduces itself with a number of its own.

@@ -5,7 +5,7 @@ use super::framing::Framing;
 use super::train::Train;
 use crate::schedule::random::Stream;
 
-/// How cross traffic comes.
+/// The arrival pattern of cross traffic.
 #[derive(Clone, Copy, Debug)]
 pub enum Cross {
     /// At even distances.
@@ -93,7 +93,7 @@ pub struct ModelPath {
     now: f64,
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub finding: Finding,

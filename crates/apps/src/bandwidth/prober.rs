@@ -20,7 +20,7 @@ use crate::account::errors::ErrorTally;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
-/// How long the first answer may take; twice as long each time after that.
+/// The time that the first answer may take; twice as long each time after that.
 const PATIENCE: Duration = Duration::from_ms(250);
 /// The number of times the prober asks before it gives up: 250 ms, 500 ms, ... 8 s.
 const TRIES: u32 = 6;

@@ -22,7 +22,7 @@ use crate::{App, Chunk, Event, Host, SocketId};
 
 /// Distance between two requests.
 const INTERVAL: Duration = Duration::from_ms(10);
-/// How long the client waits for the reply to its last request.
+/// The time that the client waits for the reply to its last request.
 const PATIENCE: Duration = Duration::from_ms(500);
 /// What was found is told so often, since it may be lost.
 const TOLD: u32 = 3;

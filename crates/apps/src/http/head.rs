@@ -43,7 +43,7 @@ pub struct RequestHead {
     pub has_body: bool,
 }
 
-/// How the body of a response ends (RFC 9112, 6.3).
+/// The way the body of a response ends (RFC 9112, 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
     /// After so many bytes.
@@ -59,7 +59,7 @@ pub enum BodyEnd {
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// How the body ends; the request was not `HEAD`.
+    /// The way the body ends; the request was not `HEAD`.
     pub body: BodyEnd,
     /// `true` if the connection may serve another request.
     pub keep_alive: bool,

@@ -31,7 +31,7 @@ pub struct Part {
     pub whole: u32,
 }
 
-/// What our source says of itself in the payload.
+/// The mark that our source sets in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The flow's number.
@@ -40,7 +40,7 @@ pub struct Mark {
     pub sent_ns: u64,
     /// Parts of frames; the first `parts` count.
     pub content: [Part; MOST_PARTS],
-    /// How many parts.
+    /// The number of parts.
     pub parts: u8,
 }
 

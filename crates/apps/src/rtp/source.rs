@@ -217,7 +217,7 @@ impl RtpSource {
         }
     }
 
-    /// Whether frame `number` is still to be sent, and then when it is due after the start.
+    /// Returns when frame `number` is due after the start, if it is still to be sent.
     fn frame_to_send(&self, number: u64) -> Option<Duration> {
         let at = self.config.frame_time(number);
         let over = self.config.duration_ps.is_some_and(|duration| at.as_ps() >= duration);

@@ -48,7 +48,7 @@ pub struct GapProcess {
     /// The gaps' own stream, and the periods': a change of one leaves the other's draws as they were.
     gaps: Stream,
     periods: Stream,
-    /// What is left of the period of talk.
+    /// The time that is left of the period of talk.
     left_ps: u64,
 }
 

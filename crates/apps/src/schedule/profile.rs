@@ -27,7 +27,7 @@ pub enum Process {
     Poisson,
 }
 
-/// How often, as a description asks for it.
+/// The pace, as a description asks for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// Bits of payload a second.
@@ -38,7 +38,7 @@ pub(crate) enum Pace {
     Gaps(Distribution),
 }
 
-/// How often, and how much at once.
+/// The pace, and the amount at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
     /// Bits of payload a second, which need one size.
@@ -176,7 +176,7 @@ impl TrafficProfile {
     }
 }
 
-/// Where distances come from.
+/// The source of distances.
 #[derive(Clone, Debug)]
 pub(crate) enum Gaps {
     /// Exact multiples of an interval, the first at once.
@@ -211,7 +211,7 @@ impl Deadlines {
         self.due
     }
 
-    /// How many were taken.
+    /// Returns the number that was taken.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -19,7 +19,7 @@ use crate::tcp::source_config::{End, Traffic};
 use crate::tcp::writes::Writes;
 use crate::{App, Chunk, Event, Host, HostError, SocketId, TcpSourceConfig};
 
-/// How long a peer may take to receive what is left and end its half.
+/// The time that a peer may take to receive what is left and end its half.
 pub const LINGER: Duration = Duration::from_secs(30);
 /// Bytes offered at once when only time limits the stream.
 const OFFER: u64 = 16 << 20;

@@ -11,7 +11,7 @@ use crate::account::pacing::{Pacing, PacingReport};
 use crate::schedule::profile::{Deadlines, TrafficProfile};
 use crate::tcp::source_config::End;
 
-/// How long after its time a source may send what was due in it.
+/// The time after its due moment at which a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Writes {
     zero: Time,
     /// Bytes of all writes that were begun.
     begun_bytes: u64,
-    /// What the connection has not taken whole yet.
+    /// The write that the connection has not taken whole yet.
     under_way: Option<Write>,
     pacing: Pacing,
 }
@@ -108,7 +108,7 @@ impl Writes {
         )
     }
 
-    /// How well the schedule was kept.
+    /// Returns how well the schedule was kept.
     pub(crate) fn report(&self) -> Option<PacingReport> {
         self.pacing.report()
     }

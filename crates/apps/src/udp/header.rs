@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-/// Where the fields are.
+/// The offsets of the fields.
 mod field {
     use std::ops::Range;
     pub const SEQUENCE: Range<usize> = 0..4;

@@ -26,12 +26,12 @@ use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
 pub const MOST_PER_CALL: u32 = 64;
-/// How long datagrams of a fast source may gather.
+/// The time that datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
 /// How often an unpaced source offers datagrams at most, and how long it waits when the host is full.
 const UNPACED_TURN: Duration = Duration::from_us(1);
 const UNPACED_WAIT: Duration = Duration::from_us(20);
-/// How long after its time a source may send what was due in it.
+/// The time after its due moment at which a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
 /// The app.

@@ -1,4 +1,4 @@
-//! What a UDP source is to do: described, checked, and made into a schedule.
+//! The configuration of a UDP source: described, checked, and made into a schedule.
 //!
 //! The protocol writes a source as [`UdpSourceFields`], of which several exclude each other. [`UdpSourceConfig`] is
 //! what they mean together: it holds no contradiction, so that whoever has one needs no further check.
@@ -217,7 +217,7 @@ impl TryFrom<UdpSourceFields> for UdpSourceConfig {
     }
 }
 
-/// What the fields give to send: sizes, or a trace with its own.
+/// The content that the fields give to send: sizes, or a trace with its own.
 enum Content {
     Size(Size),
     Trace(Vec<TraceEntry>),
@@ -379,7 +379,7 @@ const MOST_TRACE: usize = 1_000_000;
 /// The longest gap in a trace: 1 h.
 const MOST_TRACE_GAP_PS: u64 = 3_600_000_000_000_000;
 
-/// Where distances and sizes come from.
+/// The source of distances and sizes.
 #[derive(Clone, Debug)]
 pub(crate) enum Schedule {
     /// Exact multiples of an interval.

@@ -1,4 +1,4 @@
-//! What is under way between a switch and its controllers where that way takes time.
+//! The messages under way between a switch and its controllers where that way takes time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +6,7 @@ use twinnet_units::{Duration, Time};
 
 use super::ControlOutput;
 
-/// What a controller does on a connection.
+/// The acts of a controller on a connection.
 #[derive(Debug)]
 pub(super) enum Said {
     Bytes(Vec<u8>),
@@ -45,7 +45,7 @@ impl Channel {
         self.to_switch.push_back((now + self.delay, connection, said));
     }
 
-    /// What has arrived at the switch by `now`.
+    /// Takes what has arrived at the switch by `now`.
     pub(super) fn arrived_at_switch(&mut self, now: Time) -> Option<(u64, Said)> {
         self.to_switch.front().filter(|(at, ..)| *at <= now)?;
         let (_, connection, said) = self.to_switch.pop_front()?;
@@ -73,7 +73,7 @@ impl Channel {
         self.to_controllers.push_back((now + self.delay, output));
     }
 
-    /// What has arrived at a controller by `now`.
+    /// Returns what has arrived at a controller by `now`.
     pub(super) fn arrived_at_controller(&mut self, now: Time) -> Option<ControlOutput> {
         self.to_controllers.front().filter(|(at, _)| *at <= now)?;
         let (_, output) = self.to_controllers.pop_front()?;

@@ -9,7 +9,7 @@ use crate::line::Feed;
 use twinnet_switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts, PortTraffic};
 use twinnet_switch::Output;
 
-/// What is to be sent to a controller.
+/// The bytes to be sent to a controller.
 #[derive(Debug)]
 pub struct ControlOutput {
     /// The switch.
@@ -238,7 +238,7 @@ impl Fabric {
         taken
     }
 
-    /// How the connections of a switch stand.
+    /// Returns the state of each connection of a switch.
     #[must_use]
     pub fn controllers(&self, node: NodeId) -> Vec<ConnectionState> {
         match self.nodes.get(node.0 as usize) {

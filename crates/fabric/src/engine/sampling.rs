@@ -62,7 +62,7 @@ impl Fabric {
         number
     }
 
-    /// What a sampler has seen, and its interval; `None` when it was stopped.
+    /// Returns what a sampler has seen, and its interval; `None` when it was stopped.
     #[must_use]
     pub fn samples(&self, sampler: u32) -> Option<(Duration, &Samples)> {
         self.samplers.get(sampler as usize)?.as_ref().map(|sampler| (sampler.interval, &sampler.samples))

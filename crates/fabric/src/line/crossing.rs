@@ -11,7 +11,7 @@ use twinnet_units::{Duration, Time};
 
 use super::{Arrival, Effects, Line};
 
-/// Which of a line's ends another fabric has.
+/// The ends of a line that another fabric has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cut {
     /// None, or both.
@@ -77,7 +77,7 @@ impl Line {
         arrival
     }
 
-    /// What came from another fabric moves back by `moved`: what comes next is held back as much.
+    /// Moves what came from another fabric moves back by `moved`: what comes next is held back as much.
     pub(super) fn hold_crossing(&mut self, moved: Duration) {
         if let Cut::LeadsHere(free) = &mut self.cut {
             *free += moved;

@@ -97,7 +97,7 @@ impl Recorder {
         (!last.bytes.is_empty()).then_some(last)
     }
 
-    /// What was gathered so far.
+    /// Returns what was gathered so far.
     #[must_use]
     pub fn take(&mut self) -> Option<Batch> {
         if self.batch.bytes.is_empty() {
@@ -128,7 +128,7 @@ impl Recorder {
         self.left_out
     }
 
-    /// How long a file of the ring lasts at most, where time ends it.
+    /// Returns the time that a file of the ring lasts at most, where time ends it.
     #[must_use]
     pub fn file_duration(&self) -> Option<Duration> {
         self.settings.ring.and_then(|ring| ring.duration)

@@ -1,4 +1,4 @@
-//! How requests are defined: the macro that lists them, and makes a type of each that is not defined elsewhere.
+//! The definition of requests: the macro that lists them, and makes a type of each that is not defined elsewhere.
 
 use crate::error::LabError;
 

@@ -1,4 +1,4 @@
-//! What a lab answers, with the rows of its lists.
+//! The answers of a lab, with the rows of its lists.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -26,7 +26,7 @@ pub enum Reply {
         hosts: usize,
         /// Milliseconds that it took to build the network.
         setup_ms: f64,
-        /// How hosts are joined to the fabric: `tap` or `veth`.
+        /// The way hosts are joined to the fabric: `tap` or `veth`.
         interface: &'static str,
         /// `true` if the loop runs under real-time scheduling.
         realtime: bool,
@@ -40,7 +40,7 @@ pub enum Reply {
         /// The network.
         #[serde(flatten)]
         network: Box<NetworkSpec>,
-        /// How real hosts are joined to the fabric: `tap` or `veth`.
+        /// The way real hosts are joined to the fabric: `tap` or `veth`.
         #[serde(skip_serializing_if = "Option::is_none")]
         interface: Option<&'static str>,
     },
@@ -64,7 +64,7 @@ pub enum Reply {
         signal: Option<i32>,
         /// `true` if its time was over.
         limit: bool,
-        /// How long it ran, in picoseconds.
+        /// The time that it ran, in picoseconds.
         elapsed_ps: u64,
     },
     /// `jobs`.
@@ -183,11 +183,11 @@ pub struct AppRow {
     pub kind: &'static str,
     /// `true` if it has nothing more to do.
     pub finished: bool,
-    /// What it counted; `None` when it is gone with its host.
+    /// Its report; `None` when it is gone with its host.
     pub report: Option<Value>,
 }
 
-/// How far virtual time has come.
+/// The virtual time that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Passed {
     /// The lab's time.
@@ -208,14 +208,14 @@ pub struct ControllerRow {
     pub switch: String,
     /// The name of the peer.
     pub target: String,
-    /// What the peer is.
+    /// The kind of the peer.
     pub peer: PeerKind,
-    /// How the connection stands.
+    /// The state of the connection.
     #[serde(flatten)]
     pub state: Option<ConnectionState>,
 }
 
-/// How an interface of the machine stands.
+/// The state of an interface of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterfaceState {
@@ -246,7 +246,7 @@ pub struct InterfaceRow {
     pub node: Option<String>,
     /// Its name.
     pub interface: String,
-    /// How it stands.
+    /// Its state.
     pub state: InterfaceState,
 }
 
@@ -274,7 +274,7 @@ pub struct DirectionRow {
     pub up: Option<bool>,
     /// Its settings.
     pub config: Option<DirectionConfig>,
-    /// What the port has done.
+    /// The counters of the port.
     pub counters: PortCounters,
 }
 
@@ -283,7 +283,7 @@ pub struct DirectionRow {
 pub struct PortRow {
     /// Its interface name.
     pub port: String,
-    /// What it has done.
+    /// Its counters.
     pub counters: PortCounters,
     /// The counters of the classes of its queue discipline.
     pub classes: Value,
@@ -302,7 +302,7 @@ pub struct SamplesTold {
     pub ports: BTreeMap<String, BTreeMap<&'static str, Vec<u64>>>,
 }
 
-/// What became of a capture.
+/// The outcome of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Captured {
     /// Frames that are in files, also in those that a ring has removed since.
@@ -330,8 +330,8 @@ pub struct TunnelRow {
     pub path_mtu: u32,
     /// The longest packet that goes through it.
     pub inner_mtu: u32,
-    /// What it has done, as its end counts it.
+    /// Its counters, as its end counts them.
     pub counters: Value,
-    /// What its socket has refused, by reason.
+    /// The numbers of what its socket has refused, by reason.
     pub refused: Value,
 }
