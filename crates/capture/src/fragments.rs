@@ -47,9 +47,9 @@ pub(crate) struct Fragments {
     pub(crate) incomplete: u64,
 }
 
-/// What a fragment tells.
+/// The part of a packet that a fragment holds.
 pub(crate) struct Placed {
-    /// What the first fragment gave, if it was seen.
+    /// The head that the first fragment gave, if it was seen.
     pub(crate) head: Option<Head>,
     /// `true` if this fragment makes its datagram whole.
     pub(crate) completes: bool,

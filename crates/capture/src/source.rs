@@ -15,7 +15,8 @@ const HEAD: usize = 16 * 1024;
 /// Pieces that are read ahead.
 const AHEAD: usize = 4;
 
-/// What the reading thread hands over: a buffer whose bytes from [`HEAD`] on, as many as told, were read; 0 at the end.
+/// The piece that the reading thread hands over: a buffer whose bytes from [`HEAD`] on, as many as told, were read; 0
+/// at the end.
 type Piece = io::Result<(Vec<u8>, usize)>;
 
 /// A window that moves over the input.
@@ -25,7 +26,7 @@ pub(crate) struct Source {
     buffer: Vec<u8>,
     begin: usize,
     end: usize,
-    /// Where in the (uncompressed) input the window begins.
+    /// The offset in the (uncompressed) input at which the window begins.
     offset: u64,
     ended: bool,
     damage: Option<String>,
@@ -141,7 +142,7 @@ impl Source {
         self.offset
     }
 
-    /// What is wrong with the compression, when the input ended for that.
+    /// Returns what is wrong with the compression, when the input ended for that.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Which frames are lost.
+//! The choice of frames that are lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -35,7 +35,7 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 
 struct Queued {
     to: SocketAddr,
-    /// Where its real bytes are in the queue's `bytes`.
+    /// The offset of its real bytes in the queue's `bytes`.
     start: usize,
     end: usize,
     padding: usize,
@@ -63,7 +63,8 @@ impl Default for SendQueue {
 }
 
 impl SendQueue {
-    /// How many datagrams from `place` on can be one message: equal in size and receiver, but for a shorter last one.
+    /// Returns how many datagrams from `place` on can be one message: equal in size and receiver, but for a shorter
+    /// last one.
     fn run(&self, place: usize, most: usize) -> usize {
         let first = &self.queued[place];
         let each = first.length();
@@ -119,7 +120,7 @@ impl SendQueue {
     }
 }
 
-/// Whether `chunk` fits in a datagram at all.
+/// Checks whether `chunk` fits in a datagram at all.
 pub fn fits(chunk: Chunk<'_>) -> Result<(), usize> {
     let length = match chunk {
         Chunk::Bytes(bytes) => bytes.len(),
@@ -133,7 +134,7 @@ pub fn fits(chunk: Chunk<'_>) -> Result<(), usize> {
     }
 }
 
-/// What became of a flush.
+/// The outcome of a flush.
 pub enum Flushed {
     /// All was taken.
     All,
@@ -357,7 +358,7 @@ fn is_of_earlier(error: &io::Error) -> bool {
     )
 }
 
-/// What the kernel notes beside a datagram, as control messages.
+/// The notes that the kernel makes beside a datagram, as control messages.
 #[derive(Default)]
 struct Notes {
     /// `SO_TIMESTAMPNS`.

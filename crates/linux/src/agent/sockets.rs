@@ -40,7 +40,7 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 const DATAGRAM_EVENTS: c_int = libc::EPOLLIN;
 const STREAM_EVENTS: c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP;
 
-/// What a socket is.
+/// The kind of a socket.
 pub enum Kind {
     /// UDP, with what the kernel has not taken yet.
     Udp(SendQueue),
@@ -68,7 +68,7 @@ pub struct Socket {
     pub fd: OwnedFd,
     /// The app that owns it.
     pub app: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Own and peer's address, where known.
     pub addresses: Option<(SocketAddr, SocketAddr)>,
@@ -256,7 +256,7 @@ impl Sockets {
         }
     }
 
-    /// What an app sees of its host during one call, with a fresh budget.
+    /// Returns what an app sees of its host during one call, with a fresh budget.
     pub fn view<'a>(&'a mut self, app: u32, host: usize, random: &'a mut Pcg64Mcg) -> HostView<'a> {
         self.receive_budget = BUDGET;
         self.send_budget = BUDGET;

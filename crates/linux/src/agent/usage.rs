@@ -1,4 +1,4 @@
-//! What the agent's thread costs, published by itself for others to read at any time.
+//! The costs of the agent's thread, published by itself for others to read at any time.
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,7 +89,7 @@ impl PublishedUsage {
         self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone_from(lateness);
     }
 
-    /// How late timers were served, as last published.
+    /// Returns how late timers were served, as last published.
     pub fn lateness(&self) -> Histogram {
         self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! How the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor
+//! The way the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor
 //! it is.
 //!
 //! In a lab the processors belong to the fabric and to the hosts' programs: the thread spins for 50 us at most.
@@ -31,12 +31,12 @@ const KEPT_AWAKE: Duration = Duration::from_ms(20);
 const PERIOD: Duration = Duration::from_ms(50);
 /// A spin that lost this much at once was interrupted: the thread asks then, too.
 const JUMP: Duration = Duration::from_us(200);
-/// How long the thread spins before a flow begins, to learn whose its processor is.
+/// The time that the thread spins before a flow begins, to learn whose its processor is.
 const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
 
-/// What the thread is to do next.
+/// The next step of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Look at the sockets and wait for them so long; `None`: for ever.
@@ -45,15 +45,15 @@ pub enum Next {
     Serve,
 }
 
-/// How the thread waits.
+/// The way the thread waits.
 pub struct Waiting {
-    /// What is known on the machine itself; nothing in a lab.
+    /// The facts known on the machine itself; nothing in a lab.
     machine: Option<OnMachine>,
     processor: ProcessorWait,
     looked: Time,
 }
 
-/// What the thread may ask of the kernel when another takes its processor away, in this order.
+/// The standing that the thread may ask of the kernel when another takes its processor away, in this order.
 enum Standing {
     /// An ordinary program.
     Ordinary,
@@ -115,9 +115,9 @@ impl Waiting {
         }
     }
 
-    /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling
-    /// is real-time. In a lab the processors belong to others too: whether they were shared is told by the waiting
-    /// alone.
+    /// Returns what was found about the processor: nanoseconds of waiting for it, whether it is shared, whether
+    /// scheduling is real-time. In a lab the processors belong to others too: whether they were shared is told by the
+    /// waiting alone.
     pub fn found(&mut self) -> (u64, bool, bool) {
         let (shared, realtime) =
             self.machine.as_ref().map_or((false, false), |machine| (machine.shared, machine.is_realtime()));
@@ -136,7 +136,7 @@ impl Waiting {
         self.looked = now;
     }
 
-    /// What to do when some timer is to be served exactly at `wake`. Spins.
+    /// Returns what to do when some timer is to be served exactly at `wake`. Spins.
     pub fn until(&mut self, wake: Time, clock: LabClock) -> Next {
         let mut now = clock.now();
         let left = wake.since(now);

@@ -21,7 +21,7 @@ const ROOT_FILES: u64 = 1 << 20;
 /// Network namespaces that are made at once to see that it works.
 const NAMESPACES_TRIED: usize = 4;
 
-/// What was found.
+/// Returns the findings.
 pub fn findings() -> Vec<Finding> {
     vec![open_files(), namespace_limit(), congestion_controls()]
 }

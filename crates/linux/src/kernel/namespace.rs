@@ -44,18 +44,18 @@ pub struct HostNamespace {
     pub network: OwnedFd,
 }
 
-/// What building gave: the hosts in the order of the nodes, their interfaces, and what these are.
+/// The result of building: the hosts in the order of the nodes, their interfaces, and what these are.
 #[derive(Debug)]
 pub struct Built {
     /// The hosts.
     pub hosts: Vec<HostNamespace>,
     /// Their interfaces, by node, then port.
     pub interfaces: Vec<HostInterface>,
-    /// What the interfaces are.
+    /// The kind of the interfaces.
     pub kind: InterfaceKind,
 }
 
-/// What is needed to give hosts interfaces of one kind.
+/// The things that are needed to give hosts interfaces of one kind.
 enum Plan {
     Tap,
     Packet { lab: OwnedFd },

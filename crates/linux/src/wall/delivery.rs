@@ -33,7 +33,7 @@ const BATCH: usize = 8;
 /// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others
 /// itself, so that both share the work by what each can do.
 const ENOUGH: usize = 128;
-/// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
+/// The time that the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
 const PATIENCE: Duration = Duration::from_us(30);
 /// Frames kept to be used again.
 const KEPT: usize = 1024;
@@ -46,14 +46,14 @@ struct Job {
     frame: Option<Box<Frame>>,
 }
 
-/// What loop and thread share.
+/// The state that loop and thread share.
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
     /// Frames that were given away and are not written yet: all, and by the port of the host.
     outstanding: AtomicUsize,
     of_port: Vec<AtomicUsize>,
-    /// What the thread handed over since the record began.
+    /// The frames that the thread handed over since the record began.
     done: Mutex<HandOvers>,
     /// Frames that were handed over and can be used again.
     // Boxes are what is kept: handing one out costs no allocation.
@@ -165,7 +165,7 @@ impl Delivery {
         }
     }
 
-    /// What the thread handed over since the record began.
+    /// Returns what the thread handed over since the record began.
     pub(crate) fn hand_overs(&self) -> HandOvers {
         lock(&self.shared.done).clone()
     }
@@ -187,7 +187,7 @@ impl Drop for Delivery {
     }
 }
 
-/// How much of its time the loop works.
+/// The share of its time that the loop works.
 #[derive(Debug, Default)]
 struct Share {
     since: Time,

@@ -67,7 +67,7 @@ pub(crate) struct Turns {
     ordinary: bool,
 }
 
-/// How long two turns take together, and the first of them, which is real-time.
+/// The time that two turns take together, and the first of them, which is real-time.
 const TURNS: Duration = Duration::from_ms(100);
 const REALTIME_TURN: Duration = Duration::from_ms(88);
 /// Of its processor: a thread that used no more needs no ordinary turn.
@@ -104,7 +104,7 @@ impl Turns {
 pub(crate) struct Breaks {
     since: Time,
     used_ns: u64,
-    /// How long the breaks of this period took.
+    /// The time that the breaks of this period took.
     paused_ns: u64,
     need: BreakNeed,
     last: Time,
@@ -152,7 +152,7 @@ fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
     used_ns as f64 / elapsed_ns.saturating_sub(paused_ns).max(1) as f64
 }
 
-/// Whether a thread needs breaks.
+/// The need of a thread for breaks.
 #[derive(Debug, Default)]
 struct BreakNeed {
     /// Periods in a row of which the thread used nearly all, as a real-time one.

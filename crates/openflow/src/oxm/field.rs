@@ -28,7 +28,7 @@ pub struct WireNumber {
     pub maskable: bool,
 }
 
-/// What a match must contain, before the field that asks for it.
+/// The condition that a match must contain, before the field that asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prerequisite {
     /// The field, matched in any way.
@@ -59,7 +59,7 @@ impl Prerequisite {
     }
 }
 
-/// What is known of a field.
+/// The known facts of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldInfo {
     /// The name, as `ovs-ofctl` and os-ken write it.
@@ -72,7 +72,7 @@ pub struct FieldInfo {
     pub oxm: Option<WireNumber>,
     /// Its number among the Nicira fields.
     pub nxm: Option<WireNumber>,
-    /// What must be matched before it.
+    /// The conditions that must be matched before it.
     pub prerequisites: &'static [Prerequisite],
 }
 
@@ -94,7 +94,7 @@ macro_rules! fields {
                 self.info().name
             }
 
-            /// What is known of the field.
+            /// Returns what is known of the field.
             #[must_use]
             pub const fn info(self) -> &'static FieldInfo {
                 static TABLE: [FieldInfo; Field::ALL.len()] = INFO;

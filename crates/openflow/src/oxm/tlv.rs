@@ -5,7 +5,7 @@ use crate::error::{Fault, Refusal};
 use crate::v13::{BadAction, BadMatch, ErrorKind};
 use crate::wire::{Reader, Wire};
 
-/// Which numbers are written where a field has two.
+/// The numbers that are written where a field has two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
     /// OpenFlow 1.3.
@@ -256,7 +256,7 @@ pub(super) const fn refuse(code: BadMatch, field: Field, given: u64, allowed: &'
     Refusal::new(fault(code), field.name(), given, allowed)
 }
 
-/// What of a value is shown in an error.
+/// Returns the bits of a value that are shown in an error.
 const fn low_bits(value: u128) -> u64 {
     value as u64
 }

@@ -23,7 +23,7 @@ pub enum HelloElement {
         #[cfg_attr(any(test, feature = "arbitrary"),
             arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
         kind: u16,
-        /// What it holds.
+        /// The contents of the element.
         data: Vec<u8>,
     },
 }

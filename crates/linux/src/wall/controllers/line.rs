@@ -17,7 +17,7 @@ const MOST_DISCARDED: u32 = 64;
 /// Bytes that may wait for a controller; one that lets more wait is let go.
 const MOST_BACKLOG_BYTES: usize = 64 << 20;
 
-/// What reading came to.
+/// The result of reading.
 pub(super) enum Heard {
     /// Nothing is there.
     Nothing,

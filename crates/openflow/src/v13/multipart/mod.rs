@@ -27,7 +27,7 @@ const MORE: u16 = 1;
 pub struct Multipart<B> {
     /// `true` if another part with the same transaction follows.
     pub more: bool,
-    /// What it is about.
+    /// The body: what it is about.
     pub body: B,
 }
 
