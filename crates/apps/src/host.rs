@@ -11,7 +11,7 @@ use crate::TcpInfo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
 
-/// When a host handed datagrams to the kernel.
+/// The times when a host handed datagrams to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// Just before the first.

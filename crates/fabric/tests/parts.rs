@@ -25,7 +25,7 @@ struct Hosts {
     to_send: HashMap<PortId, VecDeque<Frame>>,
     arrived: Vec<(Time, PortId, Vec<u8>)>,
     captured: Vec<(PortId, bool, Time)>,
-    /// When the clock showed what, as frames of this port came in.
+    /// The times that the clock showed as frames of this port came in.
     seen: Vec<(PortId, Time)>,
     crossing: Vec<(PortId, Box<Frame>, Time)>,
 }

@@ -32,7 +32,7 @@ pub(super) struct Apps {
     entries: Vec<Entry>,
     /// Places by number, in order of numbers.
     places: Vec<(u32, u32)>,
-    /// The number that have finished since it was last asked.
+    /// The number of apps that have finished since it was last asked.
     finished: u32,
     planned_start: Option<Time>,
 }
@@ -90,7 +90,7 @@ impl Apps {
         Some(matches!(self.entry(number)?.state, State::Finished(_)))
     }
 
-    /// Returns the number that have finished since the last call.
+    /// Returns the number of apps that have finished since the last call.
     pub(super) fn take_finished(&mut self) -> u32 {
         std::mem::take(&mut self.finished)
     }

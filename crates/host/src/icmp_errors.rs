@@ -41,7 +41,7 @@ pub(super) enum Error {
     NoProtocol,
     /// It is longer than the next link takes.
     TooBig {
-        /// What it takes.
+        /// The MTU: what the link takes.
         mtu: u32,
     },
 }

@@ -25,7 +25,7 @@ pub(super) struct Path {
     pub(super) interface: u16,
     /// Largest packet on the path as far as is known, in bytes.
     pub(super) mtu: u32,
-    /// The time when to work it out anew.
+    /// The time at which to work it out anew.
     pub(super) until: Time,
     /// Whom to hand packets to.
     pub(super) next: IpAddr,

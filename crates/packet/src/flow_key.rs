@@ -31,7 +31,7 @@ impl Field {
     pub const VLAN_TCI: Self = Self::at(0, 0, 16);
     /// Outermost VLAN tag's identifier.
     pub const VLAN_VID: Self = Self::at(0, 0, 12);
-    /// Whether there is a VLAN tag.
+    /// The flag that is set if there is a VLAN tag.
     pub const VLAN_PRESENT: Self = Self::at(0, 12, 1);
     /// Identifier with the present bit above it (OpenFlow 1.3 `OXM_OF_VLAN_VID`).
     pub const VLAN_VID_PRESENT: Self = Self::at(0, 0, 13);
@@ -85,7 +85,7 @@ impl Field {
     pub const MPLS_LABEL: Self = Self::at(15, 44, 20);
     /// Outermost MPLS traffic class.
     pub const MPLS_TC: Self = Self::at(15, 41, 3);
-    /// Whether the outermost MPLS label is the bottom of the stack.
+    /// The flag that is set if the outermost MPLS label is the bottom of the stack.
     pub const MPLS_BOS: Self = Self::at(15, 40, 1);
     /// Outermost MPLS time to live.
     pub const MPLS_TTL: Self = Self::at(15, 32, 8);

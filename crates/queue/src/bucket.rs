@@ -35,7 +35,7 @@ impl TokenBucket {
         i128::from(bytes) * TOKENS_PER_BYTE <= self.depth
     }
 
-    /// Returns `true` if the bucket holds `bytes` at `now`; with 0 bytes: whether it is not overdrawn.
+    /// Returns `true` if the bucket holds `bytes` at `now`; with 0 bytes, if it is not overdrawn.
     pub fn holds(&self, bytes: u64, now: Time) -> bool {
         self.level_at(now) >= i128::from(bytes) * TOKENS_PER_BYTE
     }

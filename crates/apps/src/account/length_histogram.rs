@@ -1,4 +1,4 @@
-//! How often lengths occurred: one count for each length up to eight, above that one for each power of two.
+//! Counts of lengths: one count for each length up to eight, above that one for each power of two.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct LengthHistogram {
 /// The report of the counted lengths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LengthsReport {
-    /// The number of them.
+    /// The number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,

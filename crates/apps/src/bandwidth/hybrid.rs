@@ -417,7 +417,7 @@ impl Hybrid {
         self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
     }
 
-    /// Where the tight link may have been idle for too long: makes a longer queue, then sends faster, and forgets
+    /// Makes a longer queue where the tight link may have been idle for too long, then sends faster, and forgets
     /// what was sent before.
     fn raise(&mut self, capacity: f64) {
         let Some(ratio) = self.ratio() else { return };

@@ -73,7 +73,7 @@ pub enum Message {
     Stamps(Stamps),
 }
 
-/// When packets of a train arrived.
+/// The times when packets of a train arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// The listener's cookie.

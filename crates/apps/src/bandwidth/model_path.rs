@@ -23,7 +23,7 @@ pub struct Link {
     cross: Cross,
     bits: f64,
     random: Stream,
-    /// When the next packet of cross traffic comes, in nanoseconds.
+    /// The time when the next packet of cross traffic comes, in nanoseconds.
     next: f64,
     burst_ends: f64,
     free: f64,

@@ -219,7 +219,7 @@ impl Pathload {
         self.done = true;
     }
 
-    /// Takes in a stream: the longest piece that the sender did not interrupt.
+    /// Takes in the longest piece of a stream that the sender did not interrupt.
     fn hear_stream(&mut self, train: &Train) {
         let interruptions = train.interruptions();
         self.interrupted += interruptions.len() as u32;

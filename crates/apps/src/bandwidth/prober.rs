@@ -66,7 +66,7 @@ pub struct BandwidthProber {
     start: Option<Time>,
     train_number: u32,
     train: Train,
-    /// Whether the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
+    /// `true` where the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
     told: Vec<bool>,
     begun: Time,
     window: Option<(Time, Time)>,

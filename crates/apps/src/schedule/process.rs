@@ -1,4 +1,4 @@
-//! When datagrams are due: a process of gaps, alone or in talkspurts.
+//! The times at which datagrams are due: a process of gaps, alone or in talkspurts.
 //!
 //! A process gives distances from one datagram to the next, exact in picoseconds; its user adds them up, so that
 //! errors never accumulate. Periods of an on/off process begin with a datagram; a gap that would reach over the end

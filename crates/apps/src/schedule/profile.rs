@@ -1,4 +1,4 @@
-//! How often a source sends and how much at once, whatever carries it: as it is asked for, and as it then runs.
+//! The pace of a source and the amount at once, whatever carries it: as it is asked for, and as it then runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ enum Load {
     Gaps { gap_ps: Distribution, size: Size },
 }
 
-/// How often a source sends and how much at once. What excludes each other is refused by [`TrafficProfile::new`].
+/// The pace of a source and the amount at once. What excludes each other is refused by [`TrafficProfile::new`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TrafficProfile {
     load: Load,

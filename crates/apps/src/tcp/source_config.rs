@@ -47,7 +47,7 @@ pub(crate) enum Traffic {
     Writes(Box<TrafficProfile>, End),
 }
 
-/// When writes end.
+/// The condition that ends the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// After so long.

@@ -81,7 +81,7 @@ impl Writes {
         self.under_way.is_none() && self.all_begun()
     }
 
-    /// Returns the time when to look again; while the connection takes nothing, it is what tells.
+    /// Returns the time at which to look again; while the connection takes nothing, it is what tells.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let due = (self.under_way.is_none() && !self.all_begun()).then(|| self.deadlines.due());
         due.into_iter().chain(self.last_moment()).min()

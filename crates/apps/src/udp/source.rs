@@ -28,7 +28,7 @@ use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 pub const MOST_PER_CALL: u32 = 64;
 /// The time that datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
-/// How often an unpaced source offers datagrams at most, and how long it waits when the host is full.
+/// The shortest interval at which an unpaced source offers datagrams, and how long it waits when the host is full.
 const UNPACED_TURN: Duration = Duration::from_us(1);
 const UNPACED_WAIT: Duration = Duration::from_us(20);
 /// The time after its due moment at which a source may send what was due in it.
@@ -55,7 +55,7 @@ pub struct UdpSource {
     offered: Vec<(Time, u32, bool)>,
     /// The size that was drawn for the datagram that the host had no room for.
     held_size: Option<u32>,
-    /// When the first and the last datagram came back.
+    /// The times when the first and the last datagram came back.
     returned: Option<(Time, Time)>,
     errors: ErrorTally,
 }

@@ -32,7 +32,7 @@ pub struct UdpSourceConfig {
     pub(crate) dscp: Option<u8>,
 }
 
-/// When datagrams leave, with how many bytes, and when that ends.
+/// The times at which datagrams leave, their bytes, and when that ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Traffic {
     /// By a schedule.
@@ -48,7 +48,7 @@ pub(crate) enum Traffic {
     Trace { entries: Vec<TraceEntry>, end: TraceEnd },
 }
 
-/// When a source ends.
+/// The condition that ends a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     After(Duration),
@@ -72,7 +72,7 @@ impl End {
     }
 }
 
-/// When a trace ends.
+/// The condition that ends a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceEnd {
     /// With its last entry, or before.
@@ -156,7 +156,7 @@ struct UdpSourceFields {
 impl UdpSourceConfig {
     pub(crate) const KIND: &'static str = "udp_source";
 
-    /// When the source ends; a trace may have no end but its own.
+    /// Returns when the source ends; a trace may have no end but its own.
     pub(crate) const fn end(&self) -> Option<End> {
         match &self.traffic {
             Traffic::Scheduled { end, .. } | Traffic::Unpaced { end, .. } => Some(*end),

@@ -13,7 +13,7 @@ use twinnet_units::{impossible, Duration, Time};
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 
-/// When a network card tells its host of frames.
+/// The moments at which a network card tells its host of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {

@@ -77,7 +77,7 @@ impl Line {
         arrival
     }
 
-    /// Moves what came from another fabric moves back by `moved`: what comes next is held back as much.
+    /// Moves what came from another fabric back by `moved`: what comes next is held back as much.
     pub(super) fn hold_crossing(&mut self, moved: Duration) {
         if let Cut::LeadsHere(free) = &mut self.cut {
             *free += moved;

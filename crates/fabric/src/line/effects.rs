@@ -6,7 +6,7 @@ use twinnet_units::Time;
 #[cfg(doc)]
 use super::Line;
 
-/// When the engine has to come back to a line.
+/// The times at which the engine has to come back to a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Effects {

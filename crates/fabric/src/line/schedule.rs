@@ -99,7 +99,7 @@ impl LineRecord {
 pub(super) struct Schedule {
     /// The lateness at which the line may be looked at and still catch up.
     catch_up: Duration,
-    /// What the serialiser had to begin up to this moment was moved already.
+    /// The moment up to which all that the serialiser had to begin was moved already.
     excused_start: Time,
     /// Arrivals up to this moment were.
     excused_arrival: Time,
@@ -160,7 +160,7 @@ impl Schedule {
         record.latest = record.latest.max(late);
     }
 
-    /// What was to arrive until `moment` has been moved.
+    /// Notes that what was to arrive until `moment` has been moved.
     pub(super) fn excuse_arrival(&mut self, moment: Time) {
         self.excused_arrival = self.excused_arrival.max(moment);
     }

@@ -32,7 +32,7 @@ pub struct PortExperiment {
     pub sources: Vec<SourceConfig>,
     /// Into how many parts of equally many frames, in the order of arrival, the means are divided.
     pub batches: u64,
-    /// `true` if to return a record of every frame.
+    /// `true` to return a record of every frame.
     #[serde(default)]
     pub records: bool,
 }

@@ -42,8 +42,8 @@ pub(super) struct Ack {
     /// Segments that it acknowledges cumulatively, and those that it says to be delivered.
     acknowledged: u32,
     pub delivered: u32,
-    /// When the first and the last of the segments were sent that were sent once: acknowledged cumulatively, and
-    /// selectively.
+    /// The times when the first and the last of the segments were sent that were sent once: acknowledged cumulatively,
+    /// and selectively.
     sent_at: Option<(Time, Time)>,
     selected_sent_at: Option<(Time, Time)>,
     /// The lowest number that was delivered after higher ones.

@@ -1,4 +1,4 @@
-//! When to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a
+//! The time to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a
 //! timeout that adapts.
 
 use twinnet_units::{Duration, Time};

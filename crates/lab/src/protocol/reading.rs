@@ -10,7 +10,7 @@ macro_rules! requests {
     )*) => {
         $( request_type! { [$(#[doc = $doc])*] $request $({ $($fields)* })? } )*
 
-        /// What a lab is asked.
+        /// A request to a lab.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Request {
             $( $(#[doc = $doc])* $request(Box<$request>), )*

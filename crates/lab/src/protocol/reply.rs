@@ -12,7 +12,7 @@ use twinnet_units::{Duration, Time};
 use super::fields::PeerKind;
 use crate::network::NetworkSpec;
 
-/// What a lab answers. On the wire it is the JSON value of its content.
+/// The answer of a lab. On the wire it is the JSON value of its content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reply {

@@ -35,7 +35,7 @@ use crate::wall::fidelity::Histogram;
 const ACCEPTS: usize = 16;
 /// Batches of datagrams received in one turn of a socket.
 const RECEIVES: usize = 4;
-/// How often the thread's own costs are published while it is busy.
+/// The interval at which the thread's own costs are published while it is busy.
 const PUBLISH: Duration = Duration::from_ms(10);
 
 enum State {

@@ -23,7 +23,7 @@ const MOST_EVENTS: usize = 128;
 const WAKE: u64 = u64::MAX;
 const BULK: u64 = u64::MAX - 1;
 
-/// The order in which sockets wait for others.
+/// The urgency of a socket: whether it wakes the thread or may wait for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// Wakes the thread at once.

@@ -27,7 +27,7 @@ const NEAR: Duration = Duration::from_us(10);
 /// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back
 /// late, and a hypervisor lends it to others meanwhile.
 const KEPT_AWAKE: Duration = Duration::from_ms(20);
-/// How often the thread asks for how long it had to wait for its processor.
+/// The interval at which the thread asks for how long it had to wait for its processor.
 const PERIOD: Duration = Duration::from_ms(50);
 /// A spin that lost this much at once was interrupted: the thread asks then, too.
 const JUMP: Duration = Duration::from_us(200);
@@ -53,7 +53,7 @@ pub struct Waiting {
     looked: Time,
 }
 
-/// The standing that the thread may ask of the kernel when another takes its processor away, in this order.
+/// A scheduling class that the thread may ask of the kernel when another takes its processor away, in this order.
 enum Standing {
     /// An ordinary program.
     Ordinary,

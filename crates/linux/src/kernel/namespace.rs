@@ -26,7 +26,7 @@ const BUILDERS: usize = 2;
 /// Index of the first interface of a host when we choose it; above the tunnels that some kernels put in every
 /// namespace.
 const FIRST_INDEX: u32 = 100;
-/// How often the kernel repeats what an ended program's TCP connection has left to say
+/// The number of times that the kernel repeats what an ended program's TCP connection has left to say
 /// (net.ipv4.tcp_orphan_retries). Such a connection keeps its namespace, also when the lab is gone and nobody can
 /// answer any more: by Linux's own value, 8, for 100 s; by this one for less than 10 s.
 const ORPHAN_RETRIES: &str = "4";

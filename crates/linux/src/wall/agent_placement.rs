@@ -39,7 +39,7 @@ impl Drop for WhileItRuns {
     }
 }
 
-/// How often the loop's processor is looked at: it seldom changes, and then stays for long.
+/// The interval at which the loop's processor is looked at: it seldom changes, and then stays for long.
 const PERIOD: Duration = Duration::from_ms(20);
 
 /// The processors on which the agent may run.

@@ -26,7 +26,7 @@ pub(crate) const THREAD_NAME: &str = "delivery";
 /// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half
 /// of the first, because giving them away halves what it has to do.
 const SHARES: (f64, f64) = (0.5, 0.2);
-/// How often that is decided.
+/// The interval at which that is decided.
 const PERIOD: Duration = Duration::from_ms(20);
 /// Frames that the loop gives away at once.
 const BATCH: usize = 8;

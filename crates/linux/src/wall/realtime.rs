@@ -79,7 +79,7 @@ pub(crate) struct Hosts {
     clock: LabClock,
     /// The time that the clock showed when the fabric asked for the frame that it hands over next.
     looked: Option<Time>,
-    /// Whether the line that leads to the host behind each port has a rate.
+    /// `true` where the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
     pub(crate) delivery: Delivery,
     /// Frames that are handed over in one step; empty between any two.
@@ -209,7 +209,7 @@ impl World for Hosts {
 /// The options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct RealtimeOptions {
-    /// `true` if to ask for real-time scheduling.
+    /// `true` to ask for real-time scheduling.
     pub realtime: bool,
     /// The lateness at which a line may be looked at and still catch up; `None` derives it from each line's rate
     /// ([`catch_up`]).

@@ -110,13 +110,13 @@ pub(crate) struct Breaks {
     last: Time,
 }
 
-/// How often it is looked whether breaks are needed.
+/// The interval at which it is looked whether breaks are needed.
 const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 /// Share of the processor above which they are.
 const BREAKS_ABOVE: f64 = 0.9;
 /// Periods after which they are taken: a thread that only spins too much has stopped that by then.
 const BREAKS_AFTER: u32 = 4;
-/// How often a break is taken, and how long it is at least: the 5 % that the kernel would take.
+/// The working time between breaks, and the least length of a break: the 5 % that the kernel would take.
 const WORK: Duration = Duration::from_us(1000);
 const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
 

@@ -25,7 +25,7 @@ const HIGHEST_DUTY: f64 = 0.9;
 const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
 /// Shares of the processor between which the loop is at work, and leaves something to be kept awake.
 const AT_WORK: std::ops::Range<f64> = 0.02..HIGHEST_DUTY;
-/// How often the share is looked at.
+/// The interval at which the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
 /// Periods in a row with too high a share, and without spinning, after which that begins: before the kernel's second
 /// is over.
@@ -80,7 +80,7 @@ impl SpinControl {
 struct Duty {
     since: Time,
     used_ns: u64,
-    /// The multiple of the margin before an event is spent spinning, from 0 to [`MOST_EAGER`].
+    /// The multiple of the margin that is spent spinning before an event, from 0 to [`MOST_EAGER`].
     eagerness: f64,
     too_high: u32,
     takes_turns: bool,

@@ -277,8 +277,8 @@ impl Field {
         u128::MAX >> (128 - self.info().bits as u32)
     }
 
-    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the
-    /// metadata (and what only a match can ask for).
+    /// Returns `true` if the specification allows a Set-Field action to write it: all but the ports that a frame came
+    /// in by and the metadata (and what only a match can ask for).
     #[must_use]
     pub const fn is_settable(self) -> bool {
         !matches!(

@@ -209,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// When the key is stale, takes it from the frame; ends the walk where the frame has not come so far yet.
+    /// Takes a stale key from the frame anew; ends the walk where the frame has not come so far yet.
     fn look_again(&mut self) -> Result<(), Halt> {
         if !self.stale {
             return Ok(());

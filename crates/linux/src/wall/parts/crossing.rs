@@ -82,7 +82,7 @@ struct Outgoing {
     pending: VecDeque<Message>,
 }
 
-/// The messages that crossed between parts since the record began, as one of them counted it.
+/// The messages that crossed between parts since the record began, as one of the parts counted them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CrossingRecord {
     /// Messages to others: a frame, or a train of them, each.

@@ -152,7 +152,7 @@ impl Path {
         self.schedule(self.now + TIMEOUT, Event::TimeoutCheck(flow));
     }
 
-    /// Whether the app of `flow` has something to send from now on.
+    /// Sets whether the app of `flow` has something to send from now on.
     pub fn set_sending(&mut self, flow: usize, sending: bool) {
         self.flows[flow].sending = sending;
         self.schedule(self.now, Event::Wake(flow));
