@@ -21,7 +21,7 @@ pub(crate) type Address = u128;
 /// A fragment of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// The offset of its bytes, in bytes.
+    /// The offset of its bytes in the datagram.
     pub offset: u32,
     /// `true` if more follow.
     pub more: bool,

@@ -1,4 +1,4 @@
-//! The events that a switch tells its controllers unasked. It waits here, within bounds, until the agent takes it.
+//! The events that a switch tells its controllers unasked. They wait here, within bounds, until the agent takes them.
 
 use twinnet_openflow::v13::PortReason;
 use twinnet_units::{Duration, Time};

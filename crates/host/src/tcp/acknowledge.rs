@@ -15,7 +15,7 @@ use super::sequence;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ack {
     pub now: Time,
-    /// The number acknowledged before it.
+    /// The stream position that was acknowledged before it.
     pub acknowledged_before: u64,
     /// It acknowledges new data.
     pub advanced: bool,
