@@ -45,6 +45,7 @@ PYTHON_ORDER = (
     "report",
     "studies",
     "validation",
+    "cluster",
     "cli",
 )
 """Parts of the package, each after all that it may import."""

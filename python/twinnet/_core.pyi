@@ -1,4 +1,4 @@
-"""What only Rust can do for the package. Private: its names may change without notice."""
+"""The compiled part of the package, written in Rust. Private: its names may change without notice."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -137,7 +137,8 @@ def check_app(configuration: str) -> str:
     """As :func:`check_queue`, for an app whose `to` is an address."""
 
 def vocabulary() -> str:
-    """What a description in the form of the lab protocol can hold, as JSON: ``{group: {kind: {field: {...}}}}``.
+    """The contents that a description in the form of the lab protocol can have, as JSON: ``{group: {kind: {field:
+    {...}}}}``.
 
     Groups are ``traffic``, ``estimator``, ``queue``, ``queue_class``, ``distribution``, ``jitter``, ``loss``, ``link``,
     ``tunnel``, ``switch`` and ``traffic_part``. A field has its ``type``, whether it is ``required``, and where they
@@ -150,7 +151,7 @@ def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
 def replay_bandwidth(request: str) -> str:
-    """What a method of estimating available bandwidth finds in recorded trains; JSON in and out, or `ValueError`."""
+    """Estimate available bandwidth from recorded trains; JSON in and out, or `ValueError`."""
 
 def openflow_request(kind: str, xid: int) -> bytes:
     """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
@@ -295,7 +296,8 @@ class BareSwitch:
         """Send `data` from a controller."""
 
     def heard(self) -> list[tuple[int, bytes, str | None]]:
-        """What controllers have been sent since the last call: connection, bytes, and why the connection ends then."""
+        """Return what controllers have been sent since the last call: connection, bytes, and why the connection ends
+        then."""
 
     def send(self, port: int, frame: bytes) -> None:
         """Send a frame from the host at `port`. Raises `ValueError` when there is no such port."""
@@ -332,7 +334,8 @@ class CabledSwitches:
         """Send `data` from a controller; what is due now is done."""
 
     def heard(self) -> list[tuple[int, int, bytes, str | None]]:
-        """What controllers have been sent since the last call: switch, connection, bytes, and why it ends then."""
+        """Return what controllers have been sent since the last call: switch, connection, bytes, and why it ends
+        then."""
 
     def advance(self, nanoseconds: int) -> None:
         """Let time pass."""

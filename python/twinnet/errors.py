@@ -66,7 +66,7 @@ class TwinnetError(Exception):
 
 
 class UsageError(TwinnetError, ValueError):
-    """What was asked for cannot be meant: found before anything is built. The command line exits with 2."""
+    """An invalid request, found before anything is built. The command line exits with 2."""
 
 
 class BadValue(UsageError):

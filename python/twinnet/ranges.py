@@ -1,5 +1,5 @@
-"""What a network and its traffic may be at most, on both clocks: a mistyped unit is told where it stands, and no sum of
-times runs over the clock, which ends after 106 days.
+"""Upper limits of the values of a network and its traffic, on both clocks. A mistyped unit is reported where it stands,
+and no sum of times exceeds the clock, which ends after 106 days.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def moment_ps(value: object, what: str = "time") -> int:
 
 
 def run_time_ps(value: object, what: str = "duration") -> int:
-    """How long traffic lasts, in picoseconds: above zero, at most 100 days."""
+    """Return the duration of traffic, in picoseconds: above zero, at most 100 days."""
     return _within_time(value, what, 1, LONGEST_RUN_PS)
 
 
@@ -86,5 +86,5 @@ def transfer_bytes(value: object, what: str = "size", least: int = 0) -> int:
 
 
 def stored_bytes(value: object, what: str = "size") -> int:
-    """What a queue or a bucket holds, in bytes: at most 1 TB."""
+    """Return the capacity of a queue or a bucket, in bytes: at most 1 TB."""
     return _within_size(value, what, 0, _LARGEST_STORE_BYTES)

@@ -69,9 +69,9 @@ class Setting:
     called: str = field(default="", kw_only=True)
 
     suffix: ClassVar[str] = ""
-    """What the protocol adds to the field's name: the unit."""
+    """The suffix that the protocol adds to the field's name: the unit."""
     noun: ClassVar[str] = ""
-    """What a message about a file calls the value, whose place it tells besides."""
+    """The name of the value in a message about a file, which also gives its place."""
 
     def read(self, value: object, what: str) -> Any:
         """Return `value` in the form of the protocol; raises the setting's error when it is not allowed."""
@@ -334,7 +334,7 @@ def _may_be_left_out(one: Field[Any]) -> bool:
 
 
 def _parameters(text: str) -> dict[str, str]:
-    """What the section ``Parameters`` of a documentation says of each field, as one line."""
+    """Return the description of each field in the section ``Parameters`` of a docstring, as one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
     told: dict[str, str] = {}
     for names, body in re.findall(r"^(\S[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)+)", section.group(1) if section else "", re.M):

@@ -65,7 +65,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a sample looks like; all but `count` in the unit of the samples."""
+    """The descriptive statistics of a sample; all but `count` in the unit of the samples."""
 
     count: int
     mean: float
@@ -323,7 +323,7 @@ def shapiro_wilk(samples: Samples) -> TestResult:
 
 
 _LARGEST_ANDERSON_DARLING = 13.0
-"""Where the fit of the p-value ends (D'Agostino and Stephens 1986)."""
+"""The largest statistic for which the fit of the p-value holds (D'Agostino and Stephens 1986)."""
 
 
 def anderson_darling(samples: Samples) -> TestResult:

@@ -35,9 +35,9 @@ Position = tuple[int, int]
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
-"""What studies, levels and traffic may be called."""
+"""The pattern for names of studies, levels and traffic."""
 PARAMETER_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
-"""What parameters, factors and measurements may be called."""
+"""The pattern for names of parameters, factors and measurements."""
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}\Z|0x[0-9a-fA-F]{1,64}\Z|0o[0-7]{1,64}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z|[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 
@@ -304,7 +304,7 @@ class _Open:
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list rather than a mapping."""
+        """True if it is a list rather than a mapping."""
         return isinstance(self.data, list)
 
     def next_path(self) -> Path_:
@@ -404,7 +404,7 @@ _PLAIN = (
     (r"(List|Tuple|String|Dictionary) should have at most (\d+) (\w+).*", r"must have at most \2 \3"),
     (r"a finite number", "a number, not infinite"),
 )
-"""What pydantic says, and the words for it that need no knowledge of Python."""
+"""Messages of pydantic, and their wording without knowledge of Python."""
 
 
 def _plain(message: str) -> str:

@@ -1,5 +1,5 @@
-"""What the Tab key offers for the arguments of commands. A callback that cannot answer offers nothing: completion
-never fails, and never prints."""
+"""Completion with the Tab key for the arguments of commands. A callback that cannot answer offers nothing:
+completion never fails, and never prints."""
 
 from __future__ import annotations
 

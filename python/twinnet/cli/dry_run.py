@@ -1,4 +1,4 @@
-"""What ``twinnet run --dry-run`` tells: the runs that would be made, how long they take, and the network."""
+"""Output of ``twinnet run --dry-run``: the runs that would be made, the time that they take, and the network."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ LOG_VARIABLE = "TWINNET_LOG"
 """The variable that the compiled part reads when it is loaded, and that lab processes inherit."""
 
 LOG_LEVELS = ("off", "error", "warn", "info", "debug")
-"""What the compiled part knows; each level tells what those before it tell too."""
+"""The log levels of the compiled part; each level includes those before it."""
 
 
 class LazyGroup(click.Group):

@@ -1,4 +1,4 @@
-"""What the command line changes of a described network before it starts: its controller, queues, switches, hosts."""
+"""Options that change a described network before it starts: its controller, queues, switches, hosts."""
 
 from __future__ import annotations
 

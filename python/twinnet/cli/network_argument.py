@@ -75,7 +75,7 @@ def network_of_file(text: str, seed: int) -> Network:
 
 
 def _is_study(path: str) -> bool:
-    """Whether the file has what only studies have; what is wrong in it is told by who reads it."""
+    """Return True if the file has a key that only studies have; its reader reports what is wrong in it."""
     from twinnet.yaml_source import SourceError, load_yaml
 
     try:

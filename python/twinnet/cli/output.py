@@ -1,4 +1,4 @@
-"""How commands print for programs: one JSON value."""
+"""Output of commands for programs: one JSON value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ``twinnet recv`` tells what it received, in all and per interval."""
+"""Output of ``twinnet recv``: the data that it received, in all and per interval."""
 
 from __future__ import annotations
 

@@ -20,6 +20,13 @@ COMMANDS: dict[str, Entry] = {
     "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "gather": Entry("twinnet.cli.shard_commands", "gather", "Join the results that several machines or shards made."),
+    "cluster": Entry("twinnet.cli.cluster_commands", "cluster", "Make the certificates of a cluster."),
+    "scheduler": Entry(
+        "twinnet.cli.cluster_commands", "scheduler", "Be where the workers and the clients of a cluster meet."
+    ),
+    "worker": Entry(
+        "twinnet.cli.cluster_commands", "worker", "Make runs for a scheduler, one in each slot of this machine."
+    ),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),

@@ -180,7 +180,7 @@ def _is_scheduled(settings: dict[str, object]) -> bool:
 
 
 def _requests(settings: dict[str, object]) -> int:
-    """How many echo requests fill the duration."""
+    """Return the number of echo requests that fill the duration."""
     from twinnet.units import duration_ps
 
     if "gap" in settings:

@@ -1,4 +1,4 @@
-"""How ``twinnet send`` tells what it sent."""
+"""Output of ``twinnet send``: the data that it sent."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class ShardOfStudy:
 def chosen_shard(
     study: Study, shard: str | None, deal: Deal | None, twice: str | None, with_invalid: bool
 ) -> ShardOfStudy | None:
-    """What ``--shard``, ``--deal`` and ``--twice`` ask for; `None` without a shard.
+    """Return the shard that ``--shard``, ``--deal`` and ``--twice`` select; `None` without a shard.
 
     Raises
     ------

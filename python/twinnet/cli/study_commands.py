@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from twinnet.cli import completion
+from twinnet.cli.cluster_commands import cluster_options, places_on
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_shard, shard_options
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from twinnet.study.forecast import Forecast
     from twinnet.study.plan import PlannedRun
     from twinnet.study.resolution import Study
-    from twinnet.study.runner import Executor, Outcome
+    from twinnet.study.runner import Executor, Outcome, Places
     from twinnet.study.shard import Deal
 
 __all__ = [
@@ -91,6 +92,7 @@ def study_options(command: _Command) -> _Command:
 @click.command(short_help="Make the runs of a study and tell its answer.")
 @study_options
 @shard_options
+@cluster_options
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
 @click.option(
     "--clock",
@@ -120,6 +122,9 @@ def run(
     shard: str | None,
     deal: Deal | None,
     twice: str | None,
+    on: str | None,
+    keys: Path | None,
+    without_tls: bool,
     order: str | None,
     clock: str | None,
     interface: str,
@@ -133,11 +138,17 @@ def run(
     """Make the runs of STUDY: a built-in name (see `twinnet studies`) or the path of a study.yaml.
 
     Finished runs of the same specification are kept and not made again, so the same command resumes what was
-    interrupted. With --shard only a part of the runs is made, and no report is written. Exit status 1 when a run
-    failed.
+    interrupted. With --shard only a part of the runs is made, and no report is written. With --on the runs are made on
+    other machines (see `twinnet worker`), and the results come here. Exit status 1 when a run failed.
     """
+    from twinnet.errors import BadValue
     from twinnet.study.execute import LabExecutor
     from twinnet.study.resolution import load_study
+    from twinnet.study.store import ResultStore
+
+    if on is not None and (shard is not None or jobs != 1):
+        given = "--shard" if shard is not None else "--jobs"
+        raise BadValue(f"{given} is given with --on", "leave it out: the slots of the workers say what is made where")
 
     if repeat is not None:
         settings = {**settings, "repetitions": str(repeat)}
@@ -146,14 +157,15 @@ def run(
     if clock is not None:
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
-    if loaded.specification.clock == "wall":
+    if loaded.specification.clock == "wall" and on is None:
         if preset is None and loaded.specification.wall_presets:
             from twinnet.study.fitting import fitting_size
 
             loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True))
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
-    executor.check(loaded.specification)
+    if loaded.specification.clock == "virtual" or on is None:
+        executor.check(loaded.specification)
     part = chosen_shard(loaded, shard, deal, twice, with_invalid)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan
@@ -163,13 +175,19 @@ def run(
     if part is not None:
         _ask_before_long(part.plan, executor, jobs, yes)
         return part.run(executor, out / loaded.name, jobs, as_json)
+    store = ResultStore(out / loaded.name)
+    cluster = places_on(on, keys, without_tls, loaded, store, interface, fabric_threads)
+    if cluster is not None:
+        with cluster as places:
+            click.echo(f"{places.count} slots take the runs of this study", err=True)
+            return run_study(
+                loaded, executor, store.folder, 1, not no_report, with_invalid, yes, as_json, places=places
+            )
     forecast = None
     if loaded.specification.clock == "wall":
         from twinnet.study.forecast import forecast_here
         from twinnet.study.plan import plan_study
-        from twinnet.study.store import ResultStore
 
-        store = ResultStore(out / loaded.name)
         forecast = forecast_here(loaded, plan_study(loaded), store, jobs, lambda said: click.echo(said, err=True))
     return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json, forecast)
 
@@ -194,9 +212,10 @@ def run_study(
     yes: bool = True,
     as_json: bool = False,
     forecast: Forecast | None = None,
+    places: Places | None = None,
 ) -> int:
-    """Make the runs of `study` by `executor` and tell the answer, store `forecast` with them; return the exit
-    status."""
+    """Make the runs of `study` by `executor`, or at `places`, and tell the answer, store `forecast` with them; return
+    the exit status."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
@@ -208,12 +227,12 @@ def run_study(
 
     plan = plan_study(study)
     told = Console(stderr=True, highlight=False)
-    _ask_before_long(plan, executor, jobs, yes)
+    _ask_before_long(plan, executor, places.count if places is not None else jobs, yes)
     store = ResultStore(folder)
     store.write_study(study)
     write_policy_layouts(study, folder / "layout")
     with observer_on(told) as observer:
-        outcome = run_plan(plan, store, executor, observer, jobs, forecast)
+        outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
     analysis = Analysis(study, store, with_invalid)
     if outcome.interrupted and not as_json:
         done = f"{len(analysis.stored)} of {len(plan)} runs are finished"

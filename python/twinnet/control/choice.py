@@ -1,4 +1,5 @@
-"""Which controller a network has, and how its switches reach it: plain data, checked by :meth:`Network.controller`."""
+"""The controller of a network and the connection of its switches to it, as plain data checked by
+:meth:`Network.controller`."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false
@@ -22,7 +23,7 @@ from twinnet.units import Duration, duration_ps
 __all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
 
 APP_TARGET = "app:"
-"""What the target of a switch begins with whose controller runs in the lab's process."""
+"""The prefix of the target of a switch whose controller runs in the lab's process."""
 _DEFAULT_CONNECT = ":127.0.0.1:6653"
 _PORT = "{port}"
 _CHOSEN = f":127.0.0.1:{_PORT}"

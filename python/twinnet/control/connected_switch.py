@@ -15,7 +15,7 @@ __all__ = ["ConnectedSwitch", "Sender"]
 
 
 class Sender(Protocol):
-    """Where messages to a switch go."""
+    """A destination for messages to a switch."""
 
     def send(self, message: bytes) -> None:
         """Send one message."""

@@ -17,7 +17,7 @@ __all__ = ["Controller", "Stage"]
 
 
 class Stage(Protocol):
-    """What a controller stands on while its lab runs: a clock, and the network."""
+    """The environment of a controller while its lab runs: a clock and the network."""
 
     @property
     def now_ps(self) -> int:

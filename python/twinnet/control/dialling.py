@@ -61,7 +61,7 @@ class Dialling:
 
     @property
     def troubles(self) -> Mapping[tuple[str, str], str]:
-        """Why connections failed or ended that have not been made again, by switch and target."""
+        """The reasons why connections failed or ended that have not been made again, by switch and target."""
         return dict(self._troubles)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""What controllers are told, and what they send: plain values."""
+"""The events that controllers receive and the commands that they send, as plain values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_BUFFER = 0xFFFF_FFFF
 _CONTROLLER_PORT = 0xFFFF_FFFD
 
 StatisticsKind = Literal["flows", "tables", "ports", "queues", "groups", "meters"]
-"""What a switch can be asked about."""
+"""The kinds of statistics that a switch can give."""
 STATISTICS: tuple[StatisticsKind, ...] = ("flows", "tables", "ports", "queues", "groups", "meters")
 
 

@@ -1,4 +1,4 @@
-"""Which version two hellos agree on (OpenFlow 1.3, 6.3.1)."""
+"""Choose the version that two hellos agree on (OpenFlow 1.3, 6.3.1)."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class InProcess:
 
     @property
     def next_timer_ps(self) -> int | None:
-        """When the next timer is due."""
+        """The time at which the next timer is due, in picoseconds."""
         return self._timers[0][0] if self._timers else None
 
     def run_timers(self) -> None:

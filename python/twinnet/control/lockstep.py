@@ -20,7 +20,7 @@ _MOST_ROUNDS = 10_000
 
 
 class ControlledLab(Protocol):
-    """What a lab on the virtual clock offers to whoever drives its controllers."""
+    """The interface of a lab on the virtual clock for the code that drives its controllers."""
 
     def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
         """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""

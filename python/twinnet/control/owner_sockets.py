@@ -37,7 +37,7 @@ class Channel:
 
     @property
     def why(self) -> str | None:
-        """Why it ended, as far as only TLS knows."""
+        """The reason why it ended, where only TLS knows it."""
         return self.relay.why if self.relay is not None else None
 
 

@@ -80,7 +80,7 @@ class ControllerProgram:
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """True if it was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -90,7 +90,7 @@ class ControllerProgram:
 
     @property
     def working(self) -> bool:
-        """Whether it or a process of its own is running at this moment, or waits for a processor or a disk."""
+        """True if it or a process of its own is running at this moment, or waits for a processor or a disk."""
         left = [] if self._process is None else [str(self._process.pid)]
         while left:
             tasks = Path("/proc", left.pop(), "task")

@@ -1,4 +1,4 @@
-"""Where controllers are and where switches listen, in the words of ``ovs-vsctl``."""
+"""Addresses of controllers, and addresses at which switches listen, in the notation of ``ovs-vsctl``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Target:
 
 @dataclass(frozen=True)
 class ListenTarget:
-    """Where a switch listens: an address and port, and whether over TLS; or the path of a Unix socket."""
+    """The address at which a switch listens: an address and port, with or without TLS, or the path of a Unix socket."""
 
     address: str = ""
     port: int = 0

@@ -1,4 +1,5 @@
-"""What a control channel over TLS needs: private key, certificate and CA certificate, by the names of ``ovs-vsctl``."""
+"""Files that a control channel over TLS needs: private key, certificate and CA certificate, by the names of
+``ovs-vsctl``."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Tls:
-    """Who a switch is on control channels over TLS, and whom it trusts. All are paths of PEM files.
+    """The identity of a switch on control channels over TLS, and the CA that it trusts. All are paths of PEM files.
 
     As with Open vSwitch the names in certificates do not matter: who has a certificate of the CA is trusted. TLS 1.2 is
     the least that is spoken.

@@ -46,7 +46,7 @@ def handshake(sock: socket.socket, context: ssl.SSLContext, server_side: bool = 
 
 
 def _told(error: OSError) -> str:
-    """What went wrong, for people."""
+    """Describe the error in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError):
@@ -142,7 +142,7 @@ class TlsRelay:
 
 
 class _Way:
-    """What comes from `source` goes to `sink`."""
+    """One direction of a relay, from `source` to `sink`."""
 
     def __init__(self, source: socket.socket, sink: socket.socket) -> None:
         self.source = source

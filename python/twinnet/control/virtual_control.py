@@ -23,7 +23,7 @@ _PATIENCE_S = 10.0
 
 
 class VirtualControl:
-    """What a lab on the virtual clock asks when time is about to pass.
+    """The controllers of a lab on the virtual clock, which run before time passes.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ class VirtualControl:
 
     @property
     def troubles(self) -> Mapping[tuple[str, str], str]:
-        """Why connections failed or ended, by switch and target."""
+        """The reasons why connections failed or ended, by switch and target."""
         return dict(self._troubles)
 
     @property
     def next_timer_ps(self) -> int | None:
-        """When time has to stop for a timer of the controller."""
+        """The time at which the clock has to stop for a timer of the controller, in picoseconds."""
         return self._runtime.next_timer_ps if self._runtime is not None else None
 
     def settle(self, now_ps: int) -> None:

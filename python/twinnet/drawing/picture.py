@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "MOST_NODES", "DrawnLink", "DrawnNode", "Picture", "picture_of"]
 
 FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
-"""What a picture can be saved as."""
+"""The formats in which a picture can be saved."""
 MOST_NODES = 500
 """The most nodes of a picture: more could not be told apart."""
 _MOST_LABELS = 40
@@ -66,7 +66,7 @@ class Picture:
 
     @property
     def caption(self) -> str:
-        """What the network consists of, and what links have that no label tells."""
+        """The parts of the network in words, and the settings of links that no label shows."""
         if not self.common:
             return f"{self.title}."
         others = "; others as written" if any(link.label for link in self.links) else ""

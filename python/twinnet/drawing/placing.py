@@ -1,4 +1,4 @@
-"""Where the nodes of a network stand in its picture.
+"""Positions of the nodes of a network in its picture.
 
 Nodes that one link leads to hang from their neighbour. The rest, the core, is placed by its shape: a row, a tree,
 levels by their distance from the hosts (a fat tree), or a circle (a mesh). Places are in cells: x to the right, y down.

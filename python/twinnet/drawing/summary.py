@@ -1,4 +1,4 @@
-"""What a network consists of, in words."""
+"""A summary of a network's parts, in words."""
 
 from __future__ import annotations
 

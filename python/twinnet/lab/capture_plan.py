@@ -1,4 +1,4 @@
-"""What a capture is asked to keep, checked before a file is touched."""
+"""The settings of a capture, checked before a file is opened."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def queue_changer(lab: LabRequests, spec: Mapping[str, Any]) -> ChangeQueue:
 
 
 class LabControllers:
-    """What drives the switches of a lab from outside of it.
+    """The controllers of a lab's switches, which run outside of it.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class LabControllers:
 
     @property
     def troubles(self) -> Mapping[tuple[str, str], str]:
-        """Why connections failed or ended that have not been made again, by switch and target."""
+        """The reasons why connections failed or ended that have not been made again, by switch and target."""
         if self._virtual is not None:
             return self._virtual.troubles
         return self._dialling.troubles if self._dialling is not None else {}

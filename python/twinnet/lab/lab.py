@@ -39,7 +39,7 @@ __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab",
 
 _STOP_PATIENCE_S = 10.0
 _LOOK_S = 0.2
-"""How often is looked whether the program of a controller that is waited for still runs."""
+"""Seconds between checks that the controller program still runs, while the lab waits for it."""
 _SHORTEST_SAMPLE_PS = 1_000_000
 
 
@@ -261,7 +261,7 @@ class Lab:
 
     @staticmethod
     def _is_done(request: PendingReply, deadline_s: float) -> bool:
-        """Whether `request` is answered within a moment; raises `TimeoutError` past the deadline."""
+        """Return True if `request` is answered within a moment; raises `TimeoutError` past the deadline."""
         left_s = deadline_s - time.monotonic()
         try:
             request.result(max(0.0, min(left_s, _LOOK_S)))
@@ -352,7 +352,7 @@ class Lab:
 
     @property
     def connection(self) -> LabRequests:
-        """What answers the requests of the lab protocol; raises `LabClosed` before the start."""
+        """The connection that answers requests of the lab protocol; raises `LabClosed` before the start."""
         if self._connection is None:
             how = "emulate" if self.clock == "wall" else "simulate"
             raise LabClosed("the lab is not running yet", f"enter it with: with net.{how}() as lab:")
@@ -360,7 +360,7 @@ class Lab:
 
     @property
     def running(self) -> bool:
-        """Whether the lab is running."""
+        """True if the lab is running."""
         return self._connection is not None and not self._connection.closed
 
     @property
@@ -663,7 +663,7 @@ class LabInfo:
 
 
 def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
-    """Whether the fabric of these links has moments to keep: a rate, a delay or a change to come."""
+    """Return True if the fabric has events to schedule for these links: a rate, a delay or a change to come."""
     ways = [link[way] for link in links for way in ("ab", "ba")]
     return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
 

@@ -212,7 +212,7 @@ class LabSwitch:
 
     @property
     def controller_state(self) -> list[dict[str, Any]]:
-        """How the switch stands with each controller that it was described with, and each tool that is connected.
+        """The state of each controller that the switch was described with, and of each tool that is connected.
 
         Each row has ``target``, ``peer`` (``controller`` or ``tool``), ``version`` (``"1.0"``, ``"1.3"``; ``None``:
         not connected), ``role``, ``messages`` (received), ``packet_ins`` (sent), ``errors`` (answered), and

@@ -1,5 +1,5 @@
-"""How the switches of a running lab stand with their controllers, so that no answer is taken for a controller's work
-that a switch without one has given."""
+"""State of the controllers of a running lab's switches, so that nobody mistakes the answer of a switch without a
+controller for a controller's work."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Standing:
 
     @property
     def joined(self) -> bool:
-        """Whether it has agreed on a version with one of its controllers."""
+        """True if it has agreed on a version with one of its controllers."""
         return any(row["version"] for row in self.rows)
 
     @property
     def told(self) -> str:
-        """What is to be known of it, in one sentence."""
+        """The state in one sentence."""
         if self.joined:
             with_version = next(row for row in self.rows if row["version"])
             return f"{self.switch}: {with_version['target']}, OpenFlow {with_version['version']}"

@@ -68,11 +68,11 @@ class VirtualConnection:
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
         self._lab: VirtualLab = self._guarded(lambda: _core.VirtualLab(json.dumps(network)))
         self.control: VirtualControl | None = None
-        """What speaks with the controllers before time passes."""
+        """The link to the controllers, which runs before time passes."""
 
     @property
     def closed(self) -> bool:
-        """Whether the lab was ended."""
+        """True if the lab was ended."""
         return self._closed.is_set()
 
     def wait_closed(self, timeout_s: float) -> bool:

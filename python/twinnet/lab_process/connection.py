@@ -94,11 +94,11 @@ def _refusal(reply: dict[str, Any]) -> LabError:
 
 
 class LabRequests(Protocol):
-    """What answers the requests of the lab protocol: a connection to a lab process, or a lab in this process."""
+    """An object that answers requests of the lab protocol: a connection to a lab process, or a lab in this process."""
 
     @property
     def closed(self) -> bool:
-        """Whether the lab has ended."""
+        """True if the lab has ended."""
         ...
 
     def wait_closed(self, timeout_s: float) -> bool:
@@ -134,7 +134,7 @@ class LabConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the lab has ended or the connection was closed."""
+        """True if the lab has ended or the connection was closed."""
         return self._closed
 
     def wait_closed(self, timeout_s: float) -> bool:

@@ -27,7 +27,7 @@ Stream = int | IO[Any]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a program ended.
+    """The result of a program that ended.
 
     Parameters
     ----------

@@ -145,8 +145,8 @@ def interface_address(text: object, version: int | None = None) -> str:
 
 
 def _is_plain_ipv4(text: str) -> bool:
-    """Whether `text` is a usable IPv4 address with prefix length in its usual form: nearly every one is, and the long
-    way takes most of the time in which a large network is built."""
+    """Return True if `text` is a usable IPv4 address with prefix length in its usual form. Nearly every one is, and
+    the full parser would take most of the time in which a large network is built."""
     found = _IPV4_INTERFACE.match(text)
     if found is None:
         return False

@@ -1,4 +1,4 @@
-"""What is checked of the values that a network is given, one by one."""
+"""Checks of single values that a network is given."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false

@@ -1,4 +1,4 @@
-"""What moves a switch's frames: the fabric, or one of Open vSwitch's two datapaths; and what follows from that."""
+"""The datapaths of a switch, which are the fabric or one of Open vSwitch's two, and the limits of each."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false

@@ -13,7 +13,7 @@ __all__ = ["Drawable"]
 
 
 class Drawable:
-    """What shows a network to people. Nothing of drawing is imported before you ask for it."""
+    """Methods that show a network to people. The drawing modules are imported only when you call one."""
 
     def __repr__(self) -> str:
         from twinnet.drawing.summary import summary_of

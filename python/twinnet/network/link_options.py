@@ -16,7 +16,7 @@ __all__ = ["DirectionSettings", "LineChange", "LineOptions", "LinkOptions"]
 
 
 class DirectionSettings(TypedDict, total=False):
-    """What one direction of a link does to frames."""
+    """The settings of one direction of a link."""
 
     rate: Rate | None
     """The line rate, such as ``"10 Mbit"``; ``None``: no limit."""
@@ -31,20 +31,20 @@ class DirectionSettings(TypedDict, total=False):
     corrupt: float | str | None
     """Probability that a frame is damaged, 0 to 1 or ``"1 %"``."""
     reorder: bool
-    """Whether jitter may change the order of frames."""
+    """True if jitter may change the order of frames."""
     framing: Literal["ethernet", "hdlc", "none"]
-    """What a frame costs on the wire beyond its bytes."""
+    """The overhead of a frame on the wire, beyond its own bytes."""
 
 
 class LineChange(DirectionSettings, total=False):
-    """What may change while a link runs."""
+    """The settings that may change while a link runs."""
 
     up: bool
-    """Whether the link carries frames."""
+    """True if the link carries frames."""
 
 
 class LineOptions(LineChange, total=False):
-    """What may be said of a link when it is made, whatever carries it."""
+    """The settings of a link when it is made, whatever carries it."""
 
     mtu: int
     """The largest packet, 68 to 65521 bytes."""
@@ -67,11 +67,11 @@ class LineOptions(LineChange, total=False):
     address_b: str | Sequence[str] | None
     """Addresses of the second end, with prefix lengths."""
     parallel: bool
-    """Whether a second link between the same nodes is meant."""
+    """True to allow a second link between the same nodes."""
 
 
 class LinkOptions(LineOptions, total=False):
-    """What may be said of a link between two nodes of a network."""
+    """The settings of a link between two nodes of a network."""
 
     tunnel: Tunnel | Mapping[str, Mapping[str, str | int | bool]] | None
-    """What carries the frames over an underlay."""
+    """The tunnel that carries the frames over an underlay."""

@@ -1,5 +1,4 @@
-"""What one direction of a link does to frames: rate, framing, delay, jitter, loss, duplication, corruption,
-reordering."""
+"""Settings of one direction of a link: rate, framing, delay, jitter, loss, duplication, corruption, reordering."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ __all__ = [
 ]
 
 FRAMINGS = ("ethernet", "hdlc", "none")
-"""What a frame costs on the wire beyond its bytes: see docs/reference/lab-protocol.md."""
+"""Framings, which set the overhead of a frame on the wire beyond its own bytes: see docs/reference/lab-protocol.md."""
 DISTRIBUTIONS = ("uniform", "normal", "pareto", "pareto_normal")
 """The distributions of jitter."""
 

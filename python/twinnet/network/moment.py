@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["NetworkMoment", "NetworkMomentLink", "Side", "turned"]
 
 Side = Literal["both", "ab", "ba"]
-"""Which directions of a link are meant: from the first node named to the second is ``ab``."""
+"""The directions of a link to change: ``ab`` is from the first node named to the second."""
 
 
 class NetworkMoment:

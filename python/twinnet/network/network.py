@@ -137,7 +137,7 @@ class Network(Drawable, Startable):
 
     @property
     def host_count(self) -> int:
-        """How many hosts there are, routers not among them."""
+        """The number of hosts, not counting routers."""
         return self._hosts
 
     @property

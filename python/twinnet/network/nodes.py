@@ -1,4 +1,4 @@
-"""What a network is made of: hosts, routers, switches, their ports, and links. Made by :class:`twinnet.Network`."""
+"""The parts of a network: hosts, routers, switches, their ports, and links. Made by :class:`twinnet.Network`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["Startable"]
 
 
 class Startable:
-    """What starts a network. Nothing of a lab is imported before you ask for one."""
+    """Methods that start a network. The lab modules are imported only when you call one."""
 
     seed: int
     """The seed of all randomness in the network."""

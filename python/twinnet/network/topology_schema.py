@@ -199,7 +199,7 @@ TlsFiles = Annotated[
         }
     ),
 ]
-"""What control channels over TLS need."""
+"""The files that control channels over TLS need."""
 
 
 class SwitchModel(_Strict):
@@ -242,7 +242,7 @@ class ControllerModel(_Strict):
         return self
 
     def settings(self) -> dict[str, Any]:
-        """What :meth:`Network.controller` takes; raises `BadValue` for an app that is none."""
+        """Return the arguments for :meth:`Network.controller`; raises `BadValue` if the value is not an app."""
         place = self.connect if self.app is None else app_factory(self.app)
         waits = {"delay": self.delay, "quiet": self.quiet, "patience": self.patience}
         return {"connect": place, "run": self.run, **waits, "tls": self.tls}
@@ -291,7 +291,7 @@ class VxlanModel(_FarModel):
 
 
 class TunnelModel(_Strict):
-    """What carries a link's frames over an underlay: one of the kinds."""
+    """The tunnel that carries a link's frames over an underlay: one of the kinds."""
 
     gre: GreModel | None = None
     vxlan: VxlanModel | None = None

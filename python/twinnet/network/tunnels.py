@@ -28,7 +28,7 @@ _SETTINGS = {"gre": ("key", "checksum", *_COMMON), "vxlan": ("vni", "port", *_CO
 
 @dataclass(frozen=True)
 class Tunnel:
-    """How frames are carried over an underlay. Made by :func:`gre` and :func:`vxlan`.
+    """A tunnel that carries frames over an underlay. Made by :func:`gre` and :func:`vxlan`.
 
     Parameters
     ----------

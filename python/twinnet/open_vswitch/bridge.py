@@ -71,7 +71,7 @@ class Bridge:
         return ["add-br", self.name, "--", "set", "Bridge", self.name, *settings]
 
     def shapes_in_kernel(self, queue: Mapping[str, Any] | None) -> bool:
-        """Whether the queue configuration `queue` at a port is Open vSwitch's own affair."""
+        """Return True if Open vSwitch itself applies the queue configuration `queue` at a port."""
         return queue is not None and queue["kind"] == "htb" and self._node["datapath"] == "system"
 
     def _protocols(self) -> Sequence[str]:

@@ -29,7 +29,7 @@ _VSCTL = ("ovs-vsctl", "--timeout=20", "--no-syslog", f"--db=unix:{DIRECTORY}/db
 
 
 class Instance:
-    """What a lab needs before it is built with Open vSwitch in it: its switches, and the programs on this machine.
+    """The Open vSwitch part of a lab: its switches, and the programs on this machine, checked before the lab is built.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Instance:
         return words
 
     def _why(self, lab: LabRequests) -> str:
-        """What Open vSwitch says of the bridges and ports that it could not make."""
+        """Return Open vSwitch's message about the bridges and ports that it could not make."""
         log = run(lab, ["/bin/sh", "-c", f"grep -E 'WARN|ERR' {DIRECTORY}/ovs-vswitchd.log || true"]).stdout
         said = dict.fromkeys(line.split("|")[-1] for line in log.splitlines())
         return "Open vSwitch cannot make its ports: " + ("; ".join([*said][:4]) or "it does not say why")
@@ -104,7 +104,7 @@ class Instance:
 
     @property
     def troubles(self) -> Mapping[tuple[str, str], str]:
-        """Why connections failed or ended that have not been made again, by switch and target."""
+        """The reasons why connections failed or ended that have not been made again, by switch and target."""
         return self._relays.troubles if self._relays is not None else {}
 
     def end(self) -> None:

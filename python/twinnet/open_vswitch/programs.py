@@ -30,7 +30,7 @@ _PATIENCE_PS = 30 * 10**12
 
 @dataclass(frozen=True)
 class Programs:
-    """Where Open vSwitch's programs are on this machine."""
+    """The paths of Open vSwitch's programs on this machine."""
 
     database: str
     database_tool: str
@@ -39,7 +39,7 @@ class Programs:
 
 
 def is_open_vswitch(node: Mapping[str, Any]) -> bool:
-    """Whether `node` (of the lab protocol) is a switch that is Open vSwitch."""
+    """Return True if `node` (of the lab protocol) is a switch that is Open vSwitch."""
     return node["kind"] == "switch" and node.get("datapath", "own") != "own"
 
 

@@ -14,8 +14,8 @@ KNOWN_PORTS: Mapping[str, Sequence[tuple[Protocol, int | None]]] = {
     "video": (("udp", 5004), ("tcp", 1935), ("tcp", 8081)),
     "ping": (("icmp", None),),
 }
-"""How applications are known that the load says nothing of: HTTP (RFC 9110; 8080 is this package's server), RTP
-(RFC 3551) and RTMP, this package's video server, and ICMP."""
+"""The protocols and ports of applications that the load does not give: HTTP (RFC 9110; 8080 is this package's
+server), RTP (RFC 3551) and RTMP, this package's video server, and ICMP."""
 
 
 def both_ways(ways: Iterable[tuple[Protocol, int | None]], dscp: int | None = None) -> list[Match]:

@@ -30,7 +30,7 @@ _QUEUES = 3
 
 
 class _ClassBased(Policy):
-    """What the four have in common: queues of one share, as HTB or as class-based queueing proper.
+    """Base of the four policies: queues of one share, as HTB or as class-based queueing proper.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which classes can come to which ports: a class whose sources and destinations are named comes by on their paths."""
+"""The ports that each class can reach: a class whose sources and destinations are named uses only their paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_PAIRS = 4096
 
 
 class ClassPlaces:
-    """Where the `classes`, by queue number, come by.
+    """The switches and ports that the `classes`, by queue number, can pass.
 
     A class without names of hosts on one side of a match, with prefixes, or with very many pairs of switches counts as
     coming by everywhere: that costs rules and never a packet.

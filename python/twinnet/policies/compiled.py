@@ -1,4 +1,4 @@
-"""What a policy comes to: queues at ports, and rules and meters of switches."""
+"""The compiled form of a policy: queues at ports, and rules and meters of switches."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class SwitchRules:
-    """What one switch gets.
+    """The rules, meters and queues of one switch.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class CompiledPolicy:
 
     @property
     def rule_count(self) -> int:
-        """How many flow rules there are in all switches."""
+        """The number of flow rules in all switches together."""
         return sum(len(one.rules) for one in self.switches.values())
 
     def deploy(self, network: Network) -> PolicyController:

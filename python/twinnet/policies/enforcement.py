@@ -1,4 +1,4 @@
-"""Where a policy is enforced: which ports of which switches schedule by its classes."""
+"""The enforcement of a policy: the ports of switches that schedule by its classes."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false

@@ -1,4 +1,4 @@
-"""What lines between switches may carry, and what a load puts on them: for policies that route."""
+"""Capacities of the lines between switches and the load on them, for policies that choose routes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Line:
 
 
 def rate_of(demand: Demand) -> int:
-    """What a demand needs in bits per second; default: 1 Mbit/s."""
+    """Return the rate that a demand needs, in bit/s; default: 1 Mbit/s."""
     return _UNSAID_BPS if demand.rate is None else line_rate_bps(demand.rate)
 
 

@@ -1,4 +1,4 @@
-"""What a network is to carry: who asks whom for what. A policy may derive its classes from it."""
+"""The load of a network: clients, servers, and the traffic between them. A policy may derive its classes from it."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false
@@ -78,7 +78,7 @@ class Load:
 
     @cached_property
     def applications(self) -> Mapping[str, list[tuple[Protocol, int | None]]]:
-        """How the servers of each application are reached."""
+        """The protocols and ports of the servers of each application."""
         found: dict[str, dict[tuple[Protocol, int | None], None]] = {}
         for one in self.demands:
             found.setdefault(one.application, {})[one.protocol, one.port] = None

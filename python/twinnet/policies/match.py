@@ -1,4 +1,4 @@
-"""Which packets belong to a traffic class, as a policy says it."""
+"""The packets that belong to a traffic class, as a policy describes them."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false

@@ -1,4 +1,4 @@
-"""How frames go through the switches of a network: where hosts are, and the next port on the way to each."""
+"""Paths of frames through the switches of a network: the places of hosts, and the next port on the way to each."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Paths:
 
     @cached_property
     def is_tree(self) -> bool:
-        """Whether the switches have no loop and no parallel lines."""
+        """True if the switches have no loop and no parallel lines."""
         return sum(len(lines) for lines in self.lines.values()) == 2 * (len(self.switches) - 1)
 
     def towards(self, target: str) -> Mapping[str, int]:

@@ -41,13 +41,13 @@ class Policy:
     title: str = ""
     """One line that says what it does."""
     promise: str = ""
-    """What it promises to each class."""
+    """The promise that it makes to each class."""
     origin: str = ""
-    """Who proposed it, and where."""
+    """The authors who proposed it, and the publication."""
     fails: str = ""
-    """When it does not keep its promise."""
+    """The conditions under which it does not keep its promise."""
     rest_first: bool = True
-    """Whether the rest has queue 0, as Open vSwitch's default queue, and the others 1, 2, ...; without it classes are
+    """True if the rest has queue 0, as Open vSwitch's default queue, and the others 1, 2, ...; otherwise classes are
     numbered from 0 in their order and the rest comes last, as bands of priority."""
 
     address_resolution: str | None = None

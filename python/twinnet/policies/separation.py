@@ -1,4 +1,4 @@
-"""Whether each class's traffic kept to its own queue: rules' counters against queues' counters."""
+"""Check that each class's traffic kept to its own queue: rules' counters against queues' counters."""
 
 from __future__ import annotations
 

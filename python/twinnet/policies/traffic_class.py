@@ -97,7 +97,7 @@ class TrafficClass:
 
     @property
     def is_rest(self) -> bool:
-        """Whether it has the packets that no other class covers."""
+        """True if it has the packets that no other class covers."""
         return not self.matches
 
 

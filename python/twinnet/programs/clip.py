@@ -16,7 +16,7 @@ from twinnet.units import Duration, Rate, duration_ps, rate_bps
 __all__ = ["PICTURES", "Clip", "make_clip"]
 
 PICTURES = ("testsrc2", "mandelbrot", "life", "cellauto")
-"""What ffmpeg draws by itself."""
+"""The pictures that ffmpeg draws by itself."""
 _ENCODERS = ("libx264", "mpeg4", "mpeg2video")
 """In the order in which they are taken: H.264 where ffmpeg was built with it."""
 _SIZE = re.compile(r"([1-9][0-9]{1,3})x([1-9][0-9]{1,3})")

@@ -14,7 +14,7 @@ from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_byte
 __all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]
 
 _TOLD_PS = 100_000_000_000
-"""What the times in its reports are rounded to, and its shortest interval."""
+"""The resolution of the times in its reports, and its shortest interval, in picoseconds."""
 
 
 def reported_interval_ps(interval_ps: int) -> int:

@@ -26,9 +26,9 @@ from twinnet.results.media_report import Rtp
 __all__ = ["PROTOCOLS", "STREAMERS", "stream"]
 
 STREAMERS = ("ffmpeg", "vlc")
-"""What can send."""
+"""The programs that can send."""
 PROTOCOLS = ("rtp", "rtsp", "http")
-"""What it can send over."""
+"""The protocols that they can send over."""
 Vector = npt.NDArray[np.float64]
 _MPEG_TRANSPORT_STREAM = 33
 _DYNAMIC = 96
@@ -152,7 +152,7 @@ def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tu
 
 
 def _of_capture(transfer: Transfer, output: Output, port: int | None, over: str) -> FlowReport:
-    """What the frames at the sink's interface tell."""
+    """Return the report that follows from the frames captured at the sink's interface."""
     end_ps = output.start_ps + round(output.client_end.elapsed_s * 1e12)
     bare = FlowReport(
         flow=transfer.flow,

@@ -1,4 +1,4 @@
-"""How an adapted program is run: its server in one host, its client in another, its reports at the end."""
+"""One run of an adapted program: its server in one host, its client in another, its reports at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class Output:
-    """What a transfer left behind, for its parser.
+    """The output that a transfer left for its parser.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is left of a video at the receiver: frames that came whole, damaged or not at all, PSNR and SSIM."""
+"""Quality of a video at the receiver: frames that came whole, damaged or not at all, PSNR and SSIM."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _frames(path: str | os.PathLike[str]) -> list[_Frame]:
 
 
 def _shift(original: list[_Frame], seen: list[_Frame]) -> Fraction:
-    """What is to be added to the received times: the difference that most pairs of equal frames have."""
+    """Return the time to add to the received times: the difference that most pairs of equal frames have."""
     by_digest: defaultdict[str, list[Fraction]] = defaultdict(list)
     for frame in original:
         by_digest[frame.digest].append(frame.time)

@@ -15,7 +15,7 @@ from twinnet.units import format_rate
 __all__ = ["LINK_SHARING", "Cbq", "CbqClass", "LinkSharing"]
 
 LinkSharing = Literal["formal", "ancestor_only", "top_level"]
-"""Who may borrow when; see :class:`Cbq`."""
+"""The rule that decides who may borrow when; see :class:`Cbq`."""
 LINK_SHARING: tuple[LinkSharing, ...] = ("formal", "ancestor_only", "top_level")
 
 _MOST_LEVELS = 8

@@ -17,7 +17,7 @@ from twinnet.settings import Described
 __all__ = ["Htb", "HtbQueue"]
 
 _DEFAULT_MIN_RATE_BPS = 12_000
-"""What ovs-vswitchd gives a queue without min-rate (htb_parse_class_details__ in lib/netdev-linux.c)."""
+"""The rate that ovs-vswitchd gives a queue without min-rate (htb_parse_class_details__ in lib/netdev-linux.c)."""
 
 
 @dataclass(frozen=True)

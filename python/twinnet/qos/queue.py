@@ -1,4 +1,4 @@
-"""What all queue disciplines have in common: one class each, for Python, files and the protocol alike."""
+"""Base of all queue disciplines: one class each, for Python, files and the protocol alike."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Queue(Described):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Where any queue may stand in a file, its ``kind`` says which."""
+        """Accept any discipline, told apart by its ``kind``, where a file may have any queue."""
         if source is not Queue:
             return handler(source)
         from typing import Annotated, Union

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MOST_BYTES = (1 << 31) - 1
-"""What a discipline keeps that averages or counts bytes."""
+"""The largest limit of a discipline that averages or counts bytes."""
 MOST_CLASSES = 1024
 """Bands, classes or queues of one discipline."""
 _MOST_STORED_BYTES = 10**12
@@ -40,7 +40,7 @@ Limit = Annotated[Size, size(1, _MOST_STORED_BYTES, BadQueue)]
 Threshold = Annotated[Size, size(1, MOST_BYTES, BadQueue)]
 """A limit or threshold in bytes of a discipline that averages or counts them."""
 Quantum = Annotated[Size, size(64, (1 << 32) - 1, BadQueue)]
-"""What may be sent in a turn. A short one costs many turns for each long frame."""
+"""The data that may be sent in a turn, in bytes. A short turn costs many turns for each long frame."""
 Burst = Annotated[Size, size(1518, _MOST_STORED_BYTES, BadQueue, remedy=_DEEPER)]
 """The depth of a bucket; below a full-size frame with a VLAN tag it would never let one through."""
 Rate = Annotated[RateValue, rate(1, 10**15, BadQueue)]
@@ -52,6 +52,6 @@ Part = Annotated[float, Share(BadQueue)]
 Switch = Annotated[bool, Flag(BadQueue)]
 """On or off."""
 Priority8 = Annotated[int, Whole(BadQueue, 0, 7)]
-"""Who is served first: the lowest number."""
+"""A priority: the lowest number is served first."""
 Number = Annotated[int, Whole(BadQueue, 0, (1 << 32) - 1)]
 """The number of a class or queue, by which OpenFlow chooses it."""

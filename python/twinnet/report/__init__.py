@@ -1,1 +1,1 @@
-"""What is shown: the text summary, the page, figures and tables of a study."""
+"""Presentation of a study: the text summary, the page, figures and tables."""

@@ -20,5 +20,5 @@ def colour_of(label: str, labels: Sequence[str]) -> str:
 
 
 def dash_of(label: str) -> str:
-    """How the line of `label` is dashed, so that it is told apart in print without colours."""
+    """Return the dash style of the line of `label`, which tells it apart in print without colours."""
     return _DASHES.get(label, "solid")

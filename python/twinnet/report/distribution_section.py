@@ -1,4 +1,4 @@
-"""How the distribution of a measurement's values is shown: a table, and the values over time."""
+"""The distribution of a measurement's values: a table, and the values over time."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _plan(analysis: Analysis) -> str:
 
 
 def _carriers(layer: str) -> str:
-    """How bytes below the payload were found out, where that is not plain counting."""
+    """Explain how bytes below the payload were determined; empty where they are simply counted."""
     if layer == "payload":
         return ""
     return (

@@ -42,7 +42,7 @@ def measurement_title(name: str, measurement: Measurement) -> str:
 
 
 def label_names(specification: StudySpecification, measurement: Measurement) -> dict[str, str]:
-    """How the labels of `measurement` are shown; labels that are left out are shown as they are.
+    """Return the display names of the labels of `measurement`; labels that are missing are shown as they are.
 
     The protocol stands for all traffic that uses it. Where that is one kind, its name says more.
     """

@@ -37,7 +37,7 @@ class FigureView:
 
 
 def figure_views(figures: Iterable[Figure]) -> list[FigureView]:
-    """What a page needs of `figures`."""
+    """Return the data that a page needs of `figures`."""
     return [
         FigureView(
             figure.title,

@@ -1,4 +1,4 @@
-"""What a figure shows, before it is drawn: one panel for each combination of levels, lines with bands, moments."""
+"""The contents of a figure before it is drawn: one panel for each combination of levels, lines with bands, moments."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Line:
 
     @property
     def shown(self) -> str:
-        """What the legend calls it."""
+        """The name in the legend."""
         return self.name or self.label
 
     @property
     def has_band(self) -> bool:
-        """Whether there is a confidence band: more than one repetition."""
+        """True if there is a confidence band, which takes more than one repetition."""
         return bool(np.isfinite(self.low).any())
 
 
@@ -143,7 +143,7 @@ def figures_of(analysis: Analysis) -> list[Figure]:
 
 
 def _of_repetitions(counts: list[int]) -> str:
-    """How many repetitions a line is the mean of."""
+    """Say how many repetitions a line is the mean of."""
     if counts[-1] == 1:
         return "One repetition."
     times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"

@@ -1,4 +1,4 @@
-"""What each run of a study of policies gave, as samples: of seconds at ports, and of clients."""
+"""Samples of each run of a study of policies: of seconds at ports, and of clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLED: Mapping[str, str] = {
     "stalled": "s, of each viewer",
     "round_trip": "ms, the mean of each client and server",
 }
-"""What is sampled, and in which unit."""
+"""The sampled quantities, with their units."""
 
 
 @dataclass

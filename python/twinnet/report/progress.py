@@ -1,4 +1,4 @@
-"""What is shown while a study runs: a moving line with the time left on a terminal, plain lines elsewhere."""
+"""Progress of a running study: a moving line with the time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class SilentObserver:
 
 @contextlib.contextmanager
 def observer_on(console: Console) -> Generator[Observer]:
-    """What shows progress on `console`: a moving line on a terminal, plain lines elsewhere."""
+    """Give an observer that shows progress on `console`: a moving line on a terminal, plain lines elsewhere."""
     if console.is_terminal:
         with LiveObserver(console) as live:
             yield live

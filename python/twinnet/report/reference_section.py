@@ -1,4 +1,4 @@
-"""How published figures are shown beside the measured ones: on the page, in the terminal, as a file, as figures."""
+"""Published figures beside the measured ones: on the page, in the terminal, as a file, as figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def _groups(found: ReferenceTable, rows: Sequence[ComparedFigure]) -> list[tuple
 
 
 def reference_view(found: ReferenceTable | None) -> dict[str, object] | None:
-    """What the page shows: counts, then a table for each metric and statistic with the physics behind it."""
+    """Return the contents of the page's section: counts, then a table for each metric and statistic with the physics
+    behind it."""
     if found is None or not found.clocks:
         return None
     reference = found.reference

@@ -85,7 +85,7 @@ def answer_in_words(analysis: Analysis) -> str:
 
 
 def fidelity_sentences(analysis: Analysis) -> list[str]:
-    """How far the numbers can be trusted: one sentence that says it, and what it rests on."""
+    """Say how far the numbers can be trusted: one sentence with the answer, then the facts behind it."""
     counts = analysis.verdict_counts
     total = sum(counts.values())
     if not total:
@@ -129,7 +129,8 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
 
 
 def machine_sentences(analysis: Analysis) -> list[str]:
-    """Which machines made the runs on the wall clock, and where they cannot be told from levels; nothing of one."""
+    """Name the machines that made the runs on the wall clock, and say where machines cannot be told from levels;
+    empty for one machine."""
     if len(analysis.machines) < 2:
         return []
     made = ", ".join(f"{name} ({counted(count, 'run')})" for name, count in list(analysis.machines.items())[:10])
@@ -157,7 +158,7 @@ def merged_reasons(reasons: Sequence[str]) -> list[str]:
 
 
 def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:
-    """What a statement's comparisons rest on, one line for each chain such as `a < b < c`."""
+    """Return the numbers behind a statement's comparisons, one line for each chain such as `a < b < c`."""
     chains: list[list[ComparisonResult]] = []
     for one in result.comparisons:
         if chains and chains[-1][-1].comparison.right is one.comparison.left:

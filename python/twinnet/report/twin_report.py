@@ -1,4 +1,4 @@
-"""What a twin tells: the summary for the terminal, the record for `--json`, and the page with its figures."""
+"""The report of a twin: the summary for the terminal, the record for `--json`, and the page with its figures."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def twin_answer(twin: Twin) -> str:
 
 
 def _sentences(twin: Twin) -> list[str]:
-    """How the comparison is to be read."""
+    """Explain how to read the comparison."""
     found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
     control = told_controls(twin.study.specification)
     found += [control] if control is not None else []
@@ -95,7 +95,8 @@ def _cells(one: TwinResult) -> list[str]:
 
 
 def apart_sentence(one: TwinResult) -> str:
-    """Where in time the clocks part, and what fidelity measured there; empty when they do not."""
+    """Return the time at which the clocks part and the fidelity measured there, in words; empty when they do not
+    part."""
     parting = one.parting
     if parting is None or parting.first_s is None or one.verdict == "agrees":
         return ""

@@ -1,4 +1,5 @@
-"""What a page shows, before it is markup: tables of cells. Templates alone make HTML of it, and escape what it says."""
+"""The contents of a page before it is markup: tables of cells. Only templates make HTML of it, and they escape its
+text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are written for readers: units with a prefix, three or four digits, intervals, spans of time, levels."""
+"""Values written for readers: units with a prefix, three or four digits, intervals, spans of time, levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured: reports of flows, samples of ports, captures, fidelity, and the tables of studies."""
+"""Results of measurements: reports of flows, samples of ports, captures, fidelity, and the tables of studies."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ __all__ = ["Bandwidth", "HopBandwidth", "TrainRates"]
 
 @dataclass(frozen=True)
 class HopBandwidth:
-    """What a method that locates the tight link found about the links up to one hop.
+    """The bandwidths up to one hop, as found by a method that locates the tight link.
 
     Parameters
     ----------

@@ -24,7 +24,8 @@ __all__ = ["LAYERS", "CaptureAnalysis", "CaptureLayer", "MatchedCaptures", "anal
 
 CaptureLayer = Literal["payload", "network", "link", "wire"]
 LAYERS: tuple[CaptureLayer, ...] = ("payload", "network", "link", "wire")
-"""Where bytes are counted: the transport protocol's payload, IP packets, frames as captured, frames on the wire."""
+"""The layers at which bytes are counted: payload of the transport protocol, IP packets, frames as captured, frames
+on the wire."""
 
 MOST_CONVERSATIONS = 262_144
 MOST_LISTED_PACKETS = 1_000_000
@@ -35,7 +36,7 @@ _FLAGS = ("whole", "marker", "sequence_error")
 
 @dataclass(frozen=True, repr=False)
 class CaptureAnalysis(ShownInUnits):
-    """What one capture says.
+    """The analysis of one capture.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class CaptureAnalysis(ShownInUnits):
 
 @dataclass(frozen=True, repr=False)
 class MatchedCaptures(ShownInUnits):
-    """What several captures of the same traffic say together.
+    """The comparison of several captures of the same traffic.
 
     Attributes
     ----------

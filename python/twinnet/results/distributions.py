@@ -68,7 +68,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How often lengths occurred, in packets.
+    """A histogram of lengths, in packets.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class ReorderDensity:
-    """How far from their places packets arrived (reorder density, RFC 5236).
+    """A histogram of the displacement of packets from their places in the order of sending (reorder density, RFC 5236).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a network was divided among threads, and what they did."""
+"""The parts of a network that was divided among threads, and the work of each thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a lab kept its own schedule: the record that it makes of itself.
+"""The record that a lab makes of itself: how well it kept its own schedule.
 
 What follows from it for a measurement: `twinnet.results.fidelity_verdict`.
 """
@@ -62,7 +62,7 @@ SHARED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class AgentTiming:
-    """How well the agent, the thread that runs the built-in apps of real hosts, kept to their timers.
+    """The timer lateness of the agent, the thread that runs the built-in apps of real hosts.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class AgentTiming:
 
 @dataclass(frozen=True)
 class LineLateness:
-    """What one line, one direction of a link, did with lateness.
+    """The time that one line (one direction of a link) lost to lateness and made good.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _machine_times(given: Any) -> dict[str, MachineTime]:
 
 @dataclass(frozen=True, repr=False)
 class FidelityRecord(ShownInUnits):
-    """What a lab measured about itself, since its start or the last reset.
+    """The measurements that a lab made of itself, since its start or the last reset.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class FidelityRecord(ShownInUnits):
 
     @property
     def overload_drop_share(self) -> float:
-        """What the machine lost over all frames."""
+        """The share of all frames that the machine lost."""
         lost = self.machine_losses
         return lost / (self.handed_over + lost) if lost else 0.0
 
@@ -315,7 +315,7 @@ class FidelityRecord(ShownInUnits):
 
     @property
     def agent_processor(self) -> Literal["own", "shared"] | None:
-        """Whether the agent had a processor to itself; ``None`` where there is no agent."""
+        """``own`` if the agent had a processor to itself, otherwise ``shared``; ``None`` if there is no agent."""
         if self.agent is None:
             return None
         return "shared" if self.agent.waited_s > SHARED_SHARE * self.elapsed_ps / 1e12 else "own"

@@ -1,4 +1,4 @@
-"""What a lab's record of itself means for a measurement: the thresholds and the verdict.
+"""The verdict on a measurement from a lab's record of itself, and the thresholds for it.
 
 A valid run promises: the rate of no line is low by more than 0.1 % over the run or 1 % in any second; in every second
 99 % of the moments at which a frame can come are looked at within 1 ms, and all of them within 10 ms; the machine lost
@@ -21,7 +21,7 @@ __all__ = ["EXACT", "Limit", "Thresholds", "Verdict", "judge"]
 State = Literal["valid", "doubtful", "invalid"]
 
 EXACT = "exact: the virtual clock waits for every event, so none is ever late"
-"""Why a run on the virtual clock is valid."""
+"""The reason why a run on the virtual clock is valid."""
 _OVERLOADED = "built-in senders could not keep up: the machine, and no model, decided what was sent"
 _ENOUGH = 1000
 """Of fewer frames or timers a quantile of one in a thousand, or one in a hundred of a tenth of them, is the largest."""
@@ -49,7 +49,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What makes a run doubtful or invalid; each can be set. docs/reference/fidelity.md derives the defaults.
+    """The thresholds above which a run is doubtful or invalid; each can be set. docs/reference/fidelity.md derives the
+    defaults.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a run can be trusted.
+    """The verdict on a run: valid, doubtful or invalid.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ __all__ = ["SENDER_QUANTILES", "interval_columns", "measured_columns", "pacing_c
 
 _PS_PER_MS = 1e9
 SENDER_QUANTILES = ("p50", "p99", "max")
-"""What is told of a source's own timing."""
+"""The quantiles that are given of a source's own timing."""
 
 
 def measured_columns(report: FlowReport) -> dict[str, Any]:
@@ -92,7 +92,8 @@ def _lengths(name: str, lengths: Lengths | None) -> dict[str, Any]:
 
 
 def _counted(counts: Intervals, place: int) -> dict[str, int]:
-    """What carried the datagrams of one interval, and what their numbers tell, where the receiver counted that."""
+    """Return the counts of one interval (frames, bytes, lost, reordered and duplicate packets) that the receiver
+    made."""
     series = {"frames": counts.frames, "network_bytes": counts.network_bytes, "wire_bytes": counts.wire_bytes}
     series |= {"lost_packets": counts.lost, "reordered_packets": counts.reordered}
     series |= {"duplicate_packets": counts.duplicates}

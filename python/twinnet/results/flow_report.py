@@ -1,4 +1,4 @@
-"""What apps and programs measured, in one form: the columns of the lab protocol as typed objects."""
+"""Reports of apps and programs in one form: the columns of the lab protocol as typed objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AppReport", "FlowReport", "Pacing"]
 
 @dataclass(frozen=True)
 class Pacing:
-    """How well a source kept its schedule.
+    """The accuracy with which a source kept its schedule.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _percentiles_ms(told: Mapping[str, int] | None) -> dict[float, float]:
 
 @dataclass(frozen=True, repr=False)
 class AppReport(ShownInUnits):
-    """What one app measured so far.
+    """The measurements of one app so far.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What reports of flows tell over time: counts per interval, the state of TCP, single packets."""
+"""Time series in reports of flows: counts per interval, the state of TCP, single packets."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Intervals:
 
     @property
     def starts_s(self) -> tuple[float, ...]:
-        """When each interval begins, in seconds of the lab's clock."""
+        """The start of each interval, in seconds of the lab's clock."""
         return tuple((self.first + i) * self.interval_ps / 1e12 for i in range(len(self.bytes)))
 
 
@@ -139,7 +139,7 @@ class TcpInfo:
 
     @property
     def at_s(self) -> tuple[float, ...]:
-        """When each sample was taken, in seconds of the lab's clock."""
+        """The time of each sample, in seconds of the lab's clock."""
         return tuple(at / 1e12 for at in self.at_ps)
 
 

@@ -19,7 +19,7 @@ IpVersion = Literal[4, 6]
 Vector = npt.NDArray[np.float64]
 
 ETHERNET_BYTES = 14
-"""What the link layer adds to a packet."""
+"""The bytes that the link layer adds to a packet."""
 WIRE_BYTES = 24
 SMALLEST_FRAME_BYTES = 60
 IP_BYTES: dict[IpVersion, int] = {4: 20, 6: 40}

@@ -1,4 +1,4 @@
-"""What reports of flows tell of media: RTP streams, video that was received, video that was watched."""
+"""Media measurements in reports of flows: RTP streams, received video, watched video."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Rtp", "Video", "Viewing"]
 
 @dataclass(frozen=True)
 class Rtp:
-    """What RTP tells of a stream, as Wireshark shows it.
+    """The statistics of an RTP stream, as Wireshark shows them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Rtp:
 
 @dataclass(frozen=True)
 class Video:
-    """What was seen of a video that a program received, beside what was sent.
+    """The quality of a video that a program received, compared with what was sent.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Video:
 
 @dataclass(frozen=True)
 class Viewing:
-    """What a viewer of video in segments had.
+    """The experience of one viewer of video in segments.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a lab's samplers counted at ports, interval by interval."""
+"""Counts at ports, interval by interval, from a lab's samplers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["DROP_REASONS", "PortSamples", "PortSeries"]
 
 DROP_REASONS = ("overlimit", "early", "unclassified", "down", "oversize", "unfragmentable", "loss", "loop")
-"""Why frames were dropped: `overlimit`, `early` and `unclassified` by the queue, `down` for the link, `oversize` for
-its MTU, `unfragmentable` by a tunnel, `loss` on the line, `loop` on arrival, after too many switches."""
+"""The reasons for which frames are dropped: `overlimit`, `early` and `unclassified` by the queue, `down` for the
+link, `oversize` for its MTU, `unfragmentable` by a tunnel, `loss` on the line, `loop` on arrival, after too many
+switches."""
 
 _DROP_COLUMNS = {reason: f"dropped_{reason}" for reason in DROP_REASONS} | {"loss": "lost"}
 
@@ -62,7 +63,7 @@ class PortSeries:
 
 @dataclass(frozen=True, repr=False)
 class PortSamples(ShownInUnits):
-    """What a sampler counted.
+    """The counts of a sampler.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class PortSamples(ShownInUnits):
 
     @property
     def starts_s(self) -> tuple[float, ...]:
-        """When each interval begins, in seconds of the lab's clock."""
+        """The start of each interval, in seconds of the lab's clock."""
         return tuple((self.start_ps + place * self.interval_ps) / 1e12 for place in range(len(self)))
 
     def rows(self) -> list[dict[str, Any]]:

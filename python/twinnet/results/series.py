@@ -71,7 +71,7 @@ _FILTER_COLUMNS = {"protocol": "protocol", "flow": "name", "from": "from_host"}
 
 
 def flow_bytes(intervals: pl.DataFrame, filters: Mapping[str, str], layer: Layer = "payload") -> Cumulative:
-    """What the receivers of the flows that `filters` select had got, at `layer`.
+    """Return the bytes that the receivers of the flows selected by `filters` had got over time, at `layer`.
 
     Parameters
     ----------
@@ -189,7 +189,8 @@ def _estimated(rows: pl.DataFrame, layer: Layer) -> Vector:
 
 
 def port_bytes(samples: pl.DataFrame, ports: Sequence[str], layer: Layer = "wire") -> Cumulative:
-    """What `ports` together had sent, at layer `link` or `wire`; raises `LookupError` when none was sampled."""
+    """Return the bytes that `ports` together had sent over time, at layer `link` or `wire`; raises `LookupError`
+    when none was sampled."""
     rows = samples.filter(pl.col("port").is_in(list(ports)))
     if rows.is_empty():
         raise LookupError(f"the port {', '.join(ports)} was not sampled")

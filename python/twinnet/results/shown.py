@@ -1,4 +1,4 @@
-"""How results show themselves: one line with units in a terminal, a table in a notebook."""
+"""Display of results: one line with units in a terminal, a table in a notebook."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from twinnet.traffic.app import App
 __all__ = ["CLOCK_PORT", "ClockComparison", "ToldFlow", "clock_server", "compare_clocks", "tell_flows", "this_clock"]
 
 CLOCK_PORT = 5009
-"""Where ``twinnet recv`` answers about its clock."""
+"""The port at which ``twinnet recv`` answers requests about its clock."""
 _EXCHANGES = 20
 
 
@@ -60,7 +60,7 @@ class ClockComparison:
 
 @dataclass(frozen=True)
 class ToldFlow:
-    """What a sender reports to its receiver about a flow of datagrams.
+    """A sender's report to its receiver about a flow of datagrams.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What ``twinnet send`` is to send: one flow from options, or many from a file."""
+"""The flows that ``twinnet send`` is to send: one from options, or many from a file."""
 
 # What callers give is checked when the program runs, whatever its annotations promise.
 # pyright: reportUnnecessaryIsInstance=false

@@ -23,7 +23,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class Processor:
-    """What the sending and receiving thread found about its processor.
+    """The state of the processor of the sending and receiving thread.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class ReceivedFlow:
 
     @property
     def delay_known(self) -> bool:
-        """Whether the one-way delay has a meaning."""
+        """True if the one-way delay has a meaning."""
         return self.clock is not None and (self.report.protocol == "udp" or self.clock.same_clock)
 
 
@@ -181,8 +181,8 @@ def _wait(machine: Machine, numbers: Sequence[int], duration: str | None, idle: 
 
 
 def _told(rows: Sequence[FlowReport]) -> dict[tuple[str, int | None], FlowReport]:
-    """What senders told of their flows, by the flow's sender and number. What they found of their clocks stands in it:
-    a comparison holds for the flows that it was made for, and not for whatever else comes from that address."""
+    """Return the senders' reports by the flow's sender and number. They include what the senders found of their
+    clocks: a comparison holds only for the flows that it was made for, not for other traffic from that address."""
     return {(row.source, row.flow): row for row in rows if row.source is not None and row.flow is not None}
 
 

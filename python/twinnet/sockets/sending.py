@@ -41,7 +41,7 @@ class SentFlow:
 
     @property
     def failed(self) -> bool:
-        """Whether the flow sent nothing, or did not send as requested."""
+        """True if the flow sent nothing, or did not send as requested."""
         pacing = self.report.pacing
         if pacing is not None and not pacing.kept_up:
             return True
@@ -70,7 +70,7 @@ class Sent:
 
     @property
     def failed(self) -> bool:
-        """Whether one of them failed."""
+        """True if one of the flows failed."""
         return any(flow.failed for flow in self.flows)
 
 

@@ -32,7 +32,7 @@ __all__ = ["StudyComparison", "StudyResults"]
 
 
 class StudyResults:
-    """What the runs of a study gave, by :func:`twinnet.studies.run` or :func:`twinnet.results.load`.
+    """The results of a study's runs, from :func:`twinnet.studies.run` or :func:`twinnet.results.load`.
 
     Tables are polars tables. Quantities are in bit/s, s and shares of 1, or in the unit that the column's name or the
     column ``unit`` tells; :meth:`columns` lists them, and docs/reference/results.md says what each means. In a notebook
@@ -49,7 +49,7 @@ class StudyResults:
 
     @property
     def folder(self) -> Path:
-        """Where the results are stored."""
+        """The folder in which the results are stored."""
         return self._analysis.store.folder
 
     @property
@@ -59,7 +59,7 @@ class StudyResults:
 
     @property
     def fidelity(self) -> str:
-        """How far the numbers can be trusted: the runs' verdicts, and why."""
+        """The trust that the numbers deserve, in words: the runs' verdicts, with the reasons."""
         return "\n".join(fidelity_sentences(self._analysis))
 
     @cached_property
@@ -253,7 +253,7 @@ class StudyComparison:
 
     @property
     def only_in_one(self) -> tuple[int, int]:
-        """How many means only the first has, and how many only the second: other levels or durations."""
+        """The number of means that only the first has, and that only the second has: other levels or durations."""
         return self._found.only_first, self._found.only_second
 
     def _worded(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What the runs of a study say together: series with bands, phases, differences between levels, verdicts."""
+"""Joint analysis of a study's runs: series with bands, phases, differences between levels, verdicts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Analysis:
 
     @property
     def makes_no_claims(self) -> bool:
-        """Whether this is a size that shows that the study works, and no more."""
+        """True if this size only shows that the study works, and supports no claim."""
         return self.specification.claims == "none"
 
     @cached_property
@@ -143,18 +143,18 @@ class Analysis:
 
     @property
     def left_out(self) -> int:
-        """How many finished runs are not used because they are invalid."""
+        """The number of finished runs that are not used because they are invalid."""
         return len(self.stored) - len(self.used)
 
     @property
     def verdict_counts(self) -> dict[str, int]:
-        """How many finished runs are valid, doubtful and invalid."""
+        """The numbers of finished runs that are valid, doubtful and invalid."""
         verdicts = [run.verdict for run in self.stored.values()]
         return {name: verdicts.count(name) for name in ("valid", "doubtful", "invalid")}
 
     @property
     def forecast(self) -> CameTrue:
-        """What became of the forecasts which runs would exceed the machine."""
+        """The outcome of the forecasts of runs that would exceed the machine."""
         return came_true(self.stored.values())
 
     @cached_property
@@ -165,7 +165,7 @@ class Analysis:
 
     @cached_property
     def end_s(self) -> float:
-        """When the last traffic of known duration ends, in seconds from the start of traffic."""
+        """The end of the last traffic of known duration, in seconds from the start of traffic."""
         ends = [end for end in map(_end_s, self.specification.traffic) if end is not None]
         if ends:
             return max(ends)
@@ -187,7 +187,8 @@ class Analysis:
         return [run for run in self.used if run.run.levels == levels]
 
     def labels(self, measurement: Measurement) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-        """What `measurement` is told apart by: label and filter, such as `("udp", (("protocol", "udp"),))`."""
+        """Return the labels that `measurement` distinguishes, each with its filter, such as `("udp", (("protocol",
+        "udp"),))`."""
         if measurement.of == "port_throughput":
             return [(port, (("port", port),)) for port in measurement.ports or []]
         key, column = ("flow", "name") if measurement.per == "flow" else ("protocol", "protocol")
@@ -257,7 +258,7 @@ class Analysis:
 
     @cached_property
     def machines(self) -> dict[str, int]:
-        """How many of the used runs each machine made on the wall clock, by its name; empty on the virtual clock."""
+        """The number of used runs that each machine made on the wall clock, by its name; empty on the virtual clock."""
         names = [block_of(run.run.record) for run in self.used]
         return {name: names.count(name) for name in sorted(set(names)) if name}
 

@@ -55,11 +55,12 @@ class Beside(Mapping[str, str]):
         return iter(self._texts)
 
     def __len__(self) -> int:
-        """How many files were read."""
+        """Return the number of files that were read."""
         return len(self._texts)
 
     def entries(self, key: str, name: str) -> list[Any]:
-        """What the file `name` holds for the key `key` of traffic; raises `ValueError` with the place of a mistake."""
+        """Return the entries of the file `name` for the key `key` of traffic; raises `ValueError` with the place of
+        a mistake."""
         if (key, name) not in self._entries:
             try:
                 self._entries[key, name] = FILES_OF_TRAFFIC[key](self[name], name)

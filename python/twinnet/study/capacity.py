@@ -1,4 +1,5 @@
-"""How many frames a second this machine carries on the wall clock: measured in a small lab, and kept for later runs.
+"""The number of frames a second that this machine carries on the wall clock: measured in a small lab, and kept for
+later runs.
 
 A frame counts once where the fabric takes it from its sender and once where it hands it to its receiver. Every line of
 the lab is full, and each frame has a moment of its own: that is what costs most. Frames that leave a line
@@ -64,7 +65,7 @@ _TRIES = 2
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a machine carries.
+    """The capacity of a machine, in frames a second.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class Capacity:
         return min(self.small_frames_per_second, self.large_frames_per_second)
 
     def holds(self, machine: Mapping[str, Any], now: datetime) -> bool:
-        """Whether it goes for `machine` still: the same one, measured within a week before `now`."""
+        """Return True if it still applies to `machine`: the same one, measured within a week before `now`."""
         return self.machine == machine and timedelta(0) <= now - self.measured <= KEPT_FOR
 
     def to_record(self) -> dict[str, Any]:

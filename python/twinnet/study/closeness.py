@@ -47,7 +47,8 @@ class ReferenceTable:
     changes: tuple[ComparedFigure, ...]
 
     def counts(self, clock: str, rows: Sequence[ComparedFigure] | None = None) -> dict[Closeness, int]:
-        """How many figures are closer on `clock`, as close, farther and not comparable; of `rows` or of all."""
+        """Return the numbers of figures that are closer on `clock`, as close, farther and not comparable; of `rows`
+        or of all."""
         verdicts = [row.closeness[clock] for row in (self.rows if rows is None else rows)]
         return {name: verdicts.count(name) for name in ("closer", "as close", "farther", "not comparable")}
 
@@ -126,7 +127,7 @@ def _samples(analysis: Analysis, reference: Reference, figure: Figure) -> list[f
 
 
 def how_close(figure: Figure, measured: float) -> Closeness:
-    """Whether `measured` is closer to the truth than the rival, both rounded as finely as the figures were printed.
+    """Compare `measured` and the rival with the truth, both rounded as finely as the figures were printed.
 
     A figure that was printed as `<x` may be anything from zero to x: it is judged where all of that comes to the same.
     """

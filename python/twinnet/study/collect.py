@@ -62,7 +62,7 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class PathCounts:
-    """What the fabric counted at the sending ports of a path, and the capacities of their links in bit/s."""
+    """The counts of the fabric at the sending ports of a path, and the capacities of their links in bit/s."""
 
     samples: PortSamples
     capacities: Mapping[str, float]
@@ -130,8 +130,8 @@ def collect(
 
 
 def _errors_apart(app: AppReport) -> list[str]:
-    """What went wrong with no flow in particular, such as datagrams for which the host had no room: it may have
-    befallen each of them."""
+    """Return the errors of no flow in particular, such as datagrams for which the host had no room: they may concern
+    each of them."""
     return [error for report in app.flows if report.flow is None and report.source is None for error in report.errors]
 
 
@@ -194,7 +194,7 @@ def _bandwidth(report: FlowReport, path: PathCounts | None) -> dict[str, Any]:
 
 
 def _sender(flow: PlannedFlow, report: FlowReport, processors: Mapping[str, str]) -> dict[str, Any]:
-    """How well a source kept its schedule, and whose its processor was."""
+    """Return the columns about the source's accuracy in keeping its schedule, and about its processor."""
     if flow.entry.using != "apps" or report.role not in ("source", "client"):
         return {}
     row: dict[str, Any] = {"sender_processor": processors.get(flow.source)}
@@ -232,7 +232,7 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
 
 
 def _path(flow: PlannedFlow, report: FlowReport) -> dict[str, int | None]:
-    """What the bytes of lower layers follow from, where they were not counted."""
+    """Return the IP version and path MTU, from which the bytes of lower layers follow where they were not counted."""
     address = _host_part(str(report.source)) if report.source is not None else flow.address
     return {"ip_version": 6 if ":" in address else 4, "path_mtu": flow.path_mtu}
 

@@ -34,8 +34,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both have, how many means only one has (other levels, other durations), and a warning where the two were
-    made on different machines."""
+    """The means that two sets of results share, the numbers of means that only one has (other levels, other
+    durations), and a warning if the two were made on different machines."""
 
     compared: list[Compared]
     only_first: int

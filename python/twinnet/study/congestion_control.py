@@ -13,7 +13,7 @@ __all__ = ["controls_of", "for_this_machine", "told_controls"]
 
 KEY = "congestion_control"
 MODELLED = ("reno", "cubic", "bbr")
-"""What model hosts have."""
+"""The congestion controls of model hosts."""
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_KERNEL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 

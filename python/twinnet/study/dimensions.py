@@ -1,4 +1,4 @@
-"""What the sides of a check measure, so that only like is compared with like."""
+"""The dimensions of the sides of a check, so that only like is compared with like."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def combined(first: str, second: str) -> str | None:
 
 
 def described(unit: str) -> str:
-    """What a value of `unit` is, in words."""
+    """Return a description of a value of `unit`, in words."""
     return _WORDED[unit]
 
 

@@ -1,4 +1,4 @@
-"""How the values of a measurement are distributed within a run: extremes, deviation, normality."""
+"""The distribution of a measurement's values within a run: extremes, deviation, normality."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _SLICE_PS = _PS_PER_SECOND // 4
 _START_ALLOWANCE_S = 1.5
 _FINEST_SAMPLE_PS = 50_000_000_000
 _PATH_SAMPLE = "5 ms"
-"""How finely the path of an estimate is counted: 1,048,576 intervals are kept, of all its ports together."""
+"""The interval at which the path of an estimate is counted: 1,048,576 intervals are kept, of all its ports together."""
 _JOIN_PATIENCE = "30 s"
 _VIRTUAL_PACE = 0.2
 """A guess at the real time that a second of virtual time takes; what runs took corrects it."""
@@ -171,7 +171,8 @@ class _Run:
             self.lab.wait_for_controllers(_JOIN_PATIENCE)
 
     def _processors(self, record: Mapping[str, Any]) -> dict[str, str]:
-        """Whose the processor of the thread was that sends for real hosts; nothing on the virtual clock."""
+        """Return, for each real host, whether the thread that sends for it had its own processor; empty on the
+        virtual clock."""
         processor = FidelityRecord.from_spec(record).agent_processor
         nodes = self.lab.describe()["nodes"] if processor is not None else ()
         return {node["name"]: processor for node in nodes if processor is not None and not node.get("model")}
@@ -266,7 +267,7 @@ class _VirtualRun(_Run):
 
 
 def samples_of(sampler: PortSampler) -> PortSamples:
-    """What `sampler` counted in a run; raises `NotAvailable` when it could not keep all."""
+    """Return the counts of `sampler` in a run; raises `NotAvailable` when it could not keep all."""
     samples = sampler.stop()
     if samples.full:
         end_s = len(samples) * samples.interval_s
@@ -283,7 +284,8 @@ def _path_ports(specification: StudySpecification) -> list[str]:
 
 
 def sample_interval_ps(specification: StudySpecification) -> int:
-    """How finely bytes are counted: a quarter of the shortest interval, so that statements can look closer."""
+    """Return the interval of byte counts in picoseconds: a quarter of the shortest interval, so that statements can
+    look closer."""
     intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
     shortest = min(intervals, default=_PS_PER_SECOND)
     return shortest // 4 if shortest // 4 >= _FINEST_SAMPLE_PS else shortest

@@ -1,4 +1,4 @@
-"""How well a lab kept its schedule over time: the growth of its fidelity record between looks at it."""
+"""The fidelity of a lab over time: the growth of its fidelity record from one sample to the next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FidelitySamples:
         self.rows: list[dict[str, Any]] = []
 
     def due(self, now_ps: int) -> bool:
-        """Whether it is time to look again."""
+        """Return True if the next sample is due."""
         return now_ps - self.last_ps >= self.interval_ps
 
     def take(self, record: FidelityRecord, now_ps: int, zero_ps: int) -> None:
@@ -59,7 +59,7 @@ class FidelitySamples:
 
 
 def _growth(before: tuple[tuple[int, int], ...], after: tuple[tuple[int, int], ...]) -> Mapping[int, int]:
-    """How many came into each bin, by its upper bound."""
+    """Return the number of values that came into each bin, by its upper bound."""
     known = dict(before)
     grown = {upper: count - known.get(upper, 0) for upper, count in after}
     return {upper: count for upper, count in sorted(grown.items()) if count > 0}

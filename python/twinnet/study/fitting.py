@@ -1,4 +1,4 @@
-"""Which size of a study this machine carries on the wall clock: the largest of its presets whose runs fit."""
+"""The size of a study that this machine carries on the wall clock: the largest of its presets whose runs fit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SizeTried:
 
     @property
     def similarity(self) -> str:
-        """What the size keeps of the full one and what it scales, as the preset says it."""
+        """The similarity to the full size, as the preset states it: what is kept and what is scaled."""
         return self.study.specification.presets[self.preset].text
 
 

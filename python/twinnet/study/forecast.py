@@ -1,4 +1,4 @@
-"""Which runs of a study will exceed what this machine carries on the wall clock, and whether that came true.
+"""Forecast of the runs of a study that will exceed what this machine carries on the wall clock, and its outcome.
 
 What a run needs follows from its network and its traffic: the busiest moment's frames, each counted once where the
 fabric takes it from its sender and once where it hands it to its receiver, and weighed by what such a frame costs
@@ -34,12 +34,13 @@ Mbit/s with its acknowledgement takes the fabric's thread about 18 us where each
 TOGETHER_S = 40e-6
 """Frames of one line that are due within this time are handled at once: it is the least that a line catches up with."""
 NEXT_WEIGHT = 0.2
-"""What each further such frame costs beside the first. Datagrams that leave eight at once took the fabric's thread 2.4
-to 3.3 us each (160,000 a second in 4 flows), those that leave alone 7 to 13 us (60,000 to 100,000 in 10 flows)."""
+"""The cost of each further such frame, relative to the first. Datagrams that leave eight at once took the fabric's
+thread 2.4 to 3.3 us each (160,000 a second in 4 flows), those that leave alone 7 to 13 us (60,000 to 100,000 in 10
+flows)."""
 MOST_TOGETHER = 32
 SWITCH_WEIGHT = 0.2
-"""What each switch after the first adds to a frame: the events of one more line. With three switches a datagram took
-the fabric's thread 15.2 us where it took 12.1 us with one."""
+"""The cost that each switch after the first adds to a frame: the events of one more line. With three switches a
+datagram took the fabric's thread 15.2 us where it took 12.1 us with one."""
 _IN_AND_OUT = 2.0
 """Added by a router or an Open vSwitch on the way: the frame leaves the fabric and comes back."""
 _MODEL_END = 0.2
@@ -48,7 +49,7 @@ _MODEL_END = 0.2
 
 @dataclass(frozen=True)
 class Forecast:
-    """What runs need, beside what the machine carries.
+    """The needs of runs, compared with what the machine carries.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Forecast:
         return [run for run in self.needed if self.exceeds(run)]
 
     def exceeds(self, run: str) -> bool:
-        """Whether the run of this id will."""
+        """Return True if the forecast says that the run of this id will exceed the machine."""
         return self.carried is not None and self.needed[run] * self.side_by_side > self.carried
 
     def record_of(self, run: str) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def _end(network: Network, name: str) -> float:
 
 
 def _between(network: Network, way: Way) -> float:
-    """What the nodes on the way add."""
+    """Return the cost that the nodes on the way add to a frame."""
     nodes = [network.nodes[name] for name in way.nodes]
     switches = sum(isinstance(node, Switch) for node in nodes)
     outside = sum(
@@ -208,8 +209,8 @@ def _between(network: Network, way: Way) -> float:
 
 
 def _remedy(study: Study, share: float, most: float) -> str:
-    """What makes the runs fit: the study's own scale, or its rates; with the factor where that alone brings each run
-    down to `most` frames a second."""
+    """Return the change that makes the runs fit: the study's own scale, or its rates; with the factor if that alone
+    brings each run down to `most` frames a second."""
     set_by_levels = {
         name
         for factor in study.specification.factors.values()
@@ -230,7 +231,7 @@ def _remedy(study: Study, share: float, most: float) -> str:
 
 
 def _fits(study: Study, changes: Mapping[str, str], most: float) -> bool:
-    """Whether every run needs at most so many frames a second with `changes`."""
+    """Return True if every run needs at most `most` frames a second with `changes`."""
     try:
         changed = forecast_runs(plan_study(with_changes(study, changes)), None)
     except UsageError:
@@ -257,7 +258,8 @@ def _span(frames: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class CameTrue:
-    """How many of the runs that were expected to exceed the machine were not valid, and how many of the others."""
+    """The outcome of a forecast: of the runs expected to exceed the machine, and of the others, the number that were
+    not valid."""
 
     exceeding: int
     exceeding_not_valid: int

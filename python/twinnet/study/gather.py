@@ -25,7 +25,7 @@ class DifferentTraces(TwinnetError):
 
 @dataclass
 class Gathered:
-    """What became of the runs of the study.
+    """The outcome of gathering the runs of the study.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def _check_same_study(first: ResultStore, study: Study, store: ResultStore, othe
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is remembered of a stored run: records of thousands of runs would fill the memory."""
+    """The few facts that are kept of a stored run: records of thousands of runs would fill the memory."""
 
     run: PlannedRun
     store: ResultStore

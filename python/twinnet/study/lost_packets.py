@@ -1,4 +1,5 @@
-"""What was lost of flows of datagrams, by what their sources sent: receivers know of nothing after the last arrival."""
+"""Losses of flows of datagrams, counted from what their sources sent: receivers know of nothing after the last
+arrival."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _nothing_arrived(source: FlowReport, sent: int) -> FlowReport:
 
 
 def _no_frame_of(sent: int | None) -> Rtp | None:
-    """What a receiver of no packet would tell of a video; its stream it does not know."""
+    """Return the video counts of a receiver that got no packet; it does not know the stream."""
     if sent is None:
         return None
     return Rtp(0, 0, 0, None, None, frames_complete=0, frames_damaged=0, frames_lost=sent)

@@ -1,4 +1,4 @@
-"""What is written down about the machine and the software: before and after each run, so that a reader can judge it."""
+"""Description of the machine and the software, written before and after each run so that a reader can judge the run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def describe_place(slot: int) -> dict[str, Any]:
-    """Which machine makes a run, and where on it.
+    """Describe the machine that makes a run, and the place of the run on it.
 
     Parameters
     ----------

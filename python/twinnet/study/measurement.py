@@ -1,4 +1,4 @@
-"""What a study measures in every run."""
+"""The measurements that a study makes in every run."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ class Measurement(_Strict):
 
     @property
     def is_series(self) -> bool:
-        """Whether it is a throughput, counted in intervals of the lab's clock."""
+        """True if it is a throughput, counted in intervals of the lab's clock."""
         return self.of in ("throughput", "port_throughput")
 
     @property
     def is_of_packets(self) -> bool:
-        """Whether every packet has a value of it."""
+        """True if every packet has a value of it."""
         return self.of in _OF_PACKETS
 
     @model_validator(mode="after")

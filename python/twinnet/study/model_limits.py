@@ -1,4 +1,4 @@
-"""What of a study needs real hosts, so that the virtual clock refuses it before anything starts."""
+"""Parts of a study that need real hosts, which the virtual clock refuses before anything starts."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _unknown_hosts(document: Document, specification: StudySpecification, networ
 
 
 def _unequal_paths(document: Document, specification: StudySpecification, network: Network) -> list[Problem]:
-    """Where a receiver would have to count frames by several MTUs at once."""
+    """Find the receivers that would have to count frames by several MTUs at once."""
     named = [
         name for name, one in specification.measurements.items() if one.of == "throughput" and one.layer != "payload"
     ]

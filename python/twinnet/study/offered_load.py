@@ -1,4 +1,4 @@
-"""What the traffic of a study asks of its network: for each flow who sends, how many packets a second, how large."""
+"""The load that the traffic of a study offers to its network: the sender, packet rate and packet size of each flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEGMENT_BYTES = 1448.0
 _RTP_PAYLOAD_BYTES = 1328.0
 """Seven packets of a transport stream, 1316 bytes, and RTP's header."""
 _CODED_BYTES = 7 * 184
-"""What they carry of the coded video, without their own headers of 4 bytes."""
+"""The bytes of coded video in these seven packets, without their own headers of 4 bytes."""
 _INTERVAL_PS = 10**12
 _GATHERED_ABOVE, _GATHERED_S = 5000.0, 200e-6
 """A built-in source that is faster gathers its datagrams for so long, unless it is told to be exact."""

@@ -1,4 +1,4 @@
-"""Where in time the two clocks part, and what fidelity measured at that moment."""
+"""The times at which the two clocks part, and the fidelity measured at that moment."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AtThatMoment:
-    """What fidelity measured in a span of the wall clock's runs, in the run where it was worst; `None` where no run
-    tells.
+    """The fidelity measured in a span of the wall clock's runs, in the worst run; `None` if no run has the value.
 
     Attributes
     ----------
@@ -122,7 +121,7 @@ def _longest(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def fidelity_between(runs: Iterable[StoredRun], begin_s: float, end_s: float) -> AtThatMoment:
-    """What fidelity measured in `runs` between two times, in the worst of them."""
+    """Return the fidelity measured in `runs` between two times, in the worst of them."""
     seen: list[dict[str, float | None]] = []
     for run in runs:
         rows = run.table("fidelity")

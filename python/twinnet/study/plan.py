@@ -14,7 +14,7 @@ from twinnet.errors import BadValue
 from twinnet.study.resolution import Study
 from twinnet.study.specification import StudySpecification
 
-__all__ = ["MOST_RUNS", "PlannedRun", "plan_study"]
+__all__ = ["MOST_RUNS", "PlannedRun", "plan_study", "planned_run"]
 
 MOST_RUNS = 100_000
 _WITHOUT_EFFECT_ON_A_RUN = frozenset(
@@ -91,6 +91,21 @@ def plan_study(study: Study) -> list[PlannedRun]:
     if specification.order == "random":
         random.Random(f"{specification.seed}/order").shuffle(runs)
     return runs
+
+
+def planned_run(study: Study, levels: Mapping[str, str], repetition: int) -> PlannedRun:
+    """One run of `study`, as it stands in the plan.
+
+    Raises
+    ------
+    BadValue
+        The study does not have these levels or this repetition.
+    """
+    factors = study.specification.factors
+    known = list(levels) == list(factors) and all(levels[one] in factors[one].levels for one in factors)
+    if not known or not 1 <= repetition <= study.specification.repetitions:
+        raise BadValue(f"the study {study.name} has no run {dict(levels)}, repetition {repetition}")
+    return _planned(study, dict(levels), study.at(levels), repetition)
 
 
 def _planned(study: Study, levels: dict[str, str], specification: StudySpecification, repetition: int) -> PlannedRun:

@@ -45,7 +45,7 @@ class PolicySettings(BaseModel):
 
 
 def load_of(specification: StudySpecification) -> Load:
-    """What the traffic of the study asks for, as policies see it."""
+    """Return the load that the traffic of the study makes, in the form for policies."""
     return Load(tuple(one for entry in specification.traffic for one in _demands(entry)))
 
 
@@ -62,7 +62,7 @@ def _demands(entry: Traffic) -> Iterator[Demand]:
 
 
 def compiled_policy(specification: StudySpecification, network: Network) -> CompiledPolicy | None:
-    """What the policy of the study comes to in `network`, ``None`` without one; raises `BadPolicy`."""
+    """Return the compiled policy of the study for `network`, ``None`` without a policy; raises `BadPolicy`."""
     settings = specification.policy
     if settings is None:
         return None

@@ -1,4 +1,4 @@
-"""What a run tells of its QoS policy: where it was, what it came to, and whether classes kept to their queues."""
+"""The record of a run's QoS policy: its place, its rules, and whether classes kept to their queues."""
 
 from __future__ import annotations
 

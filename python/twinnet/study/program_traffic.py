@@ -162,7 +162,7 @@ class ProgramTraffic:
         self.jobs = {int(job["job"]) for job in self.lab.jobs()} - before
 
     def ended(self) -> bool:
-        """Whether all clients have ended."""
+        """Return True if all clients have ended."""
         if not self.running:
             return True
         return all(
@@ -175,7 +175,7 @@ class ProgramTraffic:
             running.stop()
 
     def flows(self) -> list[PlannedFlow]:
-        """What the programs measured; call it when all clients have ended, since it ends the servers.
+        """Return the measurements of the programs; call it when all clients have ended, since it ends the servers.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class PrintedValue:
 
     @property
     def decimals(self) -> int:
-        """How finely it was printed."""
+        """The number of decimals with which it was printed."""
         return len(self.text.partition(".")[2])
 
 

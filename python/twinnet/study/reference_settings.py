@@ -1,4 +1,4 @@
-"""How a study names a table of published figures that its results are set beside."""
+"""Settings of a table of published figures that a study compares its results with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Strict(BaseModel):
 
 
 class ReferenceMetric(_Strict):
-    """Which measurement a metric of the table is, its published unit, and the physics behind its figures."""
+    """A metric of the table: its measurement, its published unit, and the physics behind its figures."""
 
     measurement: ParameterName
     unit: Literal["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "s", "ms", "us", "1", "%"]

@@ -140,7 +140,7 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
 
 
 def reader_in(folder: Path) -> Callable[[str], str]:
-    """What reads a file of `folder` by its name; it raises `ValueError` where that cannot be."""
+    """Return a function that reads a file of `folder` by its name; it raises `ValueError` if it cannot."""
 
     def read(name: str) -> str:
         path = folder / name
@@ -299,7 +299,7 @@ def _change(
 
 
 def _child(target: Any, part: str) -> Any:
-    """What `part` names: a key, an index, or the `name` of a list's entry."""
+    """Return the child that `part` names: a key, an index, or the `name` of a list's entry."""
     if isinstance(target, dict):
         return cast(dict[str, Any], target).get(part)
     if isinstance(target, list):
@@ -343,7 +343,7 @@ def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside)
 
 
 def _touch(one: Problem, other: Problem) -> bool:
-    """Whether one of both is about the other's place or a part of it, in the file's lines or in its data."""
+    """Return True if one problem is about the other's place or a part of it, in the file's lines or in its data."""
     shorter = min(len(one.path), len(other.path))
     return (one.line, one.column) == (other.line, other.column) or (
         bool(one.path) and one.path[:shorter] == other.path[:shorter]

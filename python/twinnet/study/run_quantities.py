@@ -117,7 +117,7 @@ class RunTables:
         return _of_flows(times, aggregate)
 
     def values(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
-        """When each value of the measurement `name` was taken, in seconds, and the value.
+        """Return the times of the values of the measurement `name`, in seconds, and the values.
 
         There is one of every packet that was kept, or of every whole interval of a throughput.
 
@@ -205,7 +205,7 @@ class RunTables:
         return starts, rates
 
     def _begun_s(self) -> dict[tuple[int, str], float]:
-        """When sources began to send, by the flow's number and the sending host."""
+        """Return the times at which sources began to send, in seconds, by the flow's number and the sending host."""
         rows = self.flows.filter((pl.col("role") == "source") & pl.col("start_s").is_not_null())
         keys = zip(rows["flow"].fill_null(0), rows["from_host"], strict=True)
         return {(int(flow), str(host)): start for (flow, host), start in zip(keys, rows["start_s"], strict=True)}
@@ -240,7 +240,7 @@ def _frame_loss(rows: pl.DataFrame) -> float:
 
 
 def _of_flows(values: Vector, aggregate: Aggregate) -> float:
-    """What the function of `aggregate` makes of one value of each flow."""
+    """Apply the function of `aggregate` to one value of each flow."""
     return float({"mean": values.mean, "min": values.min, "max": values.max, "std": values.std}[aggregate.function]())
 
 
@@ -261,7 +261,7 @@ def _video(rows: pl.DataFrame, of: str) -> Vector:
 
 
 def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
-    """What estimators of available bandwidth told, or by what share they were wrong."""
+    """Return the estimates of available bandwidth, their relative errors, or the bytes of probes."""
     if "available_bandwidth_bps" not in rows.columns:
         raise LookupError("available bandwidth was not estimated when this run was made")
     if of == "probe_bytes":
@@ -277,7 +277,7 @@ def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
 
 
 def _viewers(rows: pl.DataFrame, of: str) -> Vector:
-    """What each viewer of video in segments had."""
+    """Return the values of each viewer of video in segments."""
     column = _VIEWERS[of]
     if column not in rows.columns:
         raise LookupError("viewers of video were not counted when this run was made")

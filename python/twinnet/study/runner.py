@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,16 +16,35 @@ from twinnet.study.machine import describe_machine, describe_place, describe_ver
 from twinnet.study.plan import PlannedRun
 from twinnet.study.store import Measured, ResultStore, StoredRun, StoreError
 
-__all__ = ["Executor", "Interrupted", "Observer", "Outcome", "Progress", "run_plan"]
+__all__ = [
+    "Executor",
+    "Interrupted",
+    "LocalPlaces",
+    "Made",
+    "Observer",
+    "Outcome",
+    "PlaceLost",
+    "Places",
+    "Progress",
+    "make_run",
+    "run_plan",
+]
+
+
+_LOOK_S = 0.2
 
 
 class Interrupted(Exception):
     """An executor gave up because it was asked to stop."""
 
 
+class PlaceLost(Exception):
+    """The place where a run was made has gone; the run is made again at another."""
+
+
 @dataclass
 class Progress:
-    """What an executor tells while it works, and how it learns that it is to stop.
+    """The progress of an executor while it works, and the signal for it to stop.
 
     Attributes
     ----------
@@ -54,6 +73,114 @@ class Executor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Made:
+    """A run that was made, and what is recorded of where and when.
+
+    Attributes
+    ----------
+    record
+        `versions`, `started`, `elapsed_s` and `machine`.
+    result
+        What was measured; of a run that failed, the `name` of the error and its `message`.
+    """
+
+    record: Mapping[str, Any]
+    result: Measured | Mapping[str, str]
+
+
+class Places(Protocol):
+    """The places where runs are made: slots of this machine, or of others."""
+
+    @property
+    def count(self) -> int:
+        """The number of runs that can be made side by side now."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """The largest number of runs that can ever be made side by side."""
+        ...
+
+    def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, Any] | None:
+        """Take a free place for one of the runs that wait, the next of which is the last in `waiting`.
+
+        Returns the index of the run and the place; `None` when no place is free for any of them now.
+        """
+        ...
+
+    def make(self, run: PlannedRun, place: Any, progress: Progress) -> Made:
+        """Make `run` at `place`, from a thread of its own; raises `Interrupted`, or `PlaceLost` when it is gone."""
+        ...
+
+    def free(self, place: Any) -> None:
+        """The run at `place` has ended, however it did."""
+        ...
+
+
+class LocalPlaces:
+    """`jobs` places in this process; a place is the number of the slot, counted from 1."""
+
+    def __init__(self, execute: Executor, jobs: int) -> None:
+        self.execute = execute
+        self._free: list[int] = list(range(1, jobs + 1))
+        self._jobs = jobs
+
+    @property
+    def count(self) -> int:
+        """The number of runs that are made side by side."""
+        return self._jobs
+
+    @property
+    def most(self) -> int:
+        """The same."""
+        return self._jobs
+
+    def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, int] | None:
+        """The next run and the lowest slot that is free."""
+        return (len(waiting) - 1, self._free.pop(0)) if self._free else None
+
+    def make(self, run: PlannedRun, place: int, progress: Progress) -> Made:
+        """Make `run` here."""
+        return make_run(run, self.execute, progress, place)
+
+    def free(self, place: int) -> None:
+        """Give the slot back."""
+        self._free.append(place)
+        self._free.sort()
+
+
+def make_run(run: PlannedRun, execute: Executor, progress: Progress, slot: int) -> Made:
+    """Make `run` in this process by `execute`, as the one in `slot` of this machine; a failure is a result too.
+
+    Raises
+    ------
+    Interrupted
+        `progress` said that it is to stop.
+    """
+    record: dict[str, Any] = {
+        "versions": describe_versions(),
+        "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }
+    machine: dict[str, Any] = {**describe_place(slot), "before": describe_machine()}
+    begin = time.monotonic()
+    result: Measured | Mapping[str, str]
+    try:
+        result = execute(run, progress)
+    except Interrupted:
+        raise
+    except Exception as error:
+        if progress.stop.is_set():
+            raise Interrupted from error
+        result = {
+            "name": error.name if isinstance(error, TwinnetError) else type(error).__name__,
+            "message": str(error) or type(error).__name__,
+        }
+    elapsed_s = time.monotonic() - begin
+    machine["after"] = describe_machine()
+    return Made({**record, "elapsed_s": elapsed_s, "machine": machine}, result)
+
+
 class Observer(Protocol):
     """Sees the study go on; all methods are called from the thread that called :func:`run_plan`."""
 
@@ -80,7 +207,7 @@ class Observer(Protocol):
 
 @dataclass
 class Outcome:
-    """What became of the plan."""
+    """The outcome of the plan."""
 
     finished: list[StoredRun] = field(default_factory=list[StoredRun])
     skipped: list[StoredRun] = field(default_factory=list[StoredRun])
@@ -95,8 +222,11 @@ def run_plan(
     observer: Observer,
     jobs: int = 1,
     forecast: Forecast | None = None,
+    places: Places | None = None,
 ) -> Outcome:
     """Make the runs of `plan` that `store` does not hold yet; what `forecast` says of a run is stored with it.
+
+    They are made at `places`; without it in this process by `execute`, `jobs` side by side.
 
     A run that fails is written down with its error and the rest go on. An interrupt (Ctrl-C) ends the runs that are
     going on and returns; the same call later makes what is left.
@@ -115,20 +245,21 @@ def run_plan(
             todo.append(run)
         else:
             outcome.skipped.append(stored)
-    remaining = _Remaining(todo, execute, jobs)
+    places = places if places is not None else LocalPlaces(execute, jobs)
+    remaining = _Remaining(todo, execute, places)
     observer.begin(todo, len(outcome.skipped), remaining.left_s({}))
     if todo:
-        _Loop(store, execute, observer, remaining, outcome, forecast).run(todo, jobs)
+        _Loop(store, places, observer, remaining, outcome, forecast).run(todo)
     return outcome
 
 
 class _Remaining:
     """Estimates the time that is left: what runs are expected to take, corrected by what they took."""
 
-    def __init__(self, todo: Sequence[PlannedRun], execute: Executor, jobs: int) -> None:
+    def __init__(self, todo: Sequence[PlannedRun], execute: Executor, places: Places) -> None:
         self.expected = {run.id: max(0.001, execute.expected_s(run)) for run in todo}
         self.left = dict(self.expected)
-        self.jobs = min(jobs, max(1, len(todo)))
+        self.places = places
         self.done_expected_s = self.done_actual_s = 0.0
 
     def done(self, run: PlannedRun, actual_s: float) -> None:
@@ -138,35 +269,35 @@ class _Remaining:
     def left_s(self, fractions: dict[str, float]) -> float:
         correction = self.done_actual_s / self.done_expected_s if self.done_expected_s else 1.0
         total = sum(expected * (1 - fractions.get(run_id, 0.0)) for run_id, expected in self.left.items())
-        return total * correction / self.jobs
+        return total * correction / max(1, min(self.places.count, len(self.left)))
 
 
 class _Loop:
     def __init__(
         self,
         store: ResultStore,
-        execute: Executor,
+        places: Places,
         observer: Observer,
         remaining: _Remaining,
         outcome: Outcome,
         forecast: Forecast | None,
     ) -> None:
-        self.store, self.execute, self.observer = store, execute, observer
+        self.store, self.places, self.observer = store, places, observer
         self.remaining, self.outcome, self.forecast = remaining, outcome, forecast
         self.stop = threading.Event()
-        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress, int]] = {}
+        self.waiting: list[PlannedRun] = []
+        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress, Any]] = {}
 
-    def run(self, todo: Sequence[PlannedRun], jobs: int) -> None:
-        waiting = list(reversed(todo))
-        slots = set(range(1, jobs + 1))
-        with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run") as pool:
+    def run(self, todo: Sequence[PlannedRun]) -> None:
+        self.waiting = list(reversed(todo))
+        with ThreadPoolExecutor(max_workers=self.places.most, thread_name_prefix="run") as pool:
             try:
-                while waiting or self.going:
-                    while waiting and len(self.going) < jobs:
-                        run, progress = waiting.pop(), Progress(self.stop)
-                        slot = min(slots - {taken for _, _, taken in self.going.values()})
+                while self.waiting or self.going:
+                    while self.waiting and (taken := self.places.take(self.waiting)) is not None:
+                        index, place = taken
+                        run, progress = self.waiting.pop(index), Progress(self.stop)
                         self.observer.started(run, progress)
-                        self.going[pool.submit(self._make, run, progress, slot)] = (run, progress, slot)
+                        self.going[pool.submit(self._make, run, progress, place)] = (run, progress, place)
                     self._collect()
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
@@ -178,16 +309,23 @@ class _Loop:
                 raise
 
     def _collect(self) -> None:
-        ended, _ = wait(self.going, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in ended:
-            run, _, _ = self.going.pop(future)
-            self._take(run, future)
+        if self.going:
+            ended, _ = wait(self.going, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            for future in ended:
+                run, _, place = self.going.pop(future)
+                self.places.free(place)
+                self._take(run, future)
+        else:
+            self.stop.wait(_LOOK_S)
         self.observer.tick(self._left_s())
 
     def _take(self, run: PlannedRun, future: Future[tuple[StoredRun, float]]) -> None:
         try:
             stored, elapsed_s = future.result()
         except Interrupted:
+            return
+        except PlaceLost:
+            self.waiting.append(run)
             return
         self.remaining.done(run, elapsed_s)
         (self.outcome.finished if stored.record["status"] == "finished" else self.outcome.failed).append(stored)
@@ -203,7 +341,8 @@ class _Loop:
     def _left_s(self) -> float:
         return self.remaining.left_s({run.id: progress.fraction for run, progress, _ in self.going.values()})
 
-    def _make(self, run: PlannedRun, progress: Progress, slot: int) -> tuple[StoredRun, float]:
+    def _make(self, run: PlannedRun, progress: Progress, place: Any) -> tuple[StoredRun, float]:
+        made = self.places.make(run, place, progress)
         record: dict[str, Any] = {
             "study": run.specification.study,
             "levels": dict(run.levels),
@@ -215,29 +354,13 @@ class _Loop:
                 mode="json", by_alias=True, exclude={"presets", "wall_presets"}
             ),
             "specification_units": "durations in ps, rates in bit/s, sizes in bytes",
-            "versions": describe_versions(),
-            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "versions": made.record["versions"],
+            "started": made.record["started"],
         }
         if self.forecast is not None and run.id in self.forecast.needed:
             record["forecast"] = self.forecast.record_of(run.id)
-        machine: dict[str, Any] = {**describe_place(slot), "before": describe_machine()}
-        begin = time.monotonic()
-        try:
-            measured = self.execute(run, progress)
-        except Interrupted:
-            raise
-        except Exception as error:
-            if self.stop.is_set():
-                raise Interrupted from error
-            elapsed_s = time.monotonic() - begin
-            machine["after"] = describe_machine()
-            told = {
-                "name": error.name if isinstance(error, TwinnetError) else type(error).__name__,
-                "message": str(error) or type(error).__name__,
-            }
-            full = {**record, "elapsed_s": elapsed_s, "machine": machine}
-            return self.store.write_failed(run, full, told), elapsed_s
-        elapsed_s = time.monotonic() - begin
-        machine["after"] = describe_machine()
-        full = {**record, "elapsed_s": elapsed_s, "machine": machine}
-        return self.store.write_finished(run, full, measured), elapsed_s
+        elapsed_s = float(made.record["elapsed_s"])
+        record |= {"elapsed_s": elapsed_s, "machine": made.record["machine"]}
+        if isinstance(made.result, Measured):
+            return self.store.write_finished(run, record, made.result), elapsed_s
+        return self.store.write_failed(run, record, made.result), elapsed_s

@@ -14,7 +14,7 @@ from twinnet.study.plan import MOST_RUNS, PlannedRun
 __all__ = ["Deal", "Shard", "parse_shard", "usual_deal"]
 
 Deal = Literal["run", "repetition"]
-"""What is dealt out in turn: single runs, or whole repetitions with all their levels."""
+"""The unit that is dealt out in turn: single runs, or whole repetitions with all their levels."""
 
 _WRITTEN = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
@@ -88,7 +88,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def usual_deal(clock: str) -> Deal:
-    """How runs are dealt out when nothing is said.
+    """Return the default way to deal out runs on `clock`.
 
     On the wall clock a machine has an effect on what is measured, so the levels of a repetition stay together. On the
     virtual clock it has none, and single runs spread more evenly.

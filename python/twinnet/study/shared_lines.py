@@ -20,7 +20,7 @@ Line = tuple[int, str]
 
 @dataclass(frozen=True)
 class Way:
-    """How frames go from one host to another.
+    """The path of frames from one host to another.
 
     Parameters
     ----------

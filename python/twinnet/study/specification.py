@@ -96,7 +96,7 @@ class Level(_Strict):
 
 
 class Factor(_Strict):
-    """What is varied on purpose, with its levels in the order of the report."""
+    """A factor that is varied on purpose, with its levels in the order of the report."""
 
     text: str = ""
     levels: Annotated[dict[Name, Level], Field(min_length=1)]
@@ -167,7 +167,7 @@ class FidelityThresholds(_Strict):
 
 
 class TwinSettings(_Strict):
-    """How far the two clocks may be apart: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or 1 Mbit`.
+    """The allowed difference of the clocks: `2 %`, `0.01 * link_rate`, `5 ms`, or the larger of both: `5 % or 1 Mbit`.
 
     Attributes
     ----------
@@ -240,7 +240,8 @@ class StudySpecification(_Strict):
         return self
 
     def _pinned_control(self, entry: Traffic) -> str | None:
-        """What the sysctls of the hosts say that send the bulk of `entry`: the server, of HTTP."""
+        """Return the congestion control that the sysctls set on the hosts that send the bulk of `entry`: for HTTP,
+        the server."""
         senders = [entry.to] if entry.app == "http" else entry.sources
         networks = [*self.networks.values(), *([self.network] if self.network is not None else [])]
         hosts = [network.hosts[name] for network in networks for name in senders if name in network.hosts]

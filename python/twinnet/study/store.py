@@ -1,4 +1,5 @@
-"""Where results live: `results/<study>/<run>/` with `run.json` and Parquet tables; a run lands whole or not at all."""
+"""The store of results: `results/<study>/<run>/` with `run.json` and Parquet tables; a run lands whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class StoreError(TwinnetError):
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How closely a run kept its schedule.
+    """The accuracy with which a run kept its schedule.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run gave: its tables, its fidelity, and notes such as the versions of programs."""
+    """The measurements of a run: its tables, its fidelity, and notes such as the versions of programs."""
 
     flows: pl.DataFrame
     intervals: pl.DataFrame
@@ -96,8 +97,8 @@ class StoredRun:
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """What was forecast before the run: the frames a second that it needs, what the machine carries, and whether it
-        exceeds the machine. Empty for runs without a forecast."""
+        """The forecast made before the run: the frames a second that it needs, what the machine carries, and whether
+        it exceeds the machine. Empty for runs without a forecast."""
         told: Mapping[str, Any] | None = self.record.get("forecast")
         return told or {}
 
@@ -154,7 +155,7 @@ class ResultStore:
 
     @property
     def holds_twin(self) -> bool:
-        """Whether what was asked for last was a twin."""
+        """True if the last request was for a twin."""
         try:
             record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -177,7 +178,7 @@ class ResultStore:
         return stored
 
     def read_strictly(self, run: PlannedRun) -> StoredRun | None:
-        """What stands here in the place of `run`, finished or failed; `None` where nothing does.
+        """Return the run stored in the place of `run`, finished or failed; `None` if there is none.
 
         Raises
         ------
@@ -365,7 +366,8 @@ def _partial_name(run_id: str) -> str:
 
 
 def _start_of_process(pid: int) -> str | None:
-    """When the process began, in clock ticks since boot: tells a process from a later one of the same number."""
+    """Return the start of the process in clock ticks since boot: it tells a process from a later one of the same
+    number."""
     try:
         with Path(f"/proc/{pid}/stat").open(encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]

@@ -1,4 +1,4 @@
-"""How far the two clocks may be apart before a twin says that they differ: what a study states, per metric."""
+"""The difference between the two clocks that a twin allows: what a study states, per metric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROTOCOLS = ("udp", "rtp", "tcp", "http", "icmp")
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far two means may be apart: a share of the larger one, an amount, or the larger of both.
+    """The allowed difference between two means: a share of the larger one, an amount, or the larger of both.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Tolerance:
     stated: bool
 
     def allowed(self, first: float, second: float) -> float:
-        """How far means of `first` and `second` may be apart."""
+        """Return the allowed difference between means of `first` and `second`."""
         return max(self.share * max(abs(first), abs(second)), self.amount)
 
 

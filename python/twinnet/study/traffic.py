@@ -121,7 +121,7 @@ class Traffic(BaseModel):
 
     @property
     def duration_ps(self) -> int | None:
-        """How long it lasts, where that is given."""
+        """The duration in picoseconds, if one is given."""
         return self.sends.get("duration")
 
     @property
@@ -136,7 +136,7 @@ class Traffic(BaseModel):
 
     @property
     def record_packets(self) -> int | None:
-        """How many packets of each flow are kept."""
+        """The number of packets of each flow that are kept."""
         return self.sends.get("record_packets")
 
     def with_congestion_control(self, name: str) -> Traffic:
@@ -226,7 +226,7 @@ def _mistake(message: str, *loc: str | int) -> InitErrorDetails:
 
 
 def _in_file(kind: FlowKind, name: str) -> str:
-    """What studies call the setting `name`."""
+    """Return the name that studies use for the setting `name`."""
     return next((other for other, own in kind.other_names.items() if own == name), name)
 
 

@@ -122,7 +122,7 @@ class Twin:
         return [run for run in runs if run.run.verdict != "invalid"] or runs
 
     def counts(self) -> dict[Agreement, int]:
-        """How many metrics have each verdict."""
+        """Return the number of metrics with each verdict."""
         verdicts = [one.verdict for one in self.results]
         return {name: verdicts.count(name) for name in ("agrees", "differs", "cannot tell")}
 

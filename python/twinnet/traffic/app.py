@@ -1,4 +1,5 @@
-"""What a lab starts: an app in a host, and the sender and receiver of a flow, as the lab protocol takes them."""
+"""The parts that a lab starts: an app in a host, or the sender and receiver of a flow, as the lab protocol takes
+them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class App:
 
     @property
     def receives(self) -> bool:
-        """Whether it is a sink or server, which several flows can share."""
+        """True if it is a sink or server, which several flows can share."""
         return self.kind in _KINDS_THAT_RECEIVE
 
 

@@ -29,11 +29,11 @@ FLOWS: Mapping[str, FlowKind] = {
     "video": Video,
     "bandwidth": Bandwidth,
 }
-"""What an entry of a study's traffic may be, by its `app`."""
+"""The kinds of traffic that a study can have, by the name in the entry's `app`."""
 SOURCES: Mapping[str, SourceKind] = {
     "udp": UdpSource,
     "tcp": TcpSource,
     "rtp": RtpSource,
     "icmp": Ping,
 }
-"""What ``twinnet send`` sends, by its protocol."""
+"""The kinds of source that ``twinnet send`` offers, by protocol."""

@@ -29,9 +29,9 @@ _MOST_OUTSTANDING = 30_000
 EchoInterval = Annotated[Duration, duration(10**6, _HOUR_PS)]
 """From one request to the next: 1 us to 1 h."""
 EchoPayload = Annotated[Size, size(0, 65_499)]
-"""What a request carries."""
+"""The payload of an echo request, in bytes."""
 EchoTimeout = Annotated[Duration, duration(1, _HOUR_PS)]
-"""How long an answer is waited for."""
+"""The longest wait for an answer."""
 
 
 @dataclass(frozen=True)

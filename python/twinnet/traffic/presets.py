@@ -1,4 +1,4 @@
-"""What known applications send: settings of :class:`twinnet.traffic.udp.Datagrams` by name, each with its source.
+"""Traffic of known applications: settings of :class:`twinnet.traffic.udp.Datagrams` by name, each with its source.
 
 Sizes are those of the UDP payload. RTP's header of 12 bytes (RFC 3550) is in those of voice.
 """

@@ -32,14 +32,14 @@ __all__ = ["Tcp", "TcpBulk", "TcpSink", "TcpSource", "Writes"]
 
 _USUAL_WRITE = Bytes(1448)
 _LEAST_BYTES = 12
-"""What announces the stream to its receiver."""
+"""Bytes of the header that announces the stream to its receiver."""
 _ABOUT_WRITES = ("writes", "payload", "process", "on_off")
 
 
 WritePayload = Annotated[Size, size(16, 1 << 30)]
 """The bytes of a write."""
 StreamBytes = Annotated[Size, size(_LEAST_BYTES, 10**15, called="bytes")]
-"""How much a stream carries, what announces it included."""
+"""The bytes of a stream, including the header that announces it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class Writes(TrafficSettings):
 
     @property
     def scheduled(self) -> bool:
-        """Whether it sends by a schedule."""
+        """True if it sends by a schedule."""
         return any(way is not None for way in (self.rate, self.packets_per_second, self.gap))
 
     def check(self) -> None:

@@ -206,7 +206,7 @@ Port = Annotated[int, Whole(BadValue, 1, 65_535)]
 FlowNumber = Annotated[int, Whole(BadValue, 0, (1 << 32) - 1)]
 """The flow's number in reports."""
 RunTime = Annotated[Duration, duration(1, LONGEST_RUN_PS)]
-"""How long traffic lasts: at most 100 days, as no sum of times may run over the clock."""
+"""The duration of traffic: at most 100 days, as no sum of times may run over the clock."""
 CountingInterval = Annotated[Duration, duration(10**9, _HOUR_PS)]
 """The interval in which is counted: 1 ms to 1 h."""
 PayloadRate = Annotated[Rate, rate(1, 10**12)]
@@ -216,9 +216,9 @@ PacketRate = Annotated[float, Number(BadValue, 0.001, 1e8)]
 DatagramPayload = Annotated[Size, size(*_SIZES_OF_DATAGRAMS)]
 """The UDP payload of a datagram. Below 16 B the receiver can tell no delay."""
 Transfer = Annotated[Size, size(0, _LARGEST_TRANSFER_BYTES, called="bytes")]
-"""How much is carried in all."""
+"""The total amount of data to transfer, in bytes."""
 CountOf = Annotated[int, Whole(BadValue, 1, _MOST_COUNT)]
-"""How many packets, writes, frames or requests."""
+"""A number of packets, writes, frames or requests."""
 Recorded = Annotated[int, Whole(BadValue, 1, 1_000_000)]
 """Packets of each flow that are kept one by one."""
 PathMtu = Annotated[int, Whole(BadValue, 68, 65_535, called="mtu_bytes")]
@@ -226,7 +226,7 @@ PathMtu = Annotated[int, Whole(BadValue, 68, 65_535, called="mtu_bytes")]
 Dscp = Annotated[int, Whole(BadValue, 0, 63)]
 """Differentiated services code point."""
 GapProcess = Annotated[str, OneOf(BadValue, ("constant", "poisson"))]
-"""How gaps are drawn at a rate."""
+"""The process that draws the gaps at a given rate."""
 Gaps = Annotated[Distribution | Mapping[str, object], Drawn(unit="ps")]
 """A distribution of gaps, up to 1 h."""
 Sizes = Annotated[Distribution | Mapping[str, object], Drawn(unit="bytes")]
@@ -245,23 +245,23 @@ FrameSizes = Annotated[Sequence[Size] | str | os.PathLike[str], FrameEntries()]
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficSettings(Described):
-    """What all kinds of traffic have in common: each setting is read once, when the object is made, and kept as an
-    exact number.
+    """Base class of all kinds of traffic. Each setting is read once, when the object is made, and kept as an exact
+    number.
 
     A kind of traffic is a frozen dataclass of settings; the same class is what ``tn.apps`` offers, what the entries of
     study files and of files of flows are checked with, and what writes the fields of the lab protocol.
     """
 
     in_words: ClassVar[str] = ""
-    """What reports call it."""
+    """The name in reports."""
     protocol: ClassVar[str] = "udp"
     """The protocol, as tables of results name it."""
     transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "udp"
-    """What carries it."""
+    """The transport protocol that carries it."""
     application: ClassVar[str | None] = None
-    """What QoS policies call it; what has no name goes by that of its entry in the study."""
+    """The application name for QoS policies; without one, the name of its entry in the study is used."""
     asked_for: ClassVar[bool] = False
-    """Whether its first host is a client that asks the second, rather than a source that sends to it."""
+    """True if its first host is a client that requests from the second, rather than a source that sends to it."""
     needed_in_studies: ClassVar[tuple[str, ...]] = ()
     """Settings that a study must give, though other uses need not."""
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow"})

@@ -40,7 +40,7 @@ _VOICE_DSCP = 46
 """Expedited forwarding (RFC 3246)."""
 _WAYS = ("rate", "packets_per_second", "gap", "trace", "unpaced")
 _PROTOCOL_LACKS = ("preset", "voice", "silence_suppression")
-"""What stands for other settings, which the protocol has."""
+"""Settings that are short for others; the protocol has only those others."""
 
 
 PresetName = Annotated[str, OneOf(BadValue, tuple(PRESETS))]
@@ -213,7 +213,7 @@ class UdpSource(Datagrams, App):
 
 @dataclass(frozen=True, kw_only=True)
 class CountedPackets(TrafficSettings):
-    """What a receiver of datagrams counts.
+    """Settings of a receiver that counts datagrams.
 
     Parameters
     ----------
@@ -292,8 +292,8 @@ class Voice(Udp):
 
 @dataclass(frozen=True)
 class Preset(Udp):
-    """What a known application sends: ``dns``, ``telnet``, ``game-client`` or ``game-server``. Sources are named in
-    :mod:`twinnet.traffic.presets`."""
+    """The traffic of a known application: ``dns``, ``telnet``, ``game-client`` or ``game-server``. The sources are
+    listed in :mod:`twinnet.traffic.presets`."""
 
     name: str
 

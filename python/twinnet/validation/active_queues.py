@@ -17,7 +17,7 @@ _FRAME_BYTES = 1000
 _FRAME_PS = _FRAME_BYTES * 8 * 10**12 // _LINE_BPS
 _BATCHES = 10
 _SETTLED_BATCHES = 3
-"""What the averages and controllers begin with is over then."""
+"""The number of batches after which the initial transient of averages and controllers is over."""
 _RED = Red(min="20 kB", max="60 kB", max_probability=0.1, rate="10 Mbit")
 
 

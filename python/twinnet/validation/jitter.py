@@ -19,7 +19,7 @@ _DELAY_PS = 20 * _SCALE_PS
 """So long that no draw of the normal law falls below zero."""
 _TABLE_SCALES = (-0.5, 0.0, 0.0, 2.0)
 _LONGEST_SCALES = round(32_767 / 8192 * _SCALE_PS) / _SCALE_PS
-"""Where netem's tables end, to the picosecond, as every delay is: what is longer lies on this very number."""
+"""The end of netem's tables, rounded to the picosecond as every delay is: all longer draws have exactly this value."""
 
 
 def _uniform(scales: float) -> float:

@@ -10,7 +10,7 @@ __all__ = ["Law", "Row", "within"]
 
 @dataclass(frozen=True)
 class Row:
-    """What one setting of a law was expected to give, and gave.
+    """The expected and the measured value for one setting of a law.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["LAW"]
 _SCHEDULER_MBIT = 100
 _LINE_MBIT = 1000
 _SHARE = 0.01
-"""What the classes of a policy may be away from their rates."""
+"""The allowed deviation of a policy's classes from their rates, as a share."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class PortRun:
-    """What came of it."""
+    """The result of a run at a port."""
 
     batches: list[Batch]
     records: list[Record] = field(default_factory=list[Record])

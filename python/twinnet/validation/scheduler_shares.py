@@ -18,7 +18,7 @@ _FROM_S = 0.5
 
 @dataclass(frozen=True)
 class Demand:
-    """What one class sends: Mbit/s of frames of so many bytes."""
+    """The traffic of one class: Mbit/s of frames of so many bytes."""
 
     mbit: float
     frame_bytes: int = 1000

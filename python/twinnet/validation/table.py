@@ -1,4 +1,4 @@
-"""What was found, as a table for people and as records for programs."""
+"""The results of validation, as a table for people and as records for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command of the prompt answers: a value for programs, text for people, and whether the work was done."""
+"""The answer of a prompt command: a value for programs, text for people, and whether the work was done."""
 
 from __future__ import annotations
 

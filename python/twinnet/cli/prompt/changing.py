@@ -1,4 +1,4 @@
-"""What the prompt changes: links, flows."""
+"""Prompt commands that change links and flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where lines come from: the keyboard with history and completion, a script on standard input, or ``-c``."""
+"""Input lines of the prompt: from the keyboard with history and completion, a script on standard input, or ``-c``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prompt shows: nodes, links, ports, flows, jobs."""
+"""Prompt commands that show nodes, links, ports, flows and jobs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,210 @@
+"""``twinnet cluster``, ``scheduler`` and ``worker``, and what ``twinnet run --on`` does: runs on several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from twinnet.cluster.address import Address
+    from twinnet.cluster.certificates import Certificates
+    from twinnet.cluster.places import ClusterPlaces
+    from twinnet.study.resolution import Study
+    from twinnet.study.store import ResultStore
+
+__all__ = ["cluster", "cluster_options", "places_on", "scheduler", "worker"]
+
+_Command = Callable[..., Any]
+_folder = click.Path(file_okay=False, path_type=Path)
+
+
+def _door_options(command: _Command) -> _Command:
+    keys = click.option(
+        "--keys",
+        type=_folder,
+        metavar="FOLDER",
+        help="The certificates that `twinnet cluster new` made; default: ~/.config/twinnet/cluster.",
+    )
+    without = click.option(
+        "--without-tls", is_flag=True, help="Permit tcp://127.0.0.1:PORT: on this machine, open to all its users."
+    )
+    return keys(without(command))
+
+
+def cluster_options(command: _Command) -> _Command:
+    """Give `command` the options ``--on``, ``--keys`` and ``--without-tls``."""
+    on = click.option(
+        "--on", metavar="ADDRESS", help="Make the runs on the workers of the scheduler at tls://HOST:PORT."
+    )
+    return on(_door_options(command))
+
+
+def _door(
+    at: str, keys: Path | None, without_tls: bool, listening: bool = False
+) -> tuple[Address, Certificates | None]:
+    from twinnet.cluster.address import parse_address
+    from twinnet.cluster.certificates import read_certificates
+    from twinnet.cluster.engine import distributed
+    from twinnet.errors import BadValue
+
+    address = parse_address(at, without_tls, listening)
+    distributed()
+    if not address.encrypted:
+        if keys is not None:
+            raise BadValue("--keys is given with --without-tls, which uses none", "leave out one of them")
+        return address, None
+    return address, read_certificates(keys)
+
+
+def places_on(
+    on: str | None,
+    keys: Path | None,
+    without_tls: bool,
+    study: Study,
+    store: ResultStore,
+    interface: str,
+    fabric_threads: int | Literal["auto"],
+) -> AbstractContextManager[ClusterPlaces] | None:
+    """Return the places that ``--on`` names; `None` without it.
+
+    Raises
+    ------
+    BadValue
+        ``--keys`` or ``--without-tls`` is given without ``--on``.
+    """
+    from twinnet.errors import BadValue
+
+    if on is None:
+        if keys is not None or without_tls:
+            raise BadValue("--keys and --without-tls are for --on, which is not given", "add --on tls://HOST:PORT")
+        return None
+    address, certificates = _door(on, keys, without_tls)
+    from twinnet.cluster.places import ClusterPlaces
+    from twinnet.study.machine import machine_of
+    from twinnet.study.plan import plan_study
+
+    placed: dict[int, str] = {}
+    if study.specification.clock == "wall":
+        for run in plan_study(study):
+            stored = store.find(run)
+            if stored is not None:
+                placed.setdefault(run.repetition, machine_of(stored.record))
+    return ClusterPlaces(address, certificates, study, interface, fabric_threads, placed)
+
+
+@click.group(short_help="Make the certificates of a cluster.")
+def cluster() -> None:
+    """Certificates for `twinnet scheduler`, `twinnet worker` and `twinnet run --on`.
+
+    Each of these commands takes --json.
+    """
+
+
+@cluster.command()
+@click.argument("folder", type=_folder, required=False)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=365,
+    show_default=True,
+    metavar="N",
+    help="How long they are valid.",
+)
+@json_option
+def new(folder: Path | None, days: int, as_json: bool) -> None:
+    """Make the certificates of a new cluster in FOLDER; default: ~/.config/twinnet/cluster.
+
+    Whoever has these files can run programs as you on each machine of the cluster. Only you can read them. Copy the
+    folder to each machine that is to be in it, for example with `scp -r`.
+    """
+    from twinnet.cluster.certificates import default_folder, new_certificates
+
+    made = new_certificates(folder if folder is not None else default_folder(), days)
+    if as_json:
+        print_json({"folder": str(made.folder), "days": days})
+        return
+    click.echo(f"Certificates: {made.folder}, valid for {days} days")
+    click.echo("copy this folder to each machine of the cluster; whoever has it can run programs there as you")
+
+
+@click.command(short_help="Be where the workers and the clients of a cluster meet.")
+@click.option(
+    "--at", required=True, metavar="ADDRESS", help="Where to listen: tls://HOST:PORT; port 0 takes any that is free."
+)
+@_door_options
+@json_option
+def scheduler(at: str, keys: Path | None, without_tls: bool, as_json: bool) -> None:
+    """Listen for `twinnet worker` and `twinnet run --on`, until Ctrl-C.
+
+    Both ends of each connection show a certificate of `twinnet cluster new`, and who has none is refused. The scheduler
+    makes no runs and keeps no results.
+    """
+    address, certificates = _door(at, keys, without_tls, listening=True)
+    from twinnet.cluster.scheduler import serve_scheduler
+
+    def tell(told: str) -> None:
+        if as_json:
+            print_json({"scheduler": told})
+        else:
+            click.echo(f"Scheduler: {told}")
+
+    serve_scheduler(address, certificates, tell)
+
+
+def _slots(_: click.Context, __: click.Parameter, given: str) -> int | None:
+    if given == "auto":
+        return None
+    if not given.isdecimal():
+        raise click.BadParameter(f"{given!r} is neither auto nor a number; write for example --slots auto")
+    return int(given[:6])
+
+
+@click.command(short_help="Make runs for a scheduler, one in each slot of this machine.")
+@click.option("--at", required=True, metavar="ADDRESS", help="The scheduler: tls://HOST:PORT.")
+@click.option(
+    "--slots",
+    default="auto",
+    show_default=True,
+    callback=_slots,
+    metavar="auto|N",
+    help="How many runs side by side; auto: one for each pair of cores.",
+)
+@_door_options
+@json_option
+def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool, as_json: bool) -> None:
+    """Join the scheduler with the slots of this machine, and make runs until Ctrl-C.
+
+    A slot is a pair of processors of one NUMA node, and its runs and their hosts use no others. Each slot first runs a
+    lab of two seconds on the wall clock; where its verdict is not valid, and where slots share a core, the slot takes
+    runs on the virtual clock only. A scheduler that is not there, or goes, is waited for. With --json each line of
+    output is a JSON object.
+    """
+    address, certificates = _door(at, keys, without_tls)
+    from twinnet.cluster.slots import claimed_cores, processors_here, slots_on, told_slots
+    from twinnet.cluster.worker import serve_slots
+
+    here = processors_here()
+    held, taken = claimed_cores(here)
+    made = slots_on(here, slots, taken)
+
+    def tell(told: str) -> None:
+        if as_json:
+            print_json({"told": told})
+        else:
+            click.echo(told)
+
+    if as_json:
+        print_json({"slots": [asdict(slot) for slot in made]})
+    else:
+        for line in told_slots(here, made):
+            click.echo(line)
+    serve_slots(address, certificates, made, tell)
+    for claim in held:
+        claim.close()

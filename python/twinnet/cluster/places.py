@@ -1,0 +1,371 @@
+"""The client: it gives each run to a slot, takes its result, and gives it to another slot when the first has gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal
+
+from twinnet import __version__
+from twinnet.cluster.address import Address
+from twinnet.cluster.certificates import Certificates
+from twinnet.cluster.contact import check_scheduler, security_of
+from twinnet.cluster.engine import ClusterError, distributed, hush_engine
+from twinnet.cluster.joining import ANNOUNCED, PROGRESS
+from twinnet.cluster.messages import Asked, made_from, study_message
+from twinnet.cluster.remote_run import make_for_client, study_digest
+from twinnet.study.machine import describe_versions
+from twinnet.study.plan import PlannedRun
+from twinnet.study.resolution import Study
+from twinnet.study.runner import Interrupted, Made, PlaceLost, Progress
+
+__all__ = ["MOST_SIDE_BY_SIDE", "ClusterPlaces", "RemoteSlot"]
+
+MOST_SIDE_BY_SIDE = 512
+MOST_ATTEMPTS = 10
+"""A run whose worker ends so often is told as failed: it may be the run that ends it."""
+_LOOK_EVERY_S = 0.5
+_PATIENCE_S = 60.0
+_REFUSED_PATIENCE_S = 5.0
+"""The longest wait in seconds for another slot while all present ones refuse the study: one may be starting again."""
+
+
+@dataclass(frozen=True)
+class RemoteSlot:
+    """A slot of a machine, as its worker announces it.
+
+    Attributes
+    ----------
+    address
+        Its own in the engine; a slot that was started again has another.
+    machine, number
+        Its name.
+    takes_wall
+        Whether its calibration lab was valid.
+    why_not
+        Why it was not.
+    """
+
+    address: str
+    machine: str
+    number: int
+    takes_wall: bool
+    why_not: str
+
+    def __str__(self) -> str:
+        """Its name."""
+        return f"{self.machine} slot {self.number}"
+
+
+class ClusterPlaces:
+    """The slots of all workers of a scheduler, as places for `run_plan`; use it with ``with``.
+
+    On the wall clock all runs of a repetition go to one machine, so that levels and machines are not confounded, for as
+    long as that machine is there.
+
+    Parameters
+    ----------
+    address, certificates
+        The scheduler, and what opens the door to it.
+    study
+        The study that the runs are of.
+    interface, fabric_threads
+        As `LabExecutor` takes them.
+    placed
+        The machines on which repetitions were begun before.
+    patience_s
+        How long a scheduler or workers that have gone are waited for, in seconds.
+
+    Raises
+    ------
+    ClusterError
+        The scheduler cannot be used, or does not have a worker within `patience_s` that takes the study's runs.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        certificates: Certificates | None,
+        study: Study,
+        interface: str = "auto",
+        fabric_threads: int | Literal["auto"] = "auto",
+        placed: Mapping[int, str] | None = None,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        self._address, self._certificates = address, certificates
+        self._wall = study.specification.clock == "wall"
+        self._message = study_message(study)
+        self._digest = study_digest(self._message)
+        self._interface = interface
+        self._fabric_threads: int | Literal["auto"] = fabric_threads
+        self._placed = dict(placed or {})
+        self._patience_s = patience_s
+        self._slots: dict[str, RemoteSlot] = {}
+        self._busy: set[str] = set()
+        self._knowing: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._ends: Counter[str] = Counter()
+        self._looked_s = 0.0
+        self._seen_s = time.monotonic()
+        self._going: dict[str, tuple[RemoteSlot, Progress]] = {}
+        self._client: Any = None
+
+    def __enter__(self) -> ClusterPlaces:
+        """Connect to the scheduler and wait for its workers."""
+        hush_engine()
+        check_scheduler(self._address, self._certificates)
+        self._client = distributed().Client(
+            str(self._address),
+            security=security_of(self._certificates),
+            # After this time without the scheduler the engine gives up.
+            timeout=self._patience_s,
+            set_as_default=False,
+            # Results are data: what would have to be unpickled is refused.
+            deserializers=["dask", "msgpack"],
+        )
+        self._client.subscribe_topic(PROGRESS, self._hear)
+        self._seen_s = time.monotonic()
+        try:
+            while not self.slots():
+                self._check_patience()
+                time.sleep(0.1)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the scheduler; runs that still go on there are ended."""
+        self.close()
+
+    def close(self) -> None:
+        """Leave the scheduler."""
+        if self._client is not None:
+            self._client.close(timeout=2)
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        """Take over what a worker tells of a run that is one of ours."""
+        try:
+            told = event[1]
+            place, progress = self._going[told["attempt"]]
+            progress.fraction = min(1.0, max(0.0, float(told["fraction"])))
+            progress.doing = f"{str(told['doing'])[:80]} on {place}"
+        except (KeyError, TypeError, ValueError, IndexError):
+            return
+
+    @property
+    def count(self) -> int:
+        """The number of slots that are available now for the study's runs."""
+        return len(self._slots)
+
+    @property
+    def most(self) -> int:
+        """The largest number of runs that can go on at once."""
+        return MOST_SIDE_BY_SIDE
+
+    def slots(self) -> list[RemoteSlot]:
+        """The slots that take the study's runs, as the scheduler knows them now."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s >= _LOOK_EVERY_S:
+            self._slots = {one.address: one for one in self._usable(self._announced())}
+            self._looked_s = time.monotonic()
+            if self._slots:
+                self._seen_s = self._looked_s
+        return list(self._slots.values())
+
+    def _announced(self) -> dict[str, dict[str, Any]]:
+        try:
+            told = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=5)
+            return {
+                str(address): worker[ANNOUNCED]
+                for address, worker in told["workers"].items()
+                if isinstance(worker.get(ANNOUNCED), dict)
+            }
+        except (OSError, TimeoutError, RuntimeError, AttributeError, TypeError, KeyError):
+            # The scheduler is not there; how long that is borne is said elsewhere.
+            return {}
+
+    def _usable(self, announced: Mapping[str, Mapping[str, Any]]) -> Iterable[RemoteSlot]:
+        self._refused = {}
+        for address, told in announced.items():
+            slot = RemoteSlot(
+                address,
+                str(told.get("name")),
+                int(told.get("slot") or 0),
+                bool(told.get("wall")),
+                str(told.get("why_not")),
+            )
+            if told.get("version") != __version__:
+                self._refused[str(slot)] = f"is of twinnet {told.get('version')}, and this is twinnet {__version__}"
+            elif self._wall and not slot.takes_wall:
+                self._refused[str(slot)] = f"takes no runs on the wall clock: {slot.why_not}"
+            else:
+                yield slot
+
+    def _check_patience(self) -> None:
+        without_s = time.monotonic() - self._seen_s
+        if self._refused and without_s > min(_REFUSED_PATIENCE_S, self._patience_s):
+            told = "; ".join(f"{name} {why}" for name, why in list(self._refused.items())[:4])
+            versions = any("twinnet" in why for why in self._refused.values())
+            raise ClusterError(
+                f"no slot takes the runs of this study: {told}",
+                "install one version on all machines"
+                if versions
+                else "free the processors of the machines and start "
+                "their workers again, or simulate with --clock virtual",
+            )
+        if without_s > self._patience_s or self._client.status == "closed":
+            raise ClusterError(
+                f"the scheduler at {self._address} has had no worker for {self._patience_s:g} s, or has gone",
+                f"start one: twinnet worker --at {self._address}; finished runs are kept, the same command goes on",
+            )
+
+    def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, RemoteSlot] | None:
+        """A free slot for the next run that may be made there."""
+        slots = self.slots()
+        if not slots:
+            if not self._busy:
+                self._check_patience()
+            return None
+        free = [one for one in slots if one.address not in self._busy]
+        if not free:
+            return None
+        found = self._chosen(waiting, free, {one.machine for one in slots})
+        if found is not None:
+            self._busy.add(found[1].address)
+        return found
+
+    def _chosen(
+        self, waiting: Sequence[PlannedRun], free: Sequence[RemoteSlot], machines: set[str]
+    ) -> tuple[int, RemoteSlot] | None:
+        if not self._wall:
+            return len(waiting) - 1, free[0]
+        begun = Counter(self._placed.values())
+        for index in range(len(waiting) - 1, -1, -1):
+            repetition = waiting[index].repetition
+            home = self._placed.get(repetition)
+            if home is None or home not in machines:
+                # The machine with the fewest repetitions, so that all have about as many.
+                slot = min(free, key=lambda one: begun[one.machine])
+                self._placed[repetition] = slot.machine
+                return index, slot
+            at_home = next((one for one in free if one.machine == home), None)
+            if at_home is not None:
+                return index, at_home
+        return None
+
+    def free(self, place: RemoteSlot) -> None:
+        """The run in this slot has ended."""
+        self._busy.discard(place.address)
+
+    def make(self, run: PlannedRun, place: RemoteSlot, progress: Progress) -> Made:
+        """Have `run` made in the slot `place`.
+
+        Raises
+        ------
+        Interrupted
+            `progress` said that it is to stop; the run's lab is being ended.
+        PlaceLost
+            The worker, or the scheduler, has gone.
+        """
+        progress.doing = f"on {place}"
+        if self._ends[run.id] >= MOST_ATTEMPTS:
+            return self._given_up(run, place)
+        content = self._ask(run, place, progress, with_study=place.address not in self._knowing)
+        told = made_from(content, run)
+        if isinstance(told, tuple) and told[0] == "study wanted":
+            told = made_from(self._ask(run, place, progress, with_study=True), run)
+        if isinstance(told, Made):
+            self._knowing.add(place.address)
+            return told
+        kind, message = told
+        if kind == "refused":
+            raise ClusterError(f"{place} refuses the run {run.id}: {message}")
+        # Ended there by somebody else.
+        raise PlaceLost
+
+    def _given_up(self, run: PlannedRun, place: RemoteSlot) -> Made:
+        message = (
+            f"the worker that made this run ended {MOST_ATTEMPTS} times (the messages of `twinnet worker` say how)"
+        )
+        record = {
+            "versions": describe_versions(),
+            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "elapsed_s": 0.0,
+            "machine": {"name": place.machine, "slot": place.number},
+        }
+        return Made(record, {"name": "WorkersLost", "message": message})
+
+    def _ask(self, run: PlannedRun, place: RemoteSlot, progress: Progress, with_study: bool) -> object:
+        request = Asked(
+            run.id, run.digest, dict(run.levels), run.repetition, self._digest, self._interface, self._fabric_threads
+        )
+        attempt = f"{run.id}-{uuid.uuid4().hex}"
+        self._going[attempt] = place, progress
+        try:
+            future = self._client.submit(
+                make_for_client,
+                attempt,
+                json.dumps(asdict(request)).encode(),
+                self._message if with_study else None,
+                key=attempt,
+                workers=[place.address],
+                allow_other_workers=False,
+                pure=False,
+                retries=0,
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            self._going.pop(attempt, None)
+            raise PlaceLost from error
+        try:
+            self._await(future, place, progress)
+            if future.status != "finished":
+                # Only a worker's end makes an error of a run; a scheduler's end cancels it.
+                self._ends[run.id] += future.status == "error"
+                raise PlaceLost
+            return future.result(timeout=60)
+        except (Interrupted, PlaceLost):
+            raise
+        except Exception as error:
+            # The engine's errors of lost connections, lost keys and cancelled work have no root of their own.
+            raise PlaceLost from error
+        finally:
+            self._going.pop(attempt, None)
+            self._forget(future)
+
+    def _await(self, future: Any, place: RemoteSlot, progress: Progress) -> None:
+        """Return when `future` has ended in whatever way, or the slot has gone; raise `Interrupted` at a stop."""
+        gone = 0
+        ended = threading.Event()
+
+        def done(_: object) -> None:
+            ended.set()
+
+        future.add_done_callback(done)
+        while not ended.wait(0.25):
+            if progress.stop.is_set():
+                raise Interrupted
+            if future.status != "pending":
+                return
+            # A worker that said good-bye takes its run with it without a word of the engine.
+            gone = gone + 1 if self._slots and place.address not in self._slots else 0
+            if gone > 8:
+                raise PlaceLost
+
+    def _forget(self, future: Any) -> None:
+        try:
+            if future.status == "pending":
+                future.cancel(force=True)
+            future.release()
+        except Exception:
+            # Without a scheduler there is nobody to tell.
+            return

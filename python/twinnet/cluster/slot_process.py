@@ -1,0 +1,57 @@
+"""The process of one slot, which :mod:`twinnet.cluster.worker` starts with its settings as JSON.
+
+It takes its processors first, so that everything that it starts inherits them, calibrates if it is asked to, and joins
+the scheduler. On standard output it tells its parent what it does, a JSON object a line; it ends when its parent does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+__all__ = ["SCHEDULER_GONE", "main"]
+
+SCHEDULER_GONE = 3
+"""The exit status when the scheduler cannot be reached, or is no more."""
+
+
+def main() -> None:
+    """Be a slot until the scheduler or the parent has gone."""
+    settings: dict[str, Any] = json.loads(sys.argv[1])
+    os.sched_setaffinity(0, settings["processors"])
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    verdict, reasons = settings["verdict"], settings["reasons"]
+    if verdict is None:
+        from twinnet.cluster.calibration import calibrate
+
+        verdict, reasons = calibrate()
+        _tell({"verdict": verdict, "reasons": reasons})
+    from twinnet.cluster.remote_run import SLOT
+
+    SLOT.tell = _tell
+    SLOT.number = settings["number"]
+    SLOT.takes_wall = verdict == "valid"
+    SLOT.why_not = f"{verdict}: {reasons}" if reasons else str(verdict)
+    from twinnet.cluster.joining import join
+
+    join(settings, lambda: _tell({"joined": True}))
+    # Not `sys.exit`: a run that is going on would be waited for.
+    os._exit(SCHEDULER_GONE)
+
+
+def _tell(what: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

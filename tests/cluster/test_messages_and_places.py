@@ -1,0 +1,194 @@
+"""What travels is data and is looked at before it is used; and which slot gets which run."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from campaign import STUDY
+from fluid_lab import FluidLab
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twinnet.cluster import messages
+from twinnet.cluster.address import parse_address
+from twinnet.cluster.engine import ClusterError
+from twinnet.cluster.messages import Asked, made_from, packed_made, study_message
+from twinnet.cluster.places import ClusterPlaces, RemoteSlot
+from twinnet.cluster.remote_run import SLOT, SlotState, make_for_client, study_digest
+from twinnet.results.tables import TABLES
+from twinnet.study.plan import plan_study
+from twinnet.study.resolution import Study, load_study
+from twinnet.study.runner import Made, Progress, make_run
+from twinnet.study.store import Measured
+
+TINY = load_study("tcp-udp-queues", {"clock": "virtual", "repetitions": "3"}, preset="tiny")
+PLAN = plan_study(TINY)
+MADE = make_run(PLAN[0], FluidLab(), Progress(threading.Event()), 2)
+PACKED = packed_made(PLAN[0], MADE)
+
+
+def test_a_run_that_travelled_is_the_run_that_was_made() -> None:
+    came = made_from(PACKED, PLAN[0])
+    assert isinstance(came, Made) and isinstance(came.result, Measured) and isinstance(MADE.result, Measured)
+    assert came.record == MADE.record
+    assert came.result.fidelity.verdict == MADE.result.fidelity.verdict
+    for name in ("flows", "intervals", "port_samples", "fidelity_samples", "packets"):
+        assert getattr(came.result, name).equals(getattr(MADE.result, name))
+
+
+def test_a_run_that_failed_travels_as_its_error() -> None:
+    failed = Made(MADE.record, {"name": "LabError", "message": "no such luck"})
+    assert made_from(packed_made(PLAN[0], failed), PLAN[0]) == failed
+
+
+def header_changed(change: Mapping[str, object]) -> bytes:
+    length = struct.unpack_from("<8sI", PACKED)[1]
+    head = json.dumps({**json.loads(PACKED[12 : 12 + length]), **change}).encode()
+    return struct.pack("<8sI", b"twinrun1", len(head)) + head + PACKED[12 + length :]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (pickle.dumps({"status": "finished"}), "does not begin as a message"),
+        ("text", "no message of a worker"),
+        (b"", "no message of a worker"),
+        (PACKED[:-10], "is cut off|cannot be read"),
+        (header_changed({"run": "another"}), "it is the run 'another'"),
+        (header_changed({"status": "splendid"}), "its status is 'splendid'"),
+        (header_changed({"tables": dict.fromkeys(TABLES, -1)}), "is cut off"),
+        (header_changed({"tables": dict.fromkeys(TABLES, 10**12)}), "is cut off"),
+        (header_changed({"record": {"machine": {"name": 5}}}), "does not tell its machine"),
+        (struct.pack("<8sI", b"twinrun1", 2**32 - 1) + b"{}", "does not begin as a message"),
+    ],
+)
+def test_what_is_no_result_of_the_run_is_refused(message: object, reason: str) -> None:
+    with pytest.raises(ClusterError, match=reason):
+        made_from(message, PLAN[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(PACKED) - 1), st.binary(min_size=1, max_size=4))
+def test_a_damaged_message_is_a_result_or_refused_and_never_anything_else(place: int, damage: bytes) -> None:
+    damaged = PACKED[:place] + damage + PACKED[place + len(damage) :]
+    try:
+        assert isinstance(made_from(damaged, PLAN[0]), (Made, tuple))
+    except ClusterError as error:
+        assert PLAN[0].id in str(error)
+
+
+def test_a_table_with_other_columns_is_refused() -> None:
+    assert isinstance(MADE.result, Measured)
+    swapped = replace(MADE.result, flows=MADE.result.intervals)
+    with pytest.raises(ClusterError, match="its table flows has the columns"):
+        made_from(packed_made(PLAN[0], Made(MADE.record, swapped)), PLAN[0])
+
+
+def test_a_result_that_is_too_large_becomes_a_failure_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "LARGEST_MESSAGE_BYTES", len(PACKED) - 1)
+    told = made_from(packed_made(PLAN[0], MADE), PLAN[0])
+    assert isinstance(told, Made) and isinstance(told.result, Mapping)
+    assert told.result["name"] == "TooLarge"
+    assert f"at most {len(PACKED) - 1} travel" in told.result["message"]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Study:
+    (tmp_path / "load.yaml").write_text(STUDY)
+    return load_study(tmp_path / "load.yaml", {"clock": "virtual", "time": "1 s"})
+
+
+def request_of(study: Study, **changes: object) -> bytes:
+    run = plan_study(study)[0]
+    digest = study_digest(study_message(study))
+    asked = Asked(run.id, run.digest, dict(run.levels), run.repetition, digest, "auto", "auto")
+    return json.dumps({**asdict(asked), **changes}).encode()
+
+
+def test_a_slot_asks_for_a_study_that_it_does_not_know_and_keeps_it(
+    small: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SLOT, "studies", SlotState().studies)
+    run = plan_study(small)[0]
+    assert made_from(make_for_client("a", request_of(small), None), run) == ("study wanted", "")
+    assert isinstance(made_from(make_for_client("b", request_of(small), study_message(small)), run), Made)
+    assert isinstance(made_from(make_for_client("c", request_of(small), None), run), Made)
+    assert not SLOT.going
+
+
+def test_a_slot_refuses_a_run_that_it_plans_otherwise_and_one_on_the_wall_clock(
+    small: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = plan_study(small)[0]
+    for changes, reason in (
+        ({"digest": "0"}, "client and worker are not of the same build"),
+        ({"levels": {"queue": "wide"}}, "has no run"),
+        ({"repetition": 99}, "has no run"),
+        ({"unknown": 1}, "the request for a run cannot be read"),
+    ):
+        told = made_from(make_for_client("a", request_of(small, **changes), study_message(small)), run)
+        assert isinstance(told, tuple) and told[0] == "refused" and reason in told[1]
+    monkeypatch.setattr(SLOT, "why_not", "doubtful: frames were late")
+    wall = load_study(small.document.file)
+    told = made_from(make_for_client("a", request_of(wall), study_message(wall)), plan_study(wall)[0])
+    assert told == ("refused", "this slot takes no runs on the wall clock: doubtful: frames were late")
+
+
+def test_a_cancelled_run_that_does_not_end_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    from twinnet.cluster import remote_run
+
+    monkeypatch.setattr(remote_run, "GRACE_S", 0.01)
+    ended = threading.Event()
+    slot = SlotState(end_process=ended.set)
+    progress = slot.begin("stubborn")
+    slot.cancel("stubborn")
+    assert progress.stop.is_set()
+    assert ended.wait(10)
+
+
+def placing(study: Study, announced: dict[str, tuple[str, int]], placed: dict[int, str] | None = None) -> ClusterPlaces:
+    """The client's choice, with slots that are announced here in the scheduler's place."""
+    places = ClusterPlaces(parse_address("tls://lab:1"), None, study, placed=placed)
+    slots = {
+        address: RemoteSlot(address, machine, number, True, "") for address, (machine, number) in announced.items()
+    }
+    places.slots = lambda: list(slots.values())  # type: ignore[method-assign]
+    return places
+
+
+def taken(places: ClusterPlaces, waiting: list) -> tuple[int, str] | None:
+    found = places.take(waiting)
+    return None if found is None else (waiting.pop(found[0]).repetition, found[1].machine)
+
+
+def test_on_the_wall_clock_all_runs_of_a_repetition_go_to_one_machine() -> None:
+    wall = load_study("tcp-udp-queues", {"clock": "wall", "repetitions": "3"}, preset="tiny")
+    waiting = list(reversed(plan_study(wall)))
+    places = placing(wall, {"1": ("a", 1), "2": ("b", 1), "3": ("b", 2)})
+    assert taken(places, waiting) == (1, "a")
+    # The other run of repetition 1 waits for machine a; repetition 2 need not.
+    assert taken(places, waiting) == (2, "b")
+    assert taken(places, waiting) == (2, "b")
+    assert taken(places, waiting) is None
+    places.free(RemoteSlot("1", "a", 1, True, ""))
+    assert taken(places, waiting) == (1, "a")
+
+
+def test_a_repetition_goes_on_where_it_was_begun_or_elsewhere_when_that_machine_is_gone() -> None:
+    wall = load_study("tcp-udp-queues", {"clock": "wall", "repetitions": "3"}, preset="tiny")
+    waiting = list(reversed(plan_study(wall)))
+    places = placing(wall, {"1": ("a", 1), "2": ("b", 1)}, placed={1: "b", 2: "gone"})
+    assert taken(places, waiting) == (1, "b")
+    assert taken(places, waiting) == (2, "a")
+
+
+def test_on_the_virtual_clock_the_next_run_goes_to_any_free_slot() -> None:
+    waiting = list(reversed(PLAN))
+    places = placing(TINY, {"1": ("a", 1), "2": ("b", 1)})
+    assert [taken(places, waiting), taken(places, waiting), taken(places, waiting)] == [(1, "a"), (1, "b"), None]
