@@ -14,9 +14,9 @@ pub enum ConfigError {
         kind: &'static str,
         /// The field.
         field: &'static str,
-        /// What it held.
+        /// The value that it held.
         given: String,
-        /// What it may hold.
+        /// The values that it may hold.
         allowed: String,
     },
     /// Of two fields that exclude each other, both or none were given: give exactly one.

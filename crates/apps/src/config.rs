@@ -1,4 +1,4 @@
-//! What an app is to do, as the lab's protocol writes it: described, checked, built.
+//! The configuration of an app, as the lab's protocol writes it: described, checked, built.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

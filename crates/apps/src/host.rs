@@ -1,4 +1,4 @@
-//! What an app sees of the host it runs on, and what a host sees of an app.
+//! The host as its apps see it, and an app as its host sees it.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::TcpInfo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
 
-/// When a host handed datagrams to the kernel.
+/// The times when a host handed datagrams to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// Just before the first.
@@ -51,7 +51,7 @@ pub enum Event<'a> {
         bytes: &'a [u8],
         /// Its full payload length in bytes.
         length: usize,
-        /// When it arrived at the host's interface, on the lab's clock.
+        /// The time when it arrived at the host's interface, on the lab's clock.
         arrived: Time,
     },
     /// The host itself threw datagrams for this socket away, since they came faster than the app was given its turn.
@@ -66,9 +66,9 @@ pub enum Event<'a> {
     Returned {
         /// The socket.
         socket: SocketId,
-        /// What was said.
+        /// The error that was told.
         error: HostError,
-        /// How many times since this was last told.
+        /// The number of times since this was last told.
         datagrams: u64,
     },
     /// The machine's clock was set while datagrams arrived, so that the kernel's stamps of these cannot be used: they
@@ -148,7 +148,7 @@ pub enum HostError {
     Other(String),
 }
 
-/// What an app can ask of its host. Calls never block.
+/// The requests that an app can make of its host. Calls never block.
 pub trait Host {
     /// Opens a UDP socket on `port` (0: any free one), all addresses, IPv4 or IPv6 as `v6` says.
     ///
@@ -288,24 +288,24 @@ pub trait App: Send {
     /// Told that something happened at `now`; acts through `host`.
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host);
 
-    /// When the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
+    /// Returns the time when the app wants [`Event::Timer`]; asked after every `handle`. `None`: not at all.
     fn deadline(&self) -> Option<Time>;
 
-    /// How much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then done at
-    /// once. A host with a clock of its own uses this to wake less often; it never makes a timer early.
+    /// Returns how much later than [`App::deadline`] the timer may come without harm: what is due meanwhile is then
+    /// done at once. A host with a clock of its own uses this to wake less often; it never makes a timer early.
     fn slack(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether the app gave up because its host could not follow what it was asked to send: what was measured then
-    /// is the host's doing, and not the network's.
+    /// Returns `true` if the app gave up because its host could not follow what it was asked to send: what was measured
+    /// then is the host's doing, and not the network's.
     fn fell_behind(&self) -> bool {
         false
     }
 
-    /// Whether the app has nothing more to do. A server never has, until it is stopped.
+    /// Returns `true` if the app has nothing more to do. A server never has, until it is stopped.
     fn finished(&self) -> bool;
 
-    /// What the app counted so far, as a JSON object: see `report.rs` for the columns.
+    /// Returns what the app counted so far, as a JSON object: see `report.rs` for the columns.
     fn report(&self, now: Time) -> serde_json::Value;
 }

@@ -34,7 +34,7 @@ fn open_both(
     }
 }
 
-/// What a sink tells when the machine's clock was set.
+/// Returns what a sink tells when the machine's clock was set.
 #[allow(clippy::cast_precision_loss)]
 pub fn stepped(by_ns: i64) -> String {
     format!(

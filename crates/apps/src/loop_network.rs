@@ -112,7 +112,7 @@ impl LoopNetwork {
         }
     }
 
-    /// What becomes of datagram `n` (from 0, over all): a copy for each extra delay that `fate` gives.
+    /// Sets what becomes of datagram `n` (from 0, over all): a copy for each extra delay that `fate` gives.
     pub fn datagram_fate(&mut self, fate: impl FnMut(u64) -> Vec<Duration> + 'static) {
         self.wire.fate = Box::new(fate);
     }
@@ -170,12 +170,12 @@ impl LoopNetwork {
         self.now = self.now.max(end);
     }
 
-    /// What an app counted so far.
+    /// Returns what an app counted so far.
     pub fn report(&self, app: usize) -> Value {
         self.apps[app].app.report(self.now)
     }
 
-    /// Whether an app has ended.
+    /// Returns `true` if an app has ended.
     pub fn finished(&self, app: usize) -> bool {
         self.apps[app].app.finished()
     }

@@ -22,18 +22,18 @@ const MOST_RTP_PACKETS: usize = 20_000_000;
 /// Longer frames are no frames of a link but the kernel's, before it cuts them.
 pub(crate) const LONGEST_FRAME: u32 = 9_216;
 
-/// What to do with a capture.
+/// The options of the analysis of a capture.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Ports whose UDP payload is taken for RTP from the first packet on.
     pub rtp_ports: Vec<u16>,
-    /// Whether RTP is looked for on other ports too.
+    /// `true` if RTP is looked for on other ports too.
     pub find_rtp: bool,
     /// Clock rates in hertz of payload types, before those of RFC 3551.
     pub clock_rates: Vec<(u8, u32)>,
     /// Length of an interval of the throughput.
     pub interval_ns: i64,
-    /// Whether the numbers of every RTP packet are kept.
+    /// `true` if the numbers of every RTP packet are kept.
     pub every_packet: bool,
     /// The most conversations that are kept apart.
     pub most_conversations: usize,
@@ -109,7 +109,7 @@ pub fn analyze_joined(
     analysis.report(&ends).map_err(|error| (0, error))
 }
 
-/// What a file that was read to its end tells of itself.
+/// The state of a file that was read to its end.
 pub(crate) struct FileEnd {
     pub(crate) form: &'static str,
     pub(crate) ending: Ending,

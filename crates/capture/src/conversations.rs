@@ -17,7 +17,7 @@ struct Key {
     v6: bool,
 }
 
-/// What passed between two ends; index 0 is the direction of the first packet.
+/// The traffic that passed between two ends; index 0 is the direction of the first packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     pub(crate) v6: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Conversations {
     pub(crate) not_kept: u64,
 }
 
-/// Which conversation a packet is of, and in which direction.
+/// The conversation that a packet is of, and the direction in it.
 pub(crate) type Place = (usize, usize);
 
 impl Conversations {

@@ -21,20 +21,20 @@ pub(crate) type Address = u128;
 /// A fragment of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where its bytes belong, in bytes.
+    /// The offset of its bytes in the datagram.
     pub offset: u32,
-    /// Whether more follow.
+    /// `true` if more follow.
     pub more: bool,
 }
 
 /// One network packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layer<'a> {
-    /// Whether it is IPv6.
+    /// `true` if it is IPv6.
     pub v6: bool,
-    /// Where it comes from.
+    /// The source address.
     pub source: Address,
-    /// Where it goes.
+    /// The destination address.
     pub destination: Address,
     /// Protocol of the payload, after extension headers.
     pub protocol: u8,
@@ -156,7 +156,7 @@ fn inner(layer: &Layer<'_>) -> Option<(u16, usize)> {
     }
 }
 
-/// What generic routing encapsulation carries. Its checksum is not asked: a record may be cut off.
+/// Decodes what generic routing encapsulation carries. Its checksum is not asked: a record may be cut off.
 fn gre(bytes: &[u8]) -> Option<(u16, usize)> {
     let (header, payload) = gre::Repr::parse_unverified(bytes).ok()?;
     match header.protocol {

@@ -1,4 +1,4 @@
-//! What stays the same of a packet on its way: a number by which it is known again in another capture.
+//! The part of a packet that stays the same on its way: a number by which it is known again in another capture.
 //!
 //! Routers lower the time to live and mark the traffic class; cards fill in checksums; links add VLAN tags and
 //! tunnels: none of that counts. What counts is the innermost packet: addresses, protocol, identification, place in
@@ -18,7 +18,7 @@ pub struct Fingerprint {
     pub print: u64,
     /// The same for all packets of one direction of a conversation.
     pub flow: u64,
-    /// Whether fewer bytes of payload were captured than are looked at.
+    /// `true` if fewer bytes of payload were captured than are looked at.
     pub cut: bool,
 }
 

@@ -18,7 +18,7 @@ struct Key {
 /// A datagram of which parts have been seen.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// What the first fragment gave.
+    /// The head that the first fragment gave.
     head: Option<Head>,
     received: u32,
     /// Bytes in all, known from the last fragment; 0 before.
@@ -26,7 +26,7 @@ struct Parts {
     age: u64,
 }
 
-/// What is known of a datagram from its first fragment.
+/// The known facts of a datagram from its first fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Source and destination port.
@@ -47,11 +47,11 @@ pub(crate) struct Fragments {
     pub(crate) incomplete: u64,
 }
 
-/// What a fragment tells.
+/// The part of a packet that a fragment holds.
 pub(crate) struct Placed {
-    /// What the first fragment gave, if it was seen.
+    /// The head that the first fragment gave, if it was seen.
     pub(crate) head: Option<Head>,
-    /// Whether this fragment makes its datagram whole.
+    /// `true` if this fragment makes its datagram whole.
     pub(crate) completes: bool,
 }
 

@@ -75,7 +75,7 @@ fn ip_version(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
     }
 }
 
-/// What an Ethernet frame at `at` carries.
+/// Returns what an Ethernet frame at `at` carries.
 #[inline]
 pub(crate) fn ethernet(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
     let kind = u16_at(bytes, at + 12)?;

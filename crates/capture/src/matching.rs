@@ -21,7 +21,7 @@ pub enum MatchError {
     /// One of them cannot be read as a capture; counted from 0.
     #[error("capture {index}: {source}")]
     Open {
-        /// Which capture.
+        /// The index of the capture.
         index: usize,
         /// Why.
         source: OpenError,
@@ -29,7 +29,7 @@ pub enum MatchError {
     /// Reading failed.
     #[error("capture {index}: reading failed: {source}")]
     Io {
-        /// Which capture.
+        /// The index of the capture.
         index: usize,
         /// Why.
         source: io::Error,
@@ -44,14 +44,14 @@ pub enum MatchError {
     Interrupted,
 }
 
-/// What matching gives.
+/// The result of matching.
 #[derive(Clone, Debug)]
 pub struct Matched {
     /// A row for each direction of a conversation and each segment.
     pub segments: Table,
     /// A row for each packet that was found in two captures, when asked for.
     pub packets: Table,
-    /// What must be known to judge the numbers.
+    /// Remarks that the reader must know to judge the numbers.
     pub notes: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ struct Pair {
     second: Seen,
 }
 
-/// What is known of a flow on a segment.
+/// The tally of a flow on a segment.
 #[derive(Default, Clone)]
 struct Tally {
     in_first: u64,

@@ -17,7 +17,7 @@ mod field {
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// What the file's header says.
+/// The contents of the file's header.
 pub(crate) struct Pcap {
     little_endian: bool,
     nanoseconds_per_fraction: i64,

@@ -23,7 +23,7 @@ const FRAME: usize = 12;
 /// Interfaces of one section that are remembered.
 const MOST_INTERFACES: usize = 65_536;
 
-/// What a block says of an interface.
+/// The description of an interface in a block.
 #[derive(Clone, Copy)]
 struct Interface {
     link: u32,
@@ -134,7 +134,7 @@ impl Pcapng {
         }
     }
 
-    /// What a block of `whole` bytes with `body` gives.
+    /// Returns what a block of `whole` bytes with `body` gives.
     fn block(&mut self, kind: u32, whole: usize, body: &[u8]) -> Option<Found> {
         let short = |need: usize| body.len() < need;
         let cannot_be = || Some(Found::Damaged(format!("a block of type {kind} has {} bytes, too few", body.len())));

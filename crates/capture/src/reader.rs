@@ -45,7 +45,7 @@ pub struct Record<'a> {
     pub bytes: &'a [u8],
 }
 
-/// How the reading of a capture ended.
+/// The end of the reading of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// At the end of the last record.
@@ -55,13 +55,13 @@ pub enum Ending {
         /// Counted from 1.
         packet: u64,
     },
-    /// What stands at this place cannot be; nothing after it was read.
+    /// The contents at this place cannot be; nothing after it was read.
     Damaged {
         /// Packets read before.
         packets: u64,
         /// In bytes, uncompressed.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
@@ -96,7 +96,7 @@ pub struct Reader {
     ending: Option<Ending>,
 }
 
-/// What a form of file finds at its place.
+/// The thing that a form of file finds at its place.
 pub(crate) enum Found {
     /// A packet whose `length` bytes were consumed last, but for `after` bytes behind them.
     Packet { time_ns: Option<i64>, link: u32, original_length: u32, length: usize, after: usize },
@@ -170,7 +170,7 @@ impl Reader {
         });
     }
 
-    /// How reading ended, once it has.
+    /// Returns how reading ended, once it has.
     #[must_use]
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
@@ -187,7 +187,7 @@ impl Reader {
         }
     }
 
-    /// What the file itself tells that a reader of numbers must know, such as packets that the capture lost.
+    /// Returns what the file itself tells that a reader of numbers must know, such as packets that the capture lost.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         match &self.form {
@@ -197,7 +197,7 @@ impl Reader {
     }
 }
 
-/// What a source has read ahead, and what follows.
+/// The data that a source has read ahead, and what follows.
 struct Unread(Source);
 
 impl Read for Unread {

@@ -1,4 +1,4 @@
-//! What a capture says, as tables and notes.
+//! The results of a capture, as tables and notes.
 
 use crate::analysis::{Analysis, AnalyzeError, FileEnd, RtpPackets, Whole, LONGEST_FRAME};
 use crate::conversations;
@@ -8,7 +8,7 @@ use crate::rtp::Stream;
 use crate::table::{Table, MISSING};
 use crate::tcp::Connection;
 
-/// What a capture says.
+/// The results of a capture.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// One row: the file as a whole.
@@ -27,7 +27,7 @@ pub struct Report {
     pub tcp: Table,
     /// A row for each of the first packets, when asked for.
     pub packet_list: Table,
-    /// What must be known to judge the numbers.
+    /// Remarks that the reader must know to judge the numbers.
     pub notes: Vec<String>,
 }
 

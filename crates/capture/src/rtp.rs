@@ -17,7 +17,7 @@ const MOST_HELD: usize = 1 << 18;
 const SECOND_NS: i64 = 1_000_000_000;
 const COMFORT_NOISE: [u8; 2] = [13, 19];
 
-/// What is known of a packet beside its RTP header.
+/// The known facts of a packet beside its RTP header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) number: u64,
@@ -139,7 +139,7 @@ impl Stream {
         stream
     }
 
-    /// What the first packet shows.
+    /// Returns what the first packet shows.
     pub(crate) fn first_measured(&self) -> Measured {
         let jitter_ms = if self.clock_rate.is_some() { 0.0 } else { f64::NAN };
         Measured {
@@ -314,7 +314,7 @@ impl Stream {
         self.payload_types.iter().map(|&one| payload_name(one)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What a reader of the numbers must know.
+    /// Returns what a reader of the numbers must know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.clock_rate.is_none() {

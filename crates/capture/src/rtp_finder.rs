@@ -1,4 +1,5 @@
-//! Which UDP payloads are RTP: those of ports that the user names, and those that look like it several times in a row.
+//! The choice of UDP payloads that are RTP: those of ports that the user names, and those that look like it several
+//! times in a row.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! What a capture tells of RTP by its header alone: whether a datagram is some, and what its payload is.
+//! The facts that a capture tells of RTP by its header alone: whether a datagram is some, and what its payload is.
 
 use twinnet_packet::rtp::Header;
 

@@ -15,7 +15,8 @@ const HEAD: usize = 16 * 1024;
 /// Pieces that are read ahead.
 const AHEAD: usize = 4;
 
-/// What the reading thread hands over: a buffer whose bytes from [`HEAD`] on, as many as told, were read; 0 at the end.
+/// The piece that the reading thread hands over: a buffer whose bytes from [`HEAD`] on, as many as told, were read; 0
+/// at the end.
 type Piece = io::Result<(Vec<u8>, usize)>;
 
 /// A window that moves over the input.
@@ -25,7 +26,7 @@ pub(crate) struct Source {
     buffer: Vec<u8>,
     begin: usize,
     end: usize,
-    /// Where in the (uncompressed) input the window begins.
+    /// The offset in the (uncompressed) input at which the window begins.
     offset: u64,
     ended: bool,
     damage: Option<String>,
@@ -43,7 +44,7 @@ impl Source {
         Ok(Self { pieces, used, buffer: Vec::new(), begin: 0, end: 0, offset: 0, ended: false, damage: None })
     }
 
-    /// Whether the next `count` bytes are there; waits for what is missing.
+    /// Returns whether the next `count` bytes are there; waits for what is missing.
     ///
     /// # Errors
     /// What the input says, unless it is that compressed bytes are damaged: then the input ends there, and
@@ -141,7 +142,7 @@ impl Source {
         self.offset
     }
 
-    /// What is wrong with the compression, when the input ended for that.
+    /// Returns what is wrong with the compression, when the input ended for that.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

@@ -57,7 +57,7 @@ impl RoundTrips {
     }
 }
 
-/// What was counted of one direction.
+/// The counters of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) retransmissions: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Counts {
     pub(crate) keep_alives: u64,
 }
 
-/// What one end has sent.
+/// The data that one end has sent.
 #[derive(Clone, Debug, Default)]
 struct Side {
     first: Option<u32>,
@@ -101,7 +101,7 @@ pub(crate) struct Connection {
     last_ns: Option<i64>,
 }
 
-/// Whether `a` comes after `b`, with wrapping.
+/// Returns `true` if `a` comes after `b`, with wrapping.
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
@@ -111,7 +111,7 @@ impl Connection {
         Self { conversation, ..Self::default() }
     }
 
-    /// Whether a segment begins another connection on the same ports.
+    /// Returns `true` if a segment begins another connection on the same ports.
     pub(crate) fn is_renewed_by(&self, direction: usize, segment: &Segment) -> bool {
         segment.flags & (SYN | ACK) == SYN
             && self.sides[direction]
@@ -175,7 +175,7 @@ impl Connection {
         self.sides[direction].round_trips
     }
 
-    /// What a reader of the numbers must know.
+    /// Returns what a reader of the numbers must know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.syn.is_none() {

@@ -9,7 +9,7 @@ pub(crate) const MOST: usize = 4 << 20;
 /// Gaps of more intervals than this are left as gaps, not filled with zeros.
 const LONGEST_FILL: i64 = 1 << 20;
 
-/// What passed in one interval.
+/// The sums of what passed in one interval.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     packets: u64,

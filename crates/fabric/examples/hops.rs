@@ -1,5 +1,5 @@
-//! How many frame-hops a second the engine moves: ten constant-rate sources over two switches, three links each.
-//! `cargo run --release -p twinnet-fabric --example hops [SECONDS]`.
+//! Measures how many frame-hops a second the engine moves: ten constant-rate sources over two switches, three links
+//! each. `cargo run --release -p twinnet-fabric --example hops [SECONDS]`.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use twinnet_switch::{FailMode, Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
 struct Sources {
-    /// What a port sends, and whether for ever.
+    /// The frames that a port sends, and whether for ever.
     templates: Vec<Option<(Vec<u8>, bool)>>,
     pool: FramePool,
     arrived: u64,

@@ -9,7 +9,7 @@ use twinnet_units::Time;
 
 use crate::heap::Heap;
 
-/// What kind of thing happens; see the module's description for why the order matters.
+/// The kind of an event; see the module's description for why the order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -36,9 +36,9 @@ pub enum Class {
 /// One event: a class and the index of the channel, switch, change or sampler that it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happens.
+    /// The time when it happens.
     pub at: Time,
-    /// What happens.
+    /// The kind of the event.
     pub class: Class,
     /// To which element of that class.
     pub element: u32,
@@ -82,7 +82,7 @@ impl EventQueue {
         self.heap.push(u128::from(at.as_ps()) << 64 | u128::from(rest));
     }
 
-    /// When the next event happens.
+    /// Returns the time when the next event happens.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
         self.heap.least().map(time_of)

@@ -18,14 +18,14 @@ const TRUNK_BPS: u64 = 100_000_000;
 const BYTES: usize = 1000;
 const MTU: u64 = 1500;
 
-/// What a fabric's surroundings saw.
+/// The frames that a fabric's surroundings saw.
 #[derive(Default)]
 struct Hosts {
     on_the_wall: Option<Time>,
     to_send: HashMap<PortId, VecDeque<Frame>>,
     arrived: Vec<(Time, PortId, Vec<u8>)>,
     captured: Vec<(PortId, bool, Time)>,
-    /// When the clock showed what, as frames of this port came in.
+    /// The times that the clock showed as frames of this port came in.
     seen: Vec<(PortId, Time)>,
     crossing: Vec<(PortId, Box<Frame>, Time)>,
 }
@@ -206,7 +206,7 @@ fn frame(from: usize, to: usize, number: u32) -> Frame {
     Frame::new(bytes)
 }
 
-/// What happens in a test: after so many microseconds a host sends some frames to another, or a trunk goes down or up.
+/// An event of a test: after so many microseconds a host sends some frames to another, or a trunk goes down or up.
 #[derive(Clone, Debug)]
 enum Step {
     Send { after_us: u64, from: usize, to: usize, frames: u32 },

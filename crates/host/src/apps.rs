@@ -16,7 +16,7 @@ enum State {
     /// Starts when its alarm rings.
     Planned(Box<dyn App>),
     Running(Box<dyn App>),
-    /// What it counted; the app itself is gone.
+    /// Its report; the app itself is gone.
     Finished(Value),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Apps {
     entries: Vec<Entry>,
     /// Places by number, in order of numbers.
     places: Vec<(u32, u32)>,
-    /// How many have finished since it was last asked.
+    /// The number of apps that have finished since it was last asked.
     finished: u32,
     planned_start: Option<Time>,
 }
@@ -77,7 +77,7 @@ impl Apps {
         }
     }
 
-    /// What an app has counted.
+    /// Returns what an app has counted.
     pub(super) fn report(&self, number: u32, now: Time) -> Option<Value> {
         Some(match &self.entry(number)?.state {
             State::Planned(app) | State::Running(app) => app.report(now),
@@ -85,17 +85,17 @@ impl Apps {
         })
     }
 
-    /// Whether an app has finished.
+    /// Returns whether an app has finished.
     pub(super) fn is_finished(&self, number: u32) -> Option<bool> {
         Some(matches!(self.entry(number)?.state, State::Finished(_)))
     }
 
-    /// How many have finished since the last call.
+    /// Returns the number of apps that have finished since the last call.
     pub(super) fn take_finished(&mut self) -> u32 {
         std::mem::take(&mut self.finished)
     }
 
-    /// When the app starts that was last planned, once.
+    /// Returns the time when the app starts that was last planned, once.
     pub(super) fn take_planned_start(&mut self) -> Option<Time> {
         self.planned_start.take()
     }

@@ -19,7 +19,7 @@ pub const MOST_INTERFACES: usize = 4096;
 pub struct HostConfig {
     /// Its name, which is part of the name of its random stream.
     pub name: String,
-    /// Whether it forwards packets between its interfaces.
+    /// `true` if it forwards packets between its interfaces.
     pub forwarding: bool,
     /// Its interfaces, in the order of their numbers.
     pub interfaces: Vec<InterfaceConfig>,
@@ -27,7 +27,7 @@ pub struct HostConfig {
     pub routes: Vec<RouteConfig>,
     /// Kernel parameters below `net.`, by their dotted name.
     pub sysctls: BTreeMap<String, Value>,
-    /// How long it takes for each frame that arrives; `None`: no time.
+    /// The time that it takes for each frame that arrives; `None`: no time.
     pub processing: Option<ProcessingConfig>,
 }
 
@@ -46,7 +46,7 @@ pub struct InterfaceConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
-    /// Where to.
+    /// The destination.
     pub to: Prefix,
     /// The next hop.
     pub via: IpAddr,
@@ -60,7 +60,7 @@ pub enum HostConfigError {
     TooManyInterfaces {
         /// The host.
         host: String,
-        /// How many were given.
+        /// The number that was given.
         given: usize,
     },
     /// Leave the parameter out, or use a real host.
@@ -80,9 +80,9 @@ pub enum HostConfigError {
         host: String,
         /// The parameter's name.
         parameter: String,
-        /// What it was set to.
+        /// The value that it was set to.
         given: String,
-        /// What it may be set to.
+        /// The values that it may be set to.
         allowed: &'static str,
     },
     /// Name a router that has an address in one of the host's networks.
@@ -90,7 +90,7 @@ pub enum HostConfigError {
     BadRoute {
         /// The host.
         host: String,
-        /// Where the route leads.
+        /// The destination of the route.
         to: Prefix,
         /// Its next hop.
         via: IpAddr,
@@ -100,7 +100,7 @@ pub enum HostConfigError {
     Processing {
         /// The host.
         host: String,
-        /// What is wrong with it.
+        /// The fault in it.
         error: ImpairError,
     },
 }

@@ -1,4 +1,4 @@
-//! What a host has counted of packets that went no further.
+//! Counters of packets that a host let go no further.
 
 use serde::Serialize;
 

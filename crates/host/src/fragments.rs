@@ -11,33 +11,33 @@ use super::path::{L3, V4_HEADERS, V6_HEADERS};
 use super::stack::{Arrival, Stack, Turn};
 use super::timers::{Alarm, Owner};
 
-/// How long fragments wait for the rest (Linux's `ipfrag_time`).
+/// The time that fragments wait for the rest (Linux's `ipfrag_time`).
 const LIFETIME_V4: Duration = Duration::from_secs(30);
 /// The same for IPv6 (RFC 8200, 4.5).
 const LIFETIME_V6: Duration = Duration::from_secs(60);
 /// Bytes of fragments that one host keeps, headers included; the oldest packets make room (Linux's
 /// `ipfrag_high_thresh`).
 const MOST_BYTES: usize = 4 << 20;
-/// What a fragment is charged beyond its payload.
+/// The bytes that a fragment is charged beyond its payload.
 const FRAGMENT_OVERHEAD: usize = 128;
 /// The longest payload of an IP packet.
 const LONGEST: u32 = 65_535;
 
-/// Where an arrived fragment belongs.
+/// The place of an arrived fragment in its packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fragment {
     pub(super) identification: u32,
     /// Of its first byte in the whole.
     pub(super) offset: u32,
-    /// Whether others follow it.
+    /// `true` if others follow it.
     pub(super) more: bool,
-    /// Where its headers end in the frame.
+    /// The end of its headers in the frame.
     pub(super) header_end: usize,
     /// IPv6: where the fragment header is in the frame.
     pub(super) fragment_header: Option<usize>,
 }
 
-/// What tells packets apart (RFC 791, 3.2; RFC 8200, 4.5).
+/// The fields that tell packets apart (RFC 791, 3.2; RFC 8200, 4.5).
 type Key = (IpAddr, IpAddr, u8, u32);
 
 /// A piece of a payload.

@@ -24,7 +24,7 @@ const BURST: u64 = 6;
 /// Destinations whose rate is remembered.
 const MOST_DESTINATIONS: usize = 4096;
 
-/// What is wrong with a packet.
+/// A fault of a packet that its sender is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Error {
     /// Its hop limit ran out.
@@ -41,17 +41,17 @@ pub(super) enum Error {
     NoProtocol,
     /// It is longer than the next link takes.
     TooBig {
-        /// What it takes.
+        /// The MTU: what the link takes.
         mtu: u32,
     },
 }
 
-/// How many errors may be sent to whom: a token bucket for each destination, as Linux's.
+/// The limits of errors by destination: a token bucket for each destination, as Linux's.
 #[derive(Debug, Default)]
 pub(super) struct ErrorLimits(BTreeMap<IpAddr, (Time, Duration)>);
 
 impl ErrorLimits {
-    /// Whether an error may be sent to `to` now, one every `spacing` and a few at once.
+    /// Returns `true` if an error may be sent to `to` now, one every `spacing` and a few at once.
     fn allow(&mut self, to: IpAddr, spacing: Duration, now: Time) -> bool {
         let full = Duration::from_ps(spacing.as_ps() * BURST);
         if self.0.len() >= MOST_DESTINATIONS && !self.0.contains_key(&to) {
@@ -185,7 +185,7 @@ impl Stack {
     }
 }
 
-/// What an ICMP error quotes of the packet that it is about.
+/// The part that an ICMP error quotes of the packet that it is about.
 struct Quoted {
     source: IpAddr,
     destination: IpAddr,
@@ -219,7 +219,7 @@ impl Quoted {
     }
 }
 
-/// Whether `frame` holds a fragment other than the first.
+/// Returns `true` if `frame` holds a fragment other than the first.
 fn is_later_fragment(frame: &Frame, v6: bool) -> bool {
     let at = |place: usize| frame.bytes.get(L3 + place).copied().unwrap_or(0);
     if v6 {
@@ -228,7 +228,7 @@ fn is_later_fragment(frame: &Frame, v6: bool) -> bool {
     u16::from_be_bytes([at(6), at(7)]) & 0x1fff != 0
 }
 
-/// Whether a packet is itself an error (or a message that is never answered by one).
+/// Returns `true` if a packet is itself an error (or a message that is never answered by one).
 fn is_icmp_error(frame: &Frame, packet: &Packet) -> bool {
     let kind = frame.bytes.get(packet.l4).copied();
     match packet.protocol {

@@ -18,7 +18,7 @@ pub(super) const LOOPBACK: u16 = u16::MAX;
 pub(super) struct Charge {
     /// The socket's number; 0 for none.
     pub(super) socket: u32,
-    /// What it was charged: bytes of the send buffer (UDP), or payload bytes (TCP).
+    /// The amount that it was charged: bytes of the send buffer (UDP), or payload bytes (TCP).
     pub(super) bytes: u32,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     /// Largest packet in bytes.
     pub(super) mtu: u32,
-    /// Whether the engine must still be told that something waits.
+    /// `true` if the engine must still be told that something waits.
     pub(super) woken: bool,
     /// Addresses with their prefixes.
     pub(super) addresses: Box<[Prefix]>,
@@ -56,7 +56,7 @@ impl Interface {
         None
     }
 
-    /// Whether a frame waits.
+    /// Returns `true` if a frame waits.
     pub(super) fn has_frames(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -84,7 +84,7 @@ impl Interface {
     }
 }
 
-/// Whether `address` counts only on its link (IPv6; an IPv4 link-local address is used as any other).
+/// Returns `true` if `address` counts only on its link (IPv6; an IPv4 link-local address is used as any other).
 pub(super) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local() || address.octets()[..2] == [0xff, 2])
 }

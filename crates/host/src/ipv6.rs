@@ -65,8 +65,8 @@ impl Stack {
         }
     }
 
-    /// Whether this host is a member of the group `group` at `interface`: all nodes, and those that are asked for
-    /// its addresses.
+    /// Returns `true` if this host is a member of the group `group` at `interface`: all nodes, and those that are asked
+    /// for its addresses.
     fn listens_to(&self, interface: u16, group: Ipv6Addr) -> bool {
         let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         let on = self.interfaces.get(interface as usize);

@@ -94,7 +94,7 @@ impl ModelHost {
         self.stack.epoch = self.stack.epoch.wrapping_add(1);
     }
 
-    /// What it has counted of packets that went no further.
+    /// Returns the counters of packets that went no further.
     #[must_use]
     pub const fn counters(&self) -> &HostCounters {
         &self.stack.counters
@@ -167,7 +167,7 @@ impl ModelHost {
         }
     }
 
-    /// When the host wants [`ModelHost::timer`] next.
+    /// Returns the time when the host wants [`ModelHost::timer`] next.
     pub fn deadline(&self) -> Option<Time> {
         self.stack.timers.next()
     }
@@ -181,7 +181,7 @@ impl ModelHost {
         Some(frame)
     }
 
-    /// Whether `interface` has a frame to send now.
+    /// Returns `true` if `interface` has a frame to send now.
     pub fn has_frames(&self, interface: usize) -> bool {
         self.stack.interfaces.get(interface).is_some_and(Interface::has_frames)
     }
@@ -213,8 +213,8 @@ impl ModelHost {
         self.apps.start(number, config, at, random, &mut self.stack);
     }
 
-    /// When the app starts that was last planned, once: the host wants [`ModelHost::timer`] then, before what
-    /// arrives at that moment.
+    /// Returns the time when the app starts that was last planned, once: the host wants [`ModelHost::timer`] then,
+    /// before what arrives at that moment.
     pub fn take_planned_start(&mut self) -> Option<Time> {
         self.apps.take_planned_start()
     }
@@ -226,19 +226,19 @@ impl ModelHost {
         self.run(turn);
     }
 
-    /// What an app has counted, as its report tells it; `None` when there is no such app.
+    /// Returns what an app has counted, as its report tells it; `None` when there is no such app.
     #[must_use]
     pub fn app_report(&self, number: u32, now: Time) -> Option<serde_json::Value> {
         self.apps.report(number, now)
     }
 
-    /// Whether an app has nothing more to do; `None` when there is no such app.
+    /// Returns whether an app has nothing more to do; `None` when there is no such app.
     #[must_use]
     pub fn app_finished(&self, number: u32) -> Option<bool> {
         self.apps.is_finished(number)
     }
 
-    /// How many of its apps have finished since the last call.
+    /// Returns the number of its apps that have finished since the last call.
     pub fn take_finished_apps(&mut self) -> u32 {
         self.apps.take_finished()
     }

@@ -19,9 +19,9 @@ use super::interface::Charge;
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 /// Requests without an answer (`MAX_MULTICAST_SOLICIT`, `MAX_UNICAST_SOLICIT`).
 pub(super) const TRIES: u8 = 3;
-/// How long an answer counts (`REACHABLE_TIME`).
+/// The time that an answer counts (`REACHABLE_TIME`).
 const REACHABLE: Duration = Duration::from_secs(30);
-/// How long a stale entry is used before it is asked (`DELAY_FIRST_PROBE_TIME`).
+/// The time that a stale entry is used before it is asked (`DELAY_FIRST_PROBE_TIME`).
 const DELAY: Duration = Duration::from_secs(5);
 /// Packets that wait for one neighbour; the oldest is dropped (Linux's `unres_qlen`).
 pub(super) const MOST_PENDING: usize = 101;
@@ -67,7 +67,7 @@ struct Entry {
     pending: VecDeque<Pending>,
 }
 
-/// What is known of a neighbour.
+/// The state of a neighbour's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// Its hardware address, to be looked up again at the moment given.
@@ -76,7 +76,7 @@ pub(super) enum Known {
     NotYet,
 }
 
-/// What is to be done about a neighbour.
+/// The next step about a neighbour.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Ask for it: by unicast when an address is given.
@@ -95,7 +95,7 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// What is known of `neighbour`, which is about to be used.
+    /// Returns what is known of `neighbour`, which is about to be used.
     pub(super) fn find(&mut self, neighbour: Neighbour, now: Time) -> Known {
         let Some(entry) = self.entries.get_mut(&neighbour) else { return Known::NotYet };
         let again = match entry.state {
@@ -159,7 +159,7 @@ impl Neighbours {
         (std::mem::take(&mut entry.pending), moved)
     }
 
-    /// When [`Neighbours::next_task`] is wanted.
+    /// Returns the time when [`Neighbours::next_task`] is wanted.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.waiting.iter().filter_map(|neighbour| self.due(*neighbour)).min()
     }

@@ -7,14 +7,14 @@ use twinnet_packet::{checksum, ethernet, icmpv4, icmpv6, tcp, udp, Checksum, Fra
 use super::interface::LOOPBACK;
 use super::stack::{Arrival, Stack, Turn};
 
-/// What the IP header of an arrived packet told. Its bytes stay in the frame.
+/// The fields of the IP header of an arrived packet. Its bytes stay in the frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     /// By which interface it came.
     pub(super) interface: u16,
-    /// Where the upper layer begins in the frame.
+    /// The offset of the upper layer in the frame.
     pub(super) l4: usize,
-    /// Where its stored bytes end.
+    /// The end of its stored bytes.
     pub(super) end: usize,
     /// Its length, stored and elided.
     pub(super) length: usize,
@@ -43,7 +43,7 @@ impl Packet {
         }
     }
 
-    /// Whether the checksum of TCP or UDP is right, as far as it is done.
+    /// Returns `true` if the checksum of TCP or UDP is right, as far as it is done.
     pub(super) fn is_intact(&self, frame: &Frame) -> bool {
         matches!(frame.checksum, Checksum::Partial { .. })
             || frame

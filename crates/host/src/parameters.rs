@@ -9,7 +9,7 @@ use super::tcp::congestion::Algorithm;
 use super::tcp::{Ecn, TcpConfig};
 use crate::config::{HostConfig, HostConfigError};
 
-/// How a host is set up; the defaults are Linux's.
+/// The settings of a host; the defaults are Linux's.
 #[derive(Clone, Debug)]
 pub(super) struct Parameters {
     /// `net.ipv4.ip_forward`.

@@ -11,7 +11,7 @@ use super::interface::LOOPBACK;
 pub(super) const V4_HEADERS: usize = 34;
 /// Bytes of Ethernet and IPv6 headers.
 pub(super) const V6_HEADERS: usize = 54;
-/// Where the network header begins.
+/// The offset of the network header.
 pub(super) const L3: usize = ethernet::HEADER_LENGTH;
 /// The mark "ECN-capable", ECT(0) (RFC 3168).
 pub(super) const ECT_0: u8 = 2;
@@ -25,11 +25,11 @@ pub(super) struct Path {
     pub(super) interface: u16,
     /// Largest packet on the path as far as is known, in bytes.
     pub(super) mtu: u32,
-    /// When to work it out anew.
+    /// The time at which to work it out anew.
     pub(super) until: Time,
     /// Whom to hand packets to.
     pub(super) next: IpAddr,
-    /// Whether the hardware address of `next` is in the header.
+    /// `true` if the hardware address of `next` is in the header.
     pub(super) resolved: bool,
     /// Bits of the route's prefix.
     pub(super) prefix: u8,
@@ -42,7 +42,7 @@ pub(super) struct Path {
     pseudo_sum: u16,
 }
 
-/// What a path is made of.
+/// The parts of a path.
 pub(super) struct PathParts {
     pub(super) epoch: u32,
     pub(super) interface: u16,

@@ -1,4 +1,4 @@
-//! What is known of destinations that are reached only by packets shorter than the interface's MTU (RFC 1191, RFC
+//! The path MTU of destinations that are reached only by packets shorter than the interface's MTU (RFC 1191, RFC
 //! 8201).
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use twinnet_units::{Duration, Time};
 
-/// How long it counts (Linux's `mtu_expires`).
+/// The time that it counts (Linux's `mtu_expires`).
 const LIFETIME: Duration = Duration::from_secs(600);
 /// Destinations that are kept; the one that expires first makes room.
 const MOST_DESTINATIONS: usize = 1024;

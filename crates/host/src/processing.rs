@@ -11,19 +11,19 @@ use twinnet_units::{Duration, Time};
 
 use super::timers::{Alarm, Owner, Timers};
 
-/// How long a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
+/// The time that a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingConfig {
     /// The time, without jitter.
     pub delay_ps: Duration,
-    /// How far a frame's time is from it; never below zero, and no frame overtakes another.
+    /// The deviation of a frame's time from it; never below zero, and no frame overtakes another.
     #[serde(default)]
     pub jitter: Option<JitterConfig>,
 }
 
 impl ProcessingConfig {
-    /// Whether frames are dealt with when they arrive.
+    /// Returns `true` if frames are dealt with when they arrive.
     pub(super) fn takes_no_time(&self) -> bool {
         self.delay_ps == Duration::ZERO && self.jitter.is_none()
     }

@@ -1,8 +1,8 @@
-//! Where packets go: connected networks and described routes, the longest prefix first.
+//! The destinations of packets: connected networks and described routes, the longest prefix first.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a packet goes next.
+/// The next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     /// By which interface.
@@ -109,7 +109,7 @@ impl RoutesBuilder {
 }
 
 impl Routes {
-    /// Where a packet to `address` goes.
+    /// Returns the next hop of a packet to `address`.
     pub(super) fn find(&self, address: IpAddr) -> Option<Hop> {
         let (interface, length, next) = match address {
             IpAddr::V4(wanted) => {

@@ -15,7 +15,7 @@ const PLACE_BITS: u32 = 20;
 /// Sockets that one host can have at once.
 pub(super) const MOST_SOCKETS: usize = 1 << PLACE_BITS;
 
-/// What a socket is.
+/// The kind of a socket.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// UDP.
@@ -41,7 +41,7 @@ pub(super) struct Udp {
     pub(super) traffic_class: u8,
     /// Hops after which what it sends expires; `None` for the host's own.
     pub(super) hop_limit: Option<u8>,
-    /// Where the last datagram went, and the way there.
+    /// The destination of the last datagram, and the way there.
     pub(super) path: Option<(IpAddr, Path)>,
 }
 
@@ -61,9 +61,9 @@ pub(super) struct Icmp {
 pub(super) struct Socket {
     /// Place of the app that owns it.
     pub(super) app: u32,
-    /// Whether the app has closed it; a connection then comes to its end by itself.
+    /// `true` if the app has closed it; a connection then comes to its end by itself.
     pub(super) closed: bool,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: Kind,
 }
 
@@ -73,7 +73,7 @@ struct Place {
     socket: Option<Socket>,
 }
 
-/// What is looked up when a datagram arrives: protocol, family and port (or identifier) in one number.
+/// Returns the key that is looked up when a datagram arrives: protocol, family and port (or identifier) in one number.
 const fn port_key(icmp: bool, v6: bool, port: u16) -> u32 {
     (icmp as u32) << 17 | (v6 as u32) << 16 | port as u32
 }

@@ -26,7 +26,7 @@ use super::sockets::{Kind, Sockets};
 use super::tcp_sockets::TcpTable;
 use super::timers::{Alarm, Owner, Timers};
 
-/// How fast the loopback is, and how long a frame is on its way: a host that talks to itself takes some time, as a
+/// The rate of the loopback, and the time that a frame is on its way: a host that talks to itself takes some time, as a
 /// real one does, and no stream through it is endless at one moment.
 const LOOPBACK_BPS: u64 = 40_000_000_000;
 const LOOPBACK_DELAY: Duration = Duration::from_us(5);
@@ -37,7 +37,7 @@ pub(super) struct Turn<'a> {
     pub(super) pool: &'a mut FramePool,
 }
 
-/// What an app must be told of a socket.
+/// The news that an app gets of a socket.
 #[derive(Debug)]
 pub(super) enum Told {
     Connected(u32),
@@ -56,7 +56,7 @@ pub(super) struct Arrival {
     /// Place of the app.
     pub(super) app: u32,
     pub(super) from: SocketAddr,
-    /// Where the stored bytes of the datagram are.
+    /// The offset of the stored bytes of the datagram.
     pub(super) start: usize,
     pub(super) end: usize,
     /// Its length, stored and elided.
@@ -108,7 +108,7 @@ pub(super) struct Stack {
     pub(super) sockets: Sockets,
     pub(super) tcp: Option<Box<TcpTable>>,
     pub(super) timers: Timers,
-    /// What apps must be told.
+    /// The news that apps must be told.
     pub(super) events: VecDeque<Told>,
     looped: Option<Box<Loop>>,
     pub(super) processing: Option<Box<Processing>>,
@@ -161,7 +161,7 @@ impl Stack {
         }
     }
 
-    /// Whether `address` is one of this host.
+    /// Returns `true` if `address` is one of this host.
     pub(super) fn is_local(&self, address: IpAddr) -> bool {
         self.addresses.binary_search(&address).is_ok() || address.is_loopback()
     }
@@ -172,7 +172,7 @@ impl Stack {
         self.identification
     }
 
-    /// Where a packet to `to` goes; link-local ones by the interface `on`, or else the first.
+    /// Returns the next hop of a packet to `to`; link-local ones by the interface `on`, or else the first.
     fn hop(&self, to: IpAddr, on: Option<u16>) -> Option<Hop> {
         if is_link_local(to) {
             let interface = on.unwrap_or(0);
@@ -252,7 +252,7 @@ impl Stack {
         self.interfaces.iter().find_map(|interface| interface.address_towards(to))
     }
 
-    /// Whether `path` still holds.
+    /// Returns `true` if `path` still holds.
     pub(super) fn holds(&self, path: &Path, now: Time) -> bool {
         path.epoch == self.epoch && now < path.until
     }
@@ -346,7 +346,7 @@ impl Stack {
     }
 }
 
-/// Whether `address` is the broadcast address of a network of `interface`.
+/// Returns `true` if `address` is the broadcast address of a network of `interface`.
 pub(super) fn is_subnet_broadcast(interface: &Interface, address: IpAddr) -> bool {
     let IpAddr::V4(address) = address else { return false };
     interface.addresses.iter().any(|prefix| match prefix.address {

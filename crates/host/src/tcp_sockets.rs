@@ -177,7 +177,7 @@ impl Stack {
         self.tcp.as_mut()?.unserved.pop_front()
     }
 
-    /// Whether any is marked.
+    /// Returns `true` if any is marked.
     pub(super) fn has_unserved(&self) -> bool {
         self.tcp.as_ref().is_some_and(|table| !table.unserved.is_empty())
     }
@@ -511,7 +511,7 @@ impl Listener {
 }
 
 impl TcpSocket {
-    /// Whether the handshake was complete at some time.
+    /// Returns `true` if the handshake was complete at some time.
     pub(super) const fn is_connected(&self) -> bool {
         self.connected
     }

@@ -60,7 +60,7 @@ impl Alarm {
         }
     }
 
-    /// Whether the entry `at` is the one that counts; it is spent then.
+    /// Returns `true` if the entry `at` is the one that counts; it is spent then.
     pub(super) fn rings(&mut self, at: Time) -> bool {
         let counts = self.0 == Some(at);
         if counts {

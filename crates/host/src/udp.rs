@@ -12,7 +12,7 @@ use super::stack::{Arrival, Stack, Turn};
 
 /// Bytes of a socket's send buffer (Linux's `net.core.wmem_default`).
 const SEND_BUFFER: u32 = 212_992;
-/// What a frame is charged beyond its length, as Linux charges for its own record of it.
+/// The bytes that a frame is charged beyond its length, as Linux charges for its own record of it.
 const FRAME_OVERHEAD: u32 = 256;
 /// The longest datagram: an IPv4 packet's 65,535 bytes without the headers.
 pub(super) const LONGEST: usize = 65_507;

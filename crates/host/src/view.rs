@@ -20,7 +20,7 @@ pub(super) struct HostView<'a, 'b> {
 }
 
 impl<'a, 'b> HostView<'a, 'b> {
-    /// What the app at place `app` sees.
+    /// Returns what the app at place `app` sees.
     pub(super) fn new(stack: &'a mut Stack, turn: &'a mut Turn<'b>, app: u32, random: &'a mut Rng) -> Self {
         Self { stack, turn, app, random }
     }

@@ -1,4 +1,4 @@
-//! How far a frame's delay is from the delay of the link.
+//! The deviation of a frame's delay from the delay of the link.
 
 use rand::Rng as _;
 use schemars::JsonSchema;
@@ -11,9 +11,10 @@ use super::ImpairError;
 
 /// Values of an empirical table.
 const MOST_VALUES: usize = 1 << 20;
-/// Where netem's tables end, in scales: they hold 16-bit integers of which 8192 are one scale.
+/// The end of netem's tables, in scales: they hold 16-bit integers of which 8192 are one scale.
 const TABLE_END: f64 = 32_767.0 / 8192.0;
-/// What netem's tables subtract from a Pareto variable of shape 3 (its mean) and what they multiply the difference by.
+/// The amount that netem's tables subtract from a Pareto variable of shape 3 (its mean) and what they multiply the
+/// difference by.
 const PARETO_MEAN: f64 = 1.5;
 const PARETO_SCALE: f64 = 4.0 / 3.0;
 
@@ -66,7 +67,7 @@ impl JitterConfig {
         })
     }
 
-    /// Whether it never changes a delay.
+    /// Returns `true` if it never changes a delay.
     pub(super) fn is_transparent(&self) -> bool {
         match self {
             Self::Uniform { scale_ps }

@@ -1,4 +1,4 @@
-//! What happens to frames between two ports beyond time: jitter, loss, duplication, corruption, reordering.
+//! The treatment of frames between two ports beyond time: jitter, loss, duplication, corruption, reordering.
 //!
 //! Each aspect draws from a stream of its own: a change of the jitter does not change which frames are lost.
 
@@ -43,9 +43,9 @@ pub struct ImpairConfig {
 pub struct ImpairError {
     /// The field, as keys joined by dots.
     pub field: String,
-    /// What it was set to.
+    /// The value that it was set to.
     pub value: String,
-    /// What it may be set to.
+    /// The values that it may be set to.
     pub allowed: String,
 }
 
@@ -61,7 +61,7 @@ impl ImpairConfig {
         check_probability("corrupt", self.corrupt)
     }
 
-    /// Whether frames pass as if there were none of this: trains need not be cut then.
+    /// Returns `true` if frames pass as if there were none of this: trains need not be cut then.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.duplicate == 0.0
@@ -82,7 +82,7 @@ fn check_probability(field: &str, probability: f64) -> Result<(), ImpairError> {
     })
 }
 
-/// What happens to one frame.
+/// The fate of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// It does not arrive; nothing else happens to it.
@@ -140,19 +140,19 @@ impl Impairments {
         Ok(())
     }
 
-    /// Whether frames pass untouched; then neither [`Self::fate`] nor [`Self::delay`] need be asked.
+    /// Returns `true` if frames pass untouched; then neither [`Self::fate`] nor [`Self::delay`] need be asked.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.transparent
     }
 
-    /// Whether a frame may overtake those before it.
+    /// Returns `true` if a frame may overtake those before it.
     #[must_use]
     pub fn reorders(&self) -> bool {
         self.reorder
     }
 
-    /// What happens to the next frame.
+    /// Returns the fate of the next frame.
     pub fn fate(&mut self) -> Fate {
         let lost = self.loss.next();
         let duplicated = self.duplicate > 0.0 && happens(&mut self.duplicate_rng, self.duplicate);

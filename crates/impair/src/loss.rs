@@ -1,4 +1,4 @@
-//! Which frames are lost.
+//! The choice of frames that are lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl LossConfig {
         }
     }
 
-    /// Whether it never loses a frame.
+    /// Returns `true` if it never loses a frame.
     pub(super) fn is_transparent(&self) -> bool {
         match *self {
             Self::Bernoulli { probability } => probability == 0.0,
@@ -85,7 +85,7 @@ impl Loss {
         self.config = config;
     }
 
-    /// Whether the next frame is lost. The frame meets the state it finds; then the state may change.
+    /// Returns `true` if the next frame is lost. The frame meets the state it finds; then the state may change.
     pub(super) fn next(&mut self) -> bool {
         match self.config {
             None => false,

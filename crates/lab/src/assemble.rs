@@ -48,7 +48,7 @@ impl RunningNetwork {
     }
 }
 
-/// What the hosts of a lab are made of.
+/// The bodies of the hosts of a lab: what they are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bodies {
     /// Hosts are real, but for those that are described as models: the wall clock.

@@ -9,9 +9,9 @@ use twinnet_host::HostConfigError;
 pub struct LabError {
     /// Stable name, such as `UnknownHost`.
     pub name: String,
-    /// What went wrong, with what was given and what is allowed.
+    /// The fault, with what was given and what is allowed.
     pub message: String,
-    /// What to do; empty when the message says all.
+    /// The remedy; empty when the message says all.
     pub remedy: String,
 }
 

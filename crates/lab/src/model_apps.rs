@@ -6,7 +6,7 @@ use super::assemble::RunningNetwork;
 use super::error::LabError;
 use super::protocol::{Answer, AppReports, AppRow, AppStart, Reply};
 
-/// Where each app of a lab's model hosts runs; its number is its place, counted from `first`.
+/// The host that each app of a lab's model hosts runs on; its number is its place, counted from `first`.
 #[derive(Debug)]
 pub struct ModelApps {
     first: u32,
@@ -52,7 +52,7 @@ impl ModelApps {
         Ok(Reply::Done {})
     }
 
-    /// What apps have counted.
+    /// Returns the reports of apps.
     ///
     /// # Errors
     /// `UnknownApp`.
@@ -73,7 +73,7 @@ impl ModelApps {
         rows.collect::<Result<Vec<AppRow>, LabError>>().map(Reply::Apps)
     }
 
-    /// Whether all of the apps have finished.
+    /// Returns whether all of the apps have finished.
     ///
     /// # Errors
     /// `UnknownApp`.
@@ -90,7 +90,7 @@ impl ModelApps {
         apps.iter().try_for_each(|number| self.known(*number).map(|_| ()))
     }
 
-    /// Whether the app has finished; one that is not known has nothing left to do.
+    /// Returns `true` if the app has finished; one that is not known has nothing left to do.
     #[must_use]
     pub fn has_finished(&self, at: &RunningNetwork, number: u32) -> bool {
         let host = self.known(number).ok().and_then(|placed| at.fabric.model(placed.node));

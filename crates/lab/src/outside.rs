@@ -1,4 +1,4 @@
-//! What stands outside of the fabric although it is part of the network: existing interfaces of the machine, and
+//! The nodes outside of the fabric that are part of the network: existing interfaces of the machine, and
 //! switches that are Open vSwitch. The fabric holds a descriptor for each of their ports, as it does for a real
 //! host's.
 
@@ -32,7 +32,7 @@ pub struct InterfaceSpec {
 pub struct InterfacePortSpec {
     /// Its name in the lab.
     pub name: String,
-    /// What waits before the link into the network. `None`: FIFO of 1000 frames.
+    /// The queue before the link into the network. `None`: FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,
 }
@@ -51,7 +51,7 @@ pub enum Datapath {
 }
 
 impl Datapath {
-    /// Whether the switch is a part of the fabric.
+    /// Returns `true` if the switch is a part of the fabric.
     #[must_use]
     pub fn is_own(&self) -> bool {
         *self == Self::Own

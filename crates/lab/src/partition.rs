@@ -13,10 +13,10 @@ use super::network::{LinkSpec, NetworkSpec, NodeSpec};
 
 /// Rounds in which single groups of nodes are moved to other parts; each round ends sooner when nothing is gained.
 const ROUNDS: usize = 16;
-/// What cutting all links would cost, where parts that are equally busy cost 1: balance comes first.
+/// The cost of cutting all links, where parts that are equally busy cost 1: balance comes first.
 const COST_OF_CUTS: f64 = 0.2;
 
-/// Which part each node belongs to.
+/// The part that each node belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     /// For each node of the description its part.
@@ -30,7 +30,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// How many parts there are.
+    /// Returns the number of parts.
     #[must_use]
     pub fn parts(&self) -> usize {
         self.shares.len()
@@ -138,15 +138,15 @@ impl Groups {
     }
 }
 
-/// Whether the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments together, which
-/// one thread does.
+/// Returns `true` if the ends of `link` may be in different parts. A tunnel along it keeps its frames' fragments
+/// together, which one thread does.
 fn may_be_cut(spec: &NetworkSpec, ends: &Ends<'_>, link: &LinkSpec, least_delay: Duration) -> bool {
     let Some((a, b)) = ends.of_link(link) else { return false };
     let slow = [&link.ab, &link.ba].iter().all(|way| way.delay_ps >= least_delay);
     link.tunnel.is_none() && slow && [a, b].iter().all(|node| is_switch(&spec.nodes[*node]))
 }
 
-/// Whether the fabric is the switch.
+/// Returns `true` if the fabric is the switch.
 fn is_switch(node: &NodeSpec) -> bool {
     matches!(node, NodeSpec::Switch(switch) if switch.datapath.is_own())
 }
@@ -277,7 +277,7 @@ impl<'a> Division<'a> {
         }
     }
 
-    /// How much better the whole becomes when `group` moves to the part `to`.
+    /// Returns how much better the whole becomes when `group` moves to the part `to`.
     fn gain(&self, group: usize, to: usize) -> f64 {
         let from = self.part_of[group];
         let load = self.groups.loads[group];

@@ -169,7 +169,7 @@ fn link(at: &RunningNetwork, name: LinkName<'_>) -> Result<(PortId, PortId), Lab
     }
 }
 
-/// What is asked of a link, for each direction that it concerns.
+/// Returns what is asked of a link, for each direction that it concerns.
 fn link_changes(at: &RunningNetwork, asked: &LinkSet) -> Result<Vec<(PortId, DirectionChange)>, LabError> {
     let (a, b) = link(at, asked.name()?)?;
     let ports = match asked.direction.unwrap_or_default() {
@@ -276,7 +276,7 @@ fn unknown_sampler(sampler: u32) -> LabError {
 
 type Column = (&'static str, fn(&PortCounters) -> u64);
 
-/// What is told of each interval of a port.
+/// The columns of each interval of a port.
 const COLUMNS: [Column; 17] = [
     ("frames", |port| port.sent.frames),
     ("link_bytes", |port| port.sent.link_bytes),

@@ -18,7 +18,7 @@ struct Attached {
     target: String,
 }
 
-/// What a switch has to say to a controller.
+/// A message of a switch to a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlMessage {
     /// The connection's number.
@@ -71,7 +71,7 @@ impl VirtualControl {
         Reply::Controllers(rows.collect())
     }
 
-    /// What controllers are to get now: by switch, then by connection, both in the order in which they were made.
+    /// Takes what controllers are to get now: by switch, then by connection, both in the order in which they were made.
     pub(super) fn take(&mut self, at: &mut RunningNetwork) -> Vec<ControlMessage> {
         let mut outputs = at.fabric.take_control_output();
         outputs.sort_by_key(|output| (output.node, output.connection));

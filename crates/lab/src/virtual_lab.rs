@@ -22,7 +22,7 @@ const EVENTS_PER_TURN: usize = 8192;
 /// duration added to a moment can overflow.
 const LAST_MOMENT: Time = Time::from_ps(u64::MAX / 2);
 
-/// What lies outside of the fabric: captures, and nothing else.
+/// The surroundings of the fabric: captures, and nothing else.
 #[derive(Default)]
 struct Outside {
     captures: RunningCaptures<VirtualCapture>,
@@ -78,7 +78,7 @@ impl VirtualLab {
         Ok(Self { network, apps, outside, control, files })
     }
 
-    /// What controllers are to get now, in the order in which they are to get it.
+    /// Takes what controllers are to get now, in the order in which they are to get it.
     pub fn take_control(&mut self) -> Vec<ControlMessage> {
         self.control.take(&mut self.network)
     }
@@ -206,7 +206,7 @@ impl VirtualLab {
         Ok(self.passed(paused, Some(served)))
     }
 
-    /// How far time has come, and why no further.
+    /// Returns how far time has come, and why no further.
     fn passed(&self, paused: bool, finished: Option<bool>) -> Reply {
         let controllers = self.network.fabric.controllers_are_due();
         Reply::Passed(Passed { now_ps: self.now(), paused, controllers, finished })

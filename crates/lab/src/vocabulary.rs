@@ -1,4 +1,5 @@
-//! What a description can hold, told by the types that read it: kinds, fields, types, units, defaults and ranges.
+//! The contents that a description can have, told by the types that read it: kinds, fields, types, units, defaults and
+//! ranges.
 //!
 //! Other languages hold their own definitions against this. The types' JSON schemas (`schemars`) have the facts; here
 //! they are put into one flat form. Tests ask the types themselves whether the ranges are true.
@@ -52,7 +53,7 @@ const UNITS: [(&str, &str); 9] = [
     ("_per_second", "1/s"),
 ];
 
-/// What a description can hold: `{group: {kind: {field: {...}}}}`.
+/// Returns what a description can hold: `{group: {kind: {field: {...}}}}`.
 ///
 /// Of a field: `type`, `required` and, where they apply, `unit`, `default`, `nullable`, `minimum`, `maximum`,
 /// `exclusive_minimum`, `or_zero`, `values`, `items`, `least_items`, `most_items`, `of` and `description`.

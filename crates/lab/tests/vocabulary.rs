@@ -29,7 +29,7 @@ fn an_impairment(spec: &Value) -> Result<(), String> {
     config.validate().map_err(|error| error.to_string())
 }
 
-/// Where a field stands: a whole description and the way to the object that has the field.
+/// The place of a field: a whole description and the way to the object that has the field.
 struct Place {
     accepts: Accepts,
     whole: Value,

@@ -23,9 +23,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where datagrams go.
+/// The port that datagrams go to.
 const PORT: u16 = 9000;
-/// How long a receiver waits for its first datagram.
+/// The time that a receiver waits for its first datagram.
 const PATIENCE: Duration = Duration::from_secs(10);
 const IFF_TAP: i16 = 2;
 const IFF_NO_PI: i16 = 0x1000;

@@ -1,4 +1,4 @@
-//! Where the fabric meets the kernel: namespaces, interfaces, processes, sockets, the real-time loop.
+//! The meeting of the fabric and the kernel: namespaces, interfaces, processes, sockets, the real-time loop.
 //!
 //! This crate and `python` are the only ones that may hold `unsafe`, do I/O or read a clock.
 

@@ -1,4 +1,5 @@
-//! What the parts of a lab process share: calls, who is to be answered, and errors (docs/reference/lab-protocol.md).
+//! The things that the parts of a lab process share: calls, who is to be answered, and errors
+//! (docs/reference/lab-protocol.md).
 
 use std::os::fd::OwnedFd;
 
@@ -8,8 +9,8 @@ use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
 pub use twinnet_lab::LabError;
 
-/// Where the answer to one request goes. It may be sent from any thread, once, now or later; a reply that is dropped
-/// unsent answers with an error, so that no client waits for ever.
+/// The destination of the answer to one request. It may be sent from any thread, once, now or later; a reply that is
+/// dropped unsent answers with an error, so that no client waits for ever.
 pub struct Responder {
     send: Option<Box<dyn FnOnce(Answer) + Send>>,
 }
@@ -38,11 +39,11 @@ impl Drop for Responder {
 
 /// One request as it came, with the descriptors beside it.
 pub struct Call {
-    /// What is asked.
+    /// The request.
     pub request: Request,
     /// Descriptors that came with it.
     pub descriptors: Vec<OwnedFd>,
-    /// Where the answer goes.
+    /// The destination of the answer.
     pub responder: Responder,
 }
 
@@ -51,12 +52,12 @@ pub trait Service: Send + Sync {
     /// Takes the call; answers now or later. Never blocks for long.
     fn submit(&self, call: Call);
 
-    /// What the part's own thread has used so far, where it keeps account of that.
+    /// Returns what the part's own thread has used so far, where it keeps account of that.
     fn usage(&self) -> Option<ThreadUsage> {
         None
     }
 
-    /// How well the part's own thread kept to its timers, where it keeps account of that.
+    /// Returns how well the part's own thread kept to its timers, where it keeps account of that.
     fn timeliness(&self) -> Option<Timeliness> {
         None
     }

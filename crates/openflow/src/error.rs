@@ -30,17 +30,17 @@ impl Fault {
     pub const BAD_ACTION_ARGUMENT: Self = Self::new(2, 5);
 }
 
-/// What is wrong with a part of a message; the message's decoder adds the transaction to make it a [`DecodeError`].
+/// The fault in a part of a message; the message's decoder adds the transaction to make it a [`DecodeError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} is {given}; allowed is {allowed}")]
 pub struct Refusal {
-    /// What a switch answers.
+    /// The error that a switch answers.
     pub fault: Fault,
     /// The field or part that is wrong.
     pub what: &'static str,
     /// Its value.
     pub given: u64,
-    /// What it may be.
+    /// The values that it may have.
     pub allowed: &'static str,
 }
 
@@ -59,7 +59,7 @@ pub struct DecodeError {
     pub version: u8,
     /// Transaction that the answer belongs to; 0 when the header itself is cut short.
     pub xid: u32,
-    /// What is wrong.
+    /// The refusal of the message.
     pub refusal: Refusal,
 }
 

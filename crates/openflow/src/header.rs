@@ -7,7 +7,7 @@ use crate::MAXIMUM_MESSAGE_BYTES;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
 
-/// What the header of a decoded message says beside the message's type and length.
+/// The contents of the header of a decoded message beside the message's type and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Version: 1 for OpenFlow 1.0, 4 for OpenFlow 1.3.

@@ -140,7 +140,7 @@ macro_rules! flags {
             $(#[doc = concat!("`", $text, "`.")] pub const $bit: Self = Self($value);)*
             /// Every bit with a name.
             pub const ALL: Self = Self(0 $(| $value)*);
-            /// Whether all bits of `other` are set.
+            /// Returns `true` if all bits of `other` are set.
             #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0

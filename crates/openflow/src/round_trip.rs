@@ -113,7 +113,7 @@ fn the_seeds_build_every_kind_of_message() {
     assert_eq!(kinds, ((0..22).collect(), (0..30).collect()));
 }
 
-/// What a message takes in memory is bounded by its bytes: every element of a list takes at most sixteen times the
+/// The memory that a message takes is bounded by its bytes: every element of a list takes at most sixteen times the
 /// bytes that it has at least on the wire, and a growing list at most twice the room of its elements.
 #[test]
 fn no_list_takes_much_more_room_than_its_bytes() {

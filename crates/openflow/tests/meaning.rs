@@ -1,4 +1,4 @@
-//! What the fields of messages mean: bytes of another implementation, and the values that it was given for them.
+//! The meaning of the fields of messages: bytes of another implementation, and the values that it was given for them.
 //! That the bytes come back (`vectors.rs`) would not show two fields that are taken for each other.
 
 use twinnet_openflow::oxm::{Field, FieldMatch};

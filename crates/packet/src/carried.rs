@@ -10,10 +10,10 @@ use twinnet_units::{Duration, Time};
 
 use crate::frame::Frame;
 
-/// How long a fragment waits for the others: what Linux has as `ipfrag_time`, within the bounds of RFC 1122 3.3.2.
+/// The time that a fragment waits for the others: what Linux has as `ipfrag_time`, within the bounds of RFC 1122 3.3.2.
 const LONGEST_REASSEMBLY: Duration = Duration::from_secs(30);
 
-/// What became of the carried frame.
+/// The outcome of the carried frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// All of its fragments are on their way.
@@ -70,16 +70,16 @@ impl Packet {
 pub struct Fragment {
     packet: Arc<Packet>,
     index: u32,
-    /// Where its bytes begin in the carried frame; negative for headers of the tunnel.
+    /// The offset of its bytes in the carried frame; negative for headers of the tunnel.
     offset: i64,
     /// Bytes at its front that are not the carried frame's: the link's header and the IP header.
     header: u32,
 }
 
-/// Where a fragment's bytes lie.
+/// The position of a fragment's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where they begin in the carried frame, which the tunnel's own headers precede.
+    /// The offset of the bytes in the carried frame, which the tunnel's own headers precede.
     pub offset: i64,
     /// Bytes of the outer frame before them.
     pub header: u32,
@@ -97,8 +97,8 @@ impl Fragment {
         })
     }
 
-    /// What this fragment adds to the counters of frames and of their bytes once its last bit has left: the last
-    /// one tells of the whole frame, unless a part of it was refused before.
+    /// Returns what this fragment adds to the counters of frames and of their bytes once its last bit has left: the
+    /// last one tells of the whole frame, unless a part of it was refused before.
     #[must_use]
     pub fn leaving(&self) -> (u64, u64) {
         if self.index + 1 == self.packet.fragments && self.packet.state().fate != Fate::Refused {
@@ -139,7 +139,7 @@ impl Fragment {
         costs
     }
 
-    /// Whether the fragment is the whole packet.
+    /// Returns `true` if the fragment is the whole packet.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.packet.fragments == 1

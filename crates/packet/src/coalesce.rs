@@ -12,7 +12,7 @@ use crate::segment::finish_headers;
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
-/// What the length fields of IPv4 can tell.
+/// The greatest length that the length fields of IPv4 can tell.
 const LONGEST_PACKET: usize = 65_535;
 /// Frames that one super-segment is made of at most: the kernel's buffers have room for so many pieces.
 const MOST_FRAMES: usize = 16;
@@ -35,7 +35,7 @@ pub struct Coalesced {
     closed: bool,
 }
 
-/// Where the parts of a data segment are.
+/// The places of the parts of a data segment.
 struct Places {
     kind: Segmentation,
     l3: usize,
@@ -140,7 +140,7 @@ impl Coalesced {
         }
     }
 
-    /// Whether all that frames of one super-segment have in common is the same in the headers of `bytes`.
+    /// Returns `true` if all that frames of one super-segment have in common is the same in the headers of `bytes`.
     fn has_header_of(&self, bytes: &[u8]) -> bool {
         let (l3, l4) = (self.l3, self.l4);
         let same = |from: usize, to: usize| self.header[from..to] == bytes[from..to];

@@ -51,12 +51,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         Ok(Self(bytes))
     }
 
-    /// Where it goes.
+    /// Returns the destination address.
     pub fn destination(&self) -> [u8; 6] {
         array(self.0.as_ref(), field::DESTINATION)
     }
 
-    /// Where it comes from.
+    /// Returns the source address.
     pub fn source(&self) -> [u8; 6] {
         array(self.0.as_ref(), field::SOURCE)
     }
@@ -66,7 +66,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::ETHER_TYPE)
     }
 
-    /// What follows the header.
+    /// Returns the payload: what follows the header.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LENGTH..]
     }
@@ -75,11 +75,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
 /// An Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it goes.
+    /// The destination address.
     pub destination: [u8; 6],
-    /// Where it comes from.
+    /// The source address.
     pub source: [u8; 6],
-    /// What follows.
+    /// The EtherType of what follows.
     pub ether_type: u16,
 }
 

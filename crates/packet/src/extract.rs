@@ -13,7 +13,7 @@ const EXTENSION_HEADERS: usize = 16;
 /// The EtherType of a frame that has none (IEEE 802.3 length, no SNAP header), as Open vSwitch shows it.
 pub const ETH_TYPE_NONE: u16 = 0x05ff;
 
-/// Where the headers of a frame begin, as far as they are there in full. 0 means: not there.
+/// The offsets of the headers of a frame, as far as they are there in full. 0 means: not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     l2_5: u16,
@@ -195,14 +195,14 @@ fn ipv6(key: &mut FlowKey, layout: &mut Layout, bytes: &[u8], at: usize) {
     }
 }
 
-/// What stands between an IPv6 header and its payload.
+/// The extension headers between an IPv6 header and its payload.
 pub(crate) struct Extensions {
     pub(crate) protocol: u8,
     /// Offset of what `protocol` names.
     pub(crate) l4: usize,
     /// As the flow key has it.
     pub(crate) fragment: u8,
-    /// Where the fragment belongs in its datagram, in bytes, and whether more follow: the last three bits as they
+    /// The offset of the fragment in its datagram, in bytes, and whether more follow: the last three bits as they
     /// stand in the header.
     pub(crate) offset_and_more: u16,
     /// Identification of the datagram of which it is a part; 0 without a fragment header.

@@ -9,7 +9,7 @@ pub const FLOW_KEY_WORDS: usize = 24;
 /// from a frame.
 const HEADER_WORDS: usize = 16;
 
-/// Where a field stands in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and
+/// The position of a field in the flow key: `bits` bits from `shift` in word `word`; above 64 bits, in that word and
 /// the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
@@ -31,7 +31,7 @@ impl Field {
     pub const VLAN_TCI: Self = Self::at(0, 0, 16);
     /// Outermost VLAN tag's identifier.
     pub const VLAN_VID: Self = Self::at(0, 0, 12);
-    /// Whether there is a VLAN tag.
+    /// The flag that is set if there is a VLAN tag.
     pub const VLAN_PRESENT: Self = Self::at(0, 12, 1);
     /// Identifier with the present bit above it (OpenFlow 1.3 `OXM_OF_VLAN_VID`).
     pub const VLAN_VID_PRESENT: Self = Self::at(0, 0, 13);
@@ -85,13 +85,13 @@ impl Field {
     pub const MPLS_LABEL: Self = Self::at(15, 44, 20);
     /// Outermost MPLS traffic class.
     pub const MPLS_TC: Self = Self::at(15, 41, 3);
-    /// Whether the outermost MPLS label is the bottom of the stack.
+    /// The flag that is set if the outermost MPLS label is the bottom of the stack.
     pub const MPLS_BOS: Self = Self::at(15, 40, 1);
     /// Outermost MPLS time to live.
     pub const MPLS_TTL: Self = Self::at(15, 32, 8);
     /// IPv6 flow label.
     pub const IPV6_LABEL: Self = Self::at(15, 0, 20);
-    /// Which IPv6 extension headers there are, as OpenFlow's `ofp_ipv6exthdr_flags`.
+    /// The IPv6 extension headers that are present, as OpenFlow's `ofp_ipv6exthdr_flags`.
     pub const IPV6_EXTENSIONS: Self = Self::at(15, 20, 9);
     /// Service identifier of a provider backbone bridge's tag (EtherType 0x88e7); in the place of IPv4's source,
     /// which such a frame has not.
@@ -116,7 +116,7 @@ impl Field {
         Self::at(HEADER_WORDS as u8 + (number & 3) * 2, 0, 128)
     }
 
-    /// Whether it is one of the registers, which no frame has.
+    /// Returns `true` if it is one of the registers, which no frame has.
     #[must_use]
     pub const fn is_register(self) -> bool {
         self.word as usize >= HEADER_WORDS
@@ -208,7 +208,7 @@ impl FlowKey {
         Self { words }
     }
 
-    /// Whether no bit is set.
+    /// Returns `true` if no bit is set.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.words.iter().all(|&word| word == 0)

@@ -42,7 +42,7 @@ impl Framing {
     }
 }
 
-/// How far the checksum of the transport header is done, as `virtio_net_hdr` tells it.
+/// The state of the transport header's checksum, as `virtio_net_hdr` tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
     /// The bytes hold what they should (or the sender meant them so).
@@ -57,7 +57,7 @@ pub enum Checksum {
     },
 }
 
-/// How a super-segment is cut into the frames it stands for.
+/// The way a super-segment is cut into the frames it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segmentation {
     /// TCP over IPv4.
@@ -71,7 +71,7 @@ pub enum Segmentation {
 /// A super-segment: one header, `segment` payload bytes a frame, the last one shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Which protocol's rules cut it.
+    /// The protocol whose rules cut it.
     pub kind: Segmentation,
     /// Payload bytes of each frame but the last.
     pub segment: u16,

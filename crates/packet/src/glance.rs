@@ -3,9 +3,9 @@
 use crate::extract::Layout;
 use crate::flow_key::mix;
 
-/// What decides the flow key and the layout of an untagged, unfragmented IPv4 frame with TCP or UDP and without IP
-/// options: two such frames with equal glances have equal keys. Four words are quicker to gather and to compare
-/// than the key's sixteen.
+/// The bytes that decide the flow key and the layout of an untagged, unfragmented IPv4 frame with TCP or UDP and
+/// without IP options: two such frames with equal glances have equal keys. Four words are quicker to gather and to
+/// compare than the key's sixteen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance([u64; 4]);
 
@@ -41,7 +41,7 @@ impl Glance {
         ]))
     }
 
-    /// Where the headers of a frame with this glance begin.
+    /// Returns the offsets at which the headers of a frame with this glance begin.
     #[must_use]
     pub fn layout(&self) -> Layout {
         Layout::of_ipv4(if self.0[1] >> 12 & 1 == 1 { 6 } else { 17 })

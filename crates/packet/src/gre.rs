@@ -14,7 +14,7 @@ mod field {
 
 /// The protocol number of GRE.
 pub const PROTOCOL: u8 = 47;
-/// What GRE carries here: Ethernet frames ("transparent Ethernet bridging").
+/// The protocol type of what GRE carries here: Ethernet frames ("transparent Ethernet bridging").
 pub const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Bytes of the longest header: checksum, key and sequence number.
 pub const LONGEST_HEADER: usize = 16;
@@ -32,11 +32,11 @@ const VERSION: u16 = 0x0007;
 pub struct Repr {
     /// EtherType of what follows.
     pub protocol: u16,
-    /// Which of several tunnels between the same two it is.
+    /// The key that tells several tunnels between the same two apart.
     pub key: Option<u32>,
     /// Number of the packet in its tunnel.
     pub sequence: Option<u32>,
-    /// Whether a checksum over header and payload is present.
+    /// `true` if a checksum over header and payload is present.
     pub checksum: bool,
 }
 

@@ -54,7 +54,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u32(self.0.as_ref(), field::REST)
     }
 
-    /// Whether the checksum verifies. Elided payload counts as zeros.
+    /// Returns `true` if the checksum verifies. Elided payload counts as zeros.
     pub fn verify_checksum(&self) -> bool {
         checksum::checksum(self.0.as_ref()) == 0
     }

@@ -68,7 +68,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u32(self.0.as_ref(), field::REST)
     }
 
-    /// Whether the checksum verifies, given the sum of the pseudo-header. Elided payload counts as zeros.
+    /// Returns `true` if the checksum verifies, given the sum of the pseudo-header. Elided payload counts as zeros.
     pub fn verify_checksum(&self, pseudo_header: u16) -> bool {
         checksum::add(pseudo_header, checksum::sum(self.0.as_ref())) == 0xffff
     }

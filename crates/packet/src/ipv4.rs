@@ -70,17 +70,17 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::IDENTIFICATION)
     }
 
-    /// Whether routers may not fragment it.
+    /// Returns `true` if routers may not fragment it.
     pub fn dont_fragment(&self) -> bool {
         get_u16(self.0.as_ref(), field::FRAGMENT) & 0x4000 != 0
     }
 
-    /// Whether more fragments follow.
+    /// Returns `true` if more fragments follow.
     pub fn more_fragments(&self) -> bool {
         get_u16(self.0.as_ref(), field::FRAGMENT) & 0x2000 != 0
     }
 
-    /// Where this fragment belongs in the payload, in bytes.
+    /// Returns the offset of this fragment in the payload, in bytes.
     pub fn fragment_offset(&self) -> u16 {
         (get_u16(self.0.as_ref(), field::FRAGMENT) & 0x1fff) << 3
     }
@@ -95,17 +95,17 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.0.as_ref()[field::PROTOCOL]
     }
 
-    /// Where it comes from.
+    /// Returns the source address.
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::from(array::<4>(self.0.as_ref(), field::SOURCE))
     }
 
-    /// Where it goes.
+    /// Returns the destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(array::<4>(self.0.as_ref(), field::DESTINATION))
     }
 
-    /// Whether the header's checksum verifies.
+    /// Returns `true` if the header's checksum verifies.
     pub fn verify_checksum(&self) -> bool {
         checksum::checksum(&self.0.as_ref()[..self.header_length()]) == 0
     }
@@ -122,9 +122,9 @@ impl<T: AsRef<[u8]>> Packet<T> {
 /// A header without options, of a packet that is no fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it comes from.
+    /// The source address.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: Ipv4Addr,
     /// Protocol of the payload.
     pub protocol: u8,
@@ -132,7 +132,7 @@ pub struct Repr {
     pub traffic_class: u8,
     /// Identification.
     pub identification: u16,
-    /// Whether routers may not fragment it.
+    /// `true` if routers may not fragment it.
     pub dont_fragment: bool,
     /// Time to live.
     pub time_to_live: u8,

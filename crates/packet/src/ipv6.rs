@@ -20,20 +20,20 @@ mod field {
 /// Bytes of the header without extensions.
 pub const HEADER_LENGTH: usize = 40;
 
-/// What stands behind the extension headers.
+/// The upper layer behind the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpperLayer {
     /// Its protocol.
     pub protocol: u8,
-    /// Where it begins, from the IPv6 header on.
+    /// The offset of its first byte, from the IPv6 header on.
     pub offset: usize,
-    /// Whether there was a fragment header that makes this a fragment.
+    /// `true` if there was a fragment header that makes this a fragment.
     pub fragment: bool,
-    /// Whether this is a fragment other than the first: what stands at `offset` is no header.
+    /// `true` if this is a fragment other than the first: what stands at `offset` is no header.
     pub later_fragment: bool,
-    /// Where the fragment belongs in its datagram, in bytes.
+    /// The offset of the fragment in its datagram, in bytes.
     pub fragment_offset: u16,
-    /// Whether more fragments follow.
+    /// `true` if more fragments follow.
     pub more_fragments: bool,
     /// Identification of the datagram of which it is a part; 0 without a fragment header.
     pub identification: u32,
@@ -72,7 +72,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::PAYLOAD_LENGTH)
     }
 
-    /// What follows: an extension header or the upper layer.
+    /// Returns the number of what follows: an extension header or the upper layer.
     pub fn next_header(&self) -> u8 {
         self.0.as_ref()[field::NEXT_HEADER]
     }
@@ -82,12 +82,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.0.as_ref()[field::HOP_LIMIT]
     }
 
-    /// Where it comes from.
+    /// Returns the source address.
     pub fn source(&self) -> Ipv6Addr {
         Ipv6Addr::from(array::<16>(self.0.as_ref(), field::SOURCE))
     }
 
-    /// Where it goes.
+    /// Returns the destination address.
     pub fn destination(&self) -> Ipv6Addr {
         Ipv6Addr::from(array::<16>(self.0.as_ref(), field::DESTINATION))
     }
@@ -131,11 +131,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
 /// A header without extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it comes from.
+    /// The source address.
     pub source: Ipv6Addr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: Ipv6Addr,
-    /// What follows.
+    /// The number of the header that follows.
     pub next_header: u8,
     /// Differentiated services code point and ECN.
     pub traffic_class: u8,

@@ -15,7 +15,7 @@ pub struct Repr {
     pub label: u32,
     /// Traffic class, 3 bits (RFC 5462).
     pub traffic_class: u8,
-    /// Whether it is the last of the stack.
+    /// `true` if it is the last of the stack.
     pub bottom: bool,
     /// Time to live.
     pub time_to_live: u8,

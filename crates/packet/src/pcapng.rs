@@ -19,7 +19,7 @@ const INTERFACE_NAME: u16 = 2;
 const TIMESTAMP_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 
-/// Which way a frame passed an interface.
+/// The direction in which a frame passed an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The interface received it.

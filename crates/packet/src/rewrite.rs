@@ -94,7 +94,7 @@ pub enum Rewrite {
     NdTargetLink([u8; 6]),
 }
 
-/// What sums a changed place, beside the IPv4 header's own checksum.
+/// The transport checksum over a changed place, beside the IPv4 header's own checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Covered {
     /// Nothing of the transport.
@@ -212,7 +212,7 @@ fn tagged(frame: &Frame) -> bool {
     frame.bytes.len() >= 18 && is_vlan_type(u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]))
 }
 
-/// Where the EtherType stands that a flow key has: behind the VLAN tags that are looked into.
+/// Returns the offset of the EtherType that a flow key has: behind the VLAN tags that are looked into.
 fn eth_type_at(frame: &Frame) -> Option<usize> {
     let mut at = 12;
     for _ in 0..VLAN_TAGS {
@@ -240,7 +240,7 @@ fn set_protocol(frame: &mut Frame, layout: Layout, protocol: u8) {
     }
 }
 
-/// Where the number of what follows the extension headers of IPv6 stands.
+/// Returns the offset of the number of what follows the extension headers of IPv6.
 fn last_next_header(bytes: &[u8], l3: usize) -> usize {
     let (mut at, mut next) = (l3 + 6, l3 + 40);
     while let (Some(&kind), Some(&[_, units])) = (bytes.get(at), bytes.get(next..next + 2)) {

@@ -52,7 +52,7 @@ impl Header {
         })
     }
 
-    /// Whether a packet of RTCP on the same port would look so (RFC 5761, section 4).
+    /// Returns `true` if a packet of RTCP on the same port would look so (RFC 5761, section 4).
     #[inline]
     #[must_use]
     pub fn may_be_rtcp(&self) -> bool {
@@ -66,8 +66,8 @@ impl Header {
         HEADER_LENGTH + usize::from(self.contributing) * 4
     }
 
-    /// Where the payload begins, behind the extension if there is one, in a datagram of `length` bytes of which
-    /// `bytes` are the first; `None` when the datagram ends before.
+    /// Returns the offset of the payload, behind the extension if there is one, in a datagram of `length` bytes of
+    /// which `bytes` are the first; `None` when the datagram ends before.
     #[must_use]
     pub fn payload_start(&self, bytes: &[u8], length: usize) -> Option<usize> {
         let mut start = self.length();

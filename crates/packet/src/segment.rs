@@ -25,7 +25,7 @@ impl Offload {
     }
 }
 
-/// Where the transport header ends, if it is one of that kind.
+/// Returns the offset of the end of the transport header, if it is one of that kind.
 fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usize) -> Option<usize> {
     match (kind, bytes[l3] >> 4, protocol) {
         (Segmentation::Tcp4, 4, 6) | (Segmentation::Tcp6, 6, 6) => Some(l4 + usize::from(bytes[l4 + 12] >> 4) * 4),
@@ -34,16 +34,16 @@ fn header_end(bytes: &[u8], kind: Segmentation, protocol: u8, l3: usize, l4: usi
     }
 }
 
-/// Where a piece stands in its train.
+/// The position of a piece in its train.
 #[derive(Clone, Copy)]
 struct Position {
     /// Frames of the train before this piece.
     index: u64,
-    /// Whether it ends the train.
+    /// `true` if it ends the train.
     last: bool,
 }
 
-/// What all cuts of one super-segment share.
+/// The state that all cuts of one super-segment share.
 #[derive(Clone, Copy, Debug)]
 struct Cutter {
     offload: Offload,
@@ -159,8 +159,8 @@ fn pseudo_header(bytes: &[u8], l3: usize, l4: usize, length: u64) -> u16 {
 }
 
 impl Frame {
-    /// Whether the headers are those that `offload` claims, so that the train can be cut. True without an offload.
-    /// A frame from outside for which this is false should be dropped where it enters.
+    /// Returns `true` if the headers are those that `offload` claims, so that the train can be cut. True without an
+    /// offload. A frame from outside for which this is false should be dropped where it enters.
     #[must_use]
     pub fn offload_is_sound(&self) -> bool {
         self.offload.is_none() || Cutter::new(self).is_some()

@@ -56,7 +56,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// Whether all of `flags` are set.
+    /// Returns `true` if all of `flags` are set.
     #[must_use]
     pub const fn has(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0
@@ -124,7 +124,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::WINDOW)
     }
 
-    /// Whether the checksum verifies, given the sum of the pseudo-header. Elided payload counts as zeros.
+    /// Returns `true` if the checksum verifies, given the sum of the pseudo-header. Elided payload counts as zeros.
     pub fn verify_checksum(&self, pseudo_header: u16) -> bool {
         checksum::add(pseudo_header, checksum::sum(self.0.as_ref())) == 0xffff
     }
@@ -221,7 +221,7 @@ impl Options {
             + sack
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

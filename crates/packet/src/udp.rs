@@ -56,8 +56,8 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::CHECKSUM)
     }
 
-    /// Whether the checksum verifies, given the sum of the pseudo-header, or was not used. Elided payload counts as
-    /// zeros.
+    /// Returns `true` if the checksum verifies, given the sum of the pseudo-header, or was not used. Elided payload
+    /// counts as zeros.
     pub fn verify_checksum(&self, pseudo_header: u16) -> bool {
         let bytes = &self.0.as_ref()[..self.end()];
         self.checksum() == 0 || checksum::add(pseudo_header, checksum::sum(bytes)) == 0xffff

@@ -37,7 +37,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         (self.control() >> 13) as u8
     }
 
-    /// Whether the frame may be dropped first.
+    /// Returns `true` if the frame may be dropped first.
     pub fn drop_eligible(&self) -> bool {
         self.control() & 0x1000 != 0
     }
@@ -52,7 +52,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         get_u16(self.0.as_ref(), field::ETHER_TYPE)
     }
 
-    /// What follows the tag.
+    /// Returns the payload: what follows the tag.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[TAG_LENGTH..]
     }
@@ -63,7 +63,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 pub struct Repr {
     /// Priority code point, 0 to 7.
     pub priority: u8,
-    /// Whether the frame may be dropped first.
+    /// `true` if the frame may be dropped first.
     pub drop_eligible: bool,
     /// VLAN identifier, 0 to 4095.
     pub identifier: u16,

@@ -45,7 +45,7 @@ fn on_the_wire(frame: &Frame) -> Vec<u8> {
     frame.bytes
 }
 
-/// Whether all checksums and lengths of a whole frame are right.
+/// Checks that all checksums and lengths of a whole frame are right.
 fn verify(bytes: &[u8]) {
     let layout = Layout::of(bytes);
     let (l3, l4) = (layout.l3().unwrap(), layout.l4().unwrap());

@@ -5,7 +5,7 @@ use twinnet_units::Time;
 /// Tokens that one byte costs. One token is what a rate of 1 bit/s gathers in one picosecond, so every level is a
 /// whole number.
 const TOKENS_PER_BYTE: i128 = 8_000_000_000_000;
-/// How much debt is remembered, as time at the bucket's rate: what the kernel's HTB remembers (`mbuffer`, 60 s).
+/// The most debt that is remembered, as time at the bucket's rate: what the kernel's HTB remembers (`mbuffer`, 60 s).
 const LONGEST_DEBT_PS: i128 = 60_000_000_000_000;
 
 /// A bucket that fills at a rate up to a depth and may be overdrawn.
@@ -30,12 +30,12 @@ impl TokenBucket {
         self.depth = self.depth.max(i128::from(depth_bytes) * TOKENS_PER_BYTE);
     }
 
-    /// Whether `bytes` can ever be in the bucket at once.
+    /// Returns `true` if `bytes` can ever be in the bucket at once.
     pub fn can_hold(&self, bytes: u64) -> bool {
         i128::from(bytes) * TOKENS_PER_BYTE <= self.depth
     }
 
-    /// Whether the bucket holds `bytes` at `now`; with 0 bytes: whether it is not overdrawn.
+    /// Returns `true` if the bucket holds `bytes` at `now`; with 0 bytes, if it is not overdrawn.
     pub fn holds(&self, bytes: u64, now: Time) -> bool {
         self.level_at(now) >= i128::from(bytes) * TOKENS_PER_BYTE
     }

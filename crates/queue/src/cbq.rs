@@ -176,7 +176,7 @@ impl CbqConfig {
         Ok(())
     }
 
-    /// What a class gives away it must have.
+    /// Checks that each class has what it gives away.
     fn check_allotments(&self, path: &str) -> Result<(), QueueError> {
         let links = std::iter::once((None, self.rate_bps));
         let parents = links.chain(self.classes.iter().map(|(number, class)| (Some(*number), class.rate_bps)));
@@ -400,7 +400,7 @@ fn allotments_at(config: &CbqConfig, priority: usize, leaves: &BTreeMap<u32, Box
     classes.filter(|(_, class)| priority_of(class) == priority).map(|(_, class)| class.rate_bps).collect()
 }
 
-/// What a leaf sends in a turn: its share of the allotments of its priority.
+/// Returns what a leaf sends in a turn: its share of the allotments of its priority.
 fn quantum_of(peers_bps: &[u64], rate_bps: u64) -> i64 {
     let sum: u128 = peers_bps.iter().map(|rate| u128::from(*rate)).sum();
     let mean = u128::from(MEAN_QUANTUM_BYTES) * peers_bps.len() as u128;

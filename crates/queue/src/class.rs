@@ -14,7 +14,7 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 pub(super) struct Class {
     inside: Box<dyn QueueDiscipline>,
     head: Option<Box<Frame>>,
-    /// What follows `head` of a train that is being taken apart.
+    /// The frames that follow `head` of a train that is being taken apart.
     rest: Option<Frames>,
     /// Both of these.
     held: Backlog,
@@ -143,7 +143,7 @@ impl Class {
         frames
     }
 
-    /// When [`Self::prime`] may find something without a further frame.
+    /// Returns the time when [`Self::prime`] may find something without a further frame.
     pub(super) fn next_ready(&self, now: Time) -> Option<Time> {
         if self.head.is_some() {
             return Some(now);
@@ -151,7 +151,7 @@ impl Class {
         self.inside.next_ready(now)
     }
 
-    /// Whether a frame has been found by [`Self::prime`] and waits to be taken.
+    /// Returns `true` if a frame has been found by [`Self::prime`] and waits to be taken.
     pub(super) fn is_primed(&self) -> bool {
         self.head.is_some()
     }
@@ -161,7 +161,7 @@ impl Class {
         self.head.as_deref().map(first_frame_bytes)
     }
 
-    /// What waits in this class.
+    /// Returns what waits in this class.
     pub(super) fn backlog(&self) -> Backlog {
         self.inside.backlog() + self.held
     }

@@ -69,7 +69,7 @@ impl CodelConfig {
     }
 }
 
-/// What CoDel aims at.
+/// The aims of CoDel: target and interval.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlLaw {
     target: Duration,
@@ -93,10 +93,10 @@ impl ControlLaw {
     }
 }
 
-/// What CoDel remembers of one queue (RFC 8289, 5.2).
+/// The state that CoDel keeps for one queue (RFC 8289, 5.2).
 #[derive(Debug, Default)]
 pub(super) struct CodelState {
-    /// When the delay will have lain above the target for an interval.
+    /// The time when the delay will have lain above the target for an interval.
     first_above: Option<Time>,
     drop_next: Time,
     count: u64,

@@ -23,7 +23,8 @@ pub const DEFAULT_LIMIT_FRAMES: u64 = 1000;
 /// Disciplines within disciplines, the outermost counted.
 const DEEPEST: usize = 8;
 
-/// Where a discipline stands: what it draws its chances from, and what it cannot know from its own configuration.
+/// The surroundings of a discipline: what it draws its chances from, and what it cannot know from its own
+/// configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Site<'a> {
     /// Seed of the run.

@@ -8,7 +8,7 @@ const VLAN_TAG: usize = 4;
 /// The two bits of the ECN field (RFC 3168, 5): 00 is not ECN-capable, 11 says that congestion was experienced.
 const ECN: u8 = 0b11;
 
-/// Where the network header begins and its EtherType, behind at most two VLAN tags.
+/// Returns the offset of the network header and its EtherType, behind at most two VLAN tags.
 pub fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
     let mut at = ETHERNET;
     for _ in 0..3 {
@@ -32,7 +32,7 @@ pub fn mark_congestion(frame: &mut Frame) -> bool {
     }
 }
 
-/// Whether a frame is marked as having met congestion.
+/// Returns `true` if a frame is marked as having met congestion.
 pub fn is_congested(frame: &Frame) -> bool {
     match network_header(&frame.bytes) {
         Some((at, 0x0800)) => frame.bytes.get(at + 1).is_some_and(|class| class & ECN == ECN),

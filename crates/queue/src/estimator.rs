@@ -55,7 +55,7 @@ impl Estimator {
     }
 }
 
-/// What `bytes` take at `rate_bps`.
+/// Returns the time that `bytes` take at `rate_bps`.
 fn time_ps(bytes: u64, rate_bps: u64) -> i128 {
     Rate::from_bps(rate_bps).map_or(0, |rate| i128::from(rate.serialise(bytes).as_ps()))
 }

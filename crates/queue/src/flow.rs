@@ -1,4 +1,4 @@
-//! Which flow a frame belongs to, as a hash: addresses, protocol and ports.
+//! The flow that a frame belongs to, as a hash: addresses, protocol and ports.
 
 use twinnet_packet::Frame;
 use twinnet_units::random::mix;

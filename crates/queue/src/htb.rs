@@ -40,13 +40,13 @@ pub const DEFAULT_MIN_RATE_BPS: u64 = 8 * MTU;
 
 const MTU: u64 = 1500;
 const ETHERNET_HEADER: u64 = 14;
-/// What Open vSwitch adds to the MTU for a queue's burst, as a guard against headers it does not know of.
+/// The bytes that Open vSwitch adds to the MTU for a queue's burst, as a guard against headers it does not know of.
 const BURST_GUARD: u64 = 64;
 const RATE_TO_QUANTUM: u64 = 10;
 /// No frame is so long; bounds the rounds after which every class has paid its deficit.
 const DEEPEST_DEFICIT: i64 = -1_000_000;
 
-/// What one queue is promised, checked.
+/// The rates that one queue is promised, checked.
 pub struct HtbLeaf {
     /// Guaranteed rate.
     pub min_rate_bps: u64,
@@ -56,7 +56,7 @@ pub struct HtbLeaf {
     pub burst_bytes: Option<u64>,
     /// Below [`PRIORITIES`]; 0 is served first.
     pub priority: u32,
-    /// What queues the frames.
+    /// The discipline that queues the frames.
     pub inside: Box<dyn QueueDiscipline>,
 }
 
@@ -116,7 +116,7 @@ impl Leaf {
         }
     }
 
-    /// Where this leaf may take the tokens for a frame at `now`, if it has one ready.
+    /// Returns the level at which this leaf may take the tokens for a frame at `now`, if it has one ready.
     fn level(&self, now: Time) -> Option<Level> {
         if !self.class.is_primed() || !self.ceiling.holds(0, now) {
             return None;
@@ -124,7 +124,7 @@ impl Leaf {
         Some(if self.rate.holds(0, now) { Level::Own } else { Level::Root })
     }
 
-    /// When this leaf may send, given when the root may lend.
+    /// Returns the time when this leaf may send, given when the root may lend.
     fn next_ready(&self, root_ready: Option<Time>, now: Time) -> Option<Time> {
         let frame = self.class.next_ready(now)?;
         let ceiling = self.ceiling.ready(0, now)?;

@@ -94,7 +94,7 @@ pub trait DropSink {
     fn marked(&mut self, frame: &Frame);
 }
 
-/// What waits in a queue.
+/// The frames and bytes that wait in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Backlog {
     /// Frames; a train counts as the frames it stands for.
@@ -154,20 +154,21 @@ pub trait QueueDiscipline: Send {
     /// After `dequeue` gave nothing: when it may give something without a further `enqueue`. `None`: it is empty.
     fn next_ready(&self, now: Time) -> Option<Time>;
 
-    /// What waits, over all classes.
+    /// Returns what waits, over all classes.
     fn backlog(&self) -> Backlog;
 
-    /// Whether `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in then.
+    /// Returns `true` if `frame`, if it were enqueued now, would come out at once and leave no trace: it need not go in
+    /// then.
     fn lets_pass(&self, _frame: &Frame) -> bool {
         false
     }
 
-    /// Whether [`QueueDiscipline::lets_pass`] is so for a single frame, whatever its length.
+    /// Returns `true` if [`QueueDiscipline::lets_pass`] is so for a single frame, whatever its length.
     fn lets_front_pass(&self) -> bool {
         false
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     fn is_empty(&self) -> bool {
         self.backlog().frames == 0
     }
@@ -185,7 +186,7 @@ pub trait QueueDiscipline: Send {
         serde_json::Value::Array(Vec::new())
     }
 
-    /// What each class is promised, where the discipline promises rates; empty for any other.
+    /// Returns the rates that each class is promised, where the discipline promises rates; empty for any other.
     fn class_rates(&self) -> Vec<ClassRates> {
         Vec::new()
     }

@@ -182,7 +182,7 @@ impl Controller {
         STEPS.into_iter().find(|(inverse, _)| probability * inverse < ONE).map_or(1, |(_, damping)| damping)
     }
 
-    /// Whether an arriving frame may be dropped at all.
+    /// Returns `true` if an arriving frame may be dropped at all.
     fn may_drop(&self, backlog_bytes: u64) -> bool {
         let half = Duration::from_ps(self.target.as_ps() / 2);
         let is_calm = self.delay_before < half && self.probability < ONE / 5;

@@ -1,4 +1,4 @@
-//! What queue configurations may hold, and the error that says so.
+//! The ranges of what queue configurations may hold, and the error that says so.
 
 use thiserror::Error;
 
@@ -25,11 +25,11 @@ pub(super) const LONGEST_SPAN_PS: u64 = 1_000_000_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}: got {value}; allowed is {allowed}")]
 pub struct QueueError {
-    /// Where in the configuration, as keys and indices joined by dots, from `queue` on.
+    /// The place in the configuration, as keys and indices joined by dots, from `queue` on.
     pub path: String,
-    /// What stands there.
+    /// The value that stands there.
     pub value: String,
-    /// What may stand there instead.
+    /// The values that may stand there instead.
     pub allowed: String,
 }
 

@@ -189,7 +189,7 @@ struct Curve {
     gentle: bool,
 }
 
-/// What the average asks for.
+/// The action that the average asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Keep,
@@ -230,8 +230,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// Whether chance hits a frame that finds the probability `base`: with base / (1 - count x base), which makes
-    /// the distance between two hits uniform on 1 to 1/base.
+    /// Returns `true` if chance hits a frame that finds the probability `base`: with base / (1 - count x base), which
+    /// makes the distance between two hits uniform on 1 to 1/base.
     fn hits(&mut self, base: u64) -> bool {
         let sum = self.since_last.saturating_mul(base);
         let draw = u64::from(self.random.random::<u32>());

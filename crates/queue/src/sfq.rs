@@ -82,7 +82,7 @@ pub struct Sfq {
     quantum: i64,
     perturb_ps: u64,
     seed: u64,
-    /// How often the hash has changed.
+    /// The number of times the hash has changed.
     period: u64,
     /// By hash: the place in `flows`, or [`UNUSED`].
     buckets: Vec<u32>,
@@ -99,7 +99,7 @@ struct Flow {
     queue: StampedQueue,
     bucket: u32,
     allotment: i64,
-    /// Where [`Lengths`] has it.
+    /// Its place in [`Lengths`].
     place: usize,
 }
 

@@ -39,7 +39,7 @@ impl StampedQueue {
         self.backlog.bytes -= gone.bytes;
     }
 
-    /// When the frame at the head came.
+    /// Returns the time when the frame at the head came.
     pub(super) fn head_came(&self) -> Option<Time> {
         self.frames.front().map(|(came, _)| *came)
     }

@@ -1,4 +1,4 @@
-//! Where a train may be cut: how long its frames are.
+//! The places where a train may be cut, and the lengths of its frames.
 
 use twinnet_packet::Frame;
 
@@ -10,7 +10,7 @@ pub(super) fn first_frame_bytes(train: &Frame) -> u64 {
     }
 }
 
-/// How many whole frames from the front of `train` fit into `bytes`.
+/// Returns the number of whole frames from the front of `train` that fit into `bytes`.
 pub(super) fn frames_within(train: &Frame, bytes: u64) -> u64 {
     if train.link_bytes() <= bytes {
         return train.frames();

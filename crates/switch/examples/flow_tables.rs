@@ -1,4 +1,4 @@
-//! How fast flows are installed through the agent, what a flow takes of memory, and what a look-up among ten
+//! Measures how fast flows are installed through the agent, how much memory a flow takes, and what a look-up among ten
 //! thousand rules costs beside one among ten. `cargo run --release -p twinnet-switch --example flow_tables`.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What a flow does with a frame, and how it is written.
+//! The actions of a flow on a frame, and how they are written.
 
 use std::fmt;
 
@@ -119,7 +119,7 @@ pub(super) const ACTION_NAMES: &str = "output:N (or N), in_port, flood, all, nor
     set_mpls_ttl:N, dec_mpls_ttl, set_nw_ttl:N, copy_ttl_in, copy_ttl_out, exit";
 
 impl Action {
-    /// Whether it sends the frame somewhere.
+    /// Returns `true` if it sends the frame somewhere.
     pub(super) fn is_output(&self) -> bool {
         matches!(
             self,
@@ -135,7 +135,7 @@ impl Action {
         )
     }
 
-    /// Whether it depends on the headers that the frame has now.
+    /// Returns `true` if it depends on the headers that the frame has now.
     pub(super) fn reads_headers(&self) -> bool {
         !matches!(
             self,
@@ -158,7 +158,7 @@ impl Action {
         )
     }
 
-    /// Where it stands in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
+    /// Returns its place in the order in which an action set is carried out (OpenFlow 1.3, 5.10).
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::CopyTtlIn => 0,
@@ -175,7 +175,7 @@ impl Action {
         }
     }
 
-    /// Whether an action set holds only one of both: the later one.
+    /// Returns `true` if an action set holds only one of both: the later one.
     pub(super) fn replaces(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::SetField { field, .. }, Self::SetField { field: other, .. }) => field.field == other.field,
@@ -263,8 +263,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// Whether `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one that
-/// is only loaded.
+/// Returns `true` if `set_field` cannot say it and `load` can: some bits in a row of a field that takes no mask, or one
+/// that is only loaded.
 fn is_loaded(field: &MatchField, value: u128, mask: u128) -> bool {
     let in_a_row = mask != 0 && (mask >> mask.trailing_zeros()).wrapping_add(1) & (mask >> mask.trailing_zeros()) == 0;
     let unsaid = !field.settable || !field.maskable && mask != field.field.maximum();

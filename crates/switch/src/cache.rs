@@ -59,7 +59,7 @@ impl Cache {
         self.generation += 1;
     }
 
-    /// What was decided for frames with this glance.
+    /// Returns the decision for frames with this glance.
     #[inline]
     pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Arc<Decision>> {
         if self.glances.is_empty() {
@@ -85,7 +85,7 @@ impl Cache {
         }
     }
 
-    /// What was decided for `key`.
+    /// Returns the decision for `key`.
     #[inline]
     pub(super) fn find(&mut self, key: &FlowKey) -> Option<&Arc<Decision>> {
         if self.sets.is_empty() {

@@ -43,7 +43,7 @@ struct Journey<'a> {
 }
 
 impl Journey<'_> {
-    /// Where the steps of the innermost fork end, or all.
+    /// Returns the place where the steps of the innermost fork end, or all.
     fn end(&self) -> usize {
         let inner = self.forks.last().and_then(|fork| match self.decision.steps.get(fork.at) {
             Some(Step::Fork(length)) => Some(fork.at + 1 + usize::from(*length)),

@@ -35,7 +35,7 @@ struct Tuple {
     mask: FlowKey,
     /// Words in which the mask has bits: the only ones that are hashed and compared.
     words: Vec<u8>,
-    /// How many flows of each priority there are.
+    /// The number of flows of each priority.
     priorities: BTreeMap<u16, usize>,
     highest_priority: u16,
     /// By hash of the masked value; the best first.
@@ -81,7 +81,7 @@ impl Classifier {
         Self { tuples: Vec::new(), seed, count: 0 }
     }
 
-    /// How many flows are in it.
+    /// Returns the number of flows in it.
     pub(super) fn len(&self) -> usize {
         self.count
     }

@@ -1,4 +1,4 @@
-//! What becomes of a frame, decided from its flow key alone: the flows it follows and the steps to carry out.
+//! The decision about a frame, made from its flow key alone: the flows it follows and the steps to carry out.
 
 use serde::Serialize;
 use twinnet_packet::{FlowKey, Rewrite};
@@ -133,7 +133,7 @@ pub(super) enum Step {
     Reparse,
 }
 
-/// What a stop led to, when the frame came to it.
+/// The outcome of a stop, when the frame came to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// The meter let the frame pass as it is.
@@ -145,22 +145,22 @@ pub(super) enum Outcome {
 }
 
 impl Step {
-    /// Whether the frame may be sent by this step.
+    /// Returns `true` if the frame may be sent by this step.
     pub(super) fn sends(&self) -> bool {
         !self.stays_inside() && !matches!(self, Self::Rewrite(_) | Self::Drop(_))
     }
 
-    /// Whether it touches neither frame nor ports.
+    /// Returns `true` if it touches neither frame nor ports.
     pub(super) fn stays_inside(&self) -> bool {
         matches!(self, Self::Lookup(_) | Self::Group { .. } | Self::Learn(_) | Self::Shorten { .. })
     }
 
-    /// Whether what follows depends on more than the flow key.
+    /// Returns `true` if what follows depends on more than the flow key.
     pub(super) fn is_stop(&self) -> bool {
         matches!(self, Self::Meter(_) | Self::Reparse)
     }
 
-    /// Whether carrying it out takes more than the frame and the ports.
+    /// Returns `true` if carrying it out takes more than the frame and the ports.
     pub(super) fn is_involved(&self) -> bool {
         self.stays_inside() || self.is_stop() || matches!(self, Self::Controller { .. } | Self::Fork(_))
     }
@@ -182,6 +182,6 @@ pub(super) struct Decision {
     pub(super) learnt: Vec<Flow>,
     /// Look-ups that every frame reaches: those before a stop.
     pub(super) certain: usize,
-    /// Whether some step [is involved](Step::is_involved).
+    /// `true` if some step [is involved](Step::is_involved).
     pub(super) involved: bool,
 }

@@ -1,4 +1,4 @@
-//! What a switch has to tell its controllers unasked. It waits here, within bounds, until the agent takes it.
+//! The events that a switch tells its controllers unasked. They wait here, within bounds, until the agent takes them.
 
 use twinnet_openflow::v13::PortReason;
 use twinnet_units::{Duration, Time};
@@ -55,7 +55,7 @@ pub(super) struct FlowRemovedEvent {
     pub(super) bytes: u64,
 }
 
-/// What happened.
+/// An event that controllers are told of.
 #[derive(Clone, Debug)]
 pub(super) enum SwitchEvent {
     PacketIn(Box<PacketInEvent>),
@@ -64,12 +64,12 @@ pub(super) enum SwitchEvent {
     Port(PortReason, Box<Port>),
 }
 
-/// What waits to be told.
+/// The events that wait to be told.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     waiting: Vec<SwitchEvent>,
     packet_ins: usize,
-    /// Whether anybody will take what waits.
+    /// `true` if anybody will take what waits.
     pub(super) heard: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn seconds_and_nanoseconds(lived: Duration) -> (u32, u32) {
     (u32::try_from(nanoseconds / 1_000_000_000).unwrap_or(u32::MAX), (nanoseconds % 1_000_000_000) as u32)
 }
 
-/// How long something that began at `start` has lived.
+/// Returns the time since `start`.
 pub(super) fn lived(start: Time, now: Time) -> Duration {
     now.since(start)
 }

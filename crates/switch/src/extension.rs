@@ -31,7 +31,7 @@ impl Part {
         u128::MAX.checked_shr(128 - u32::from(self.bits.clamp(1, 128))).unwrap_or(u128::MAX)
     }
 
-    /// Whether a constant may be written there; the whole tag of a VLAN can only be written so.
+    /// Returns `true` if a constant may be written there; the whole tag of a VLAN can only be written so.
     pub(super) fn is_loadable(&self) -> bool {
         self.field.settable || self.field.field == Field::VLAN_TCI
     }
@@ -41,7 +41,7 @@ impl Part {
     }
 }
 
-/// What a hash is taken of.
+/// The input of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hashed {
     pub(super) fields: nicira::HashFields,
@@ -100,7 +100,7 @@ fn weight(hash: u32, way: u32) -> u64 {
     twinnet_packet::mix(u64::from(hash) << 32 | u64::from(way), 0x9e37_79b9_7f4a_7c15)
 }
 
-/// How one of several ways is chosen by a hash.
+/// The way one of several is chosen by a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Modulo,
@@ -128,7 +128,7 @@ impl Choice {
     }
 }
 
-/// Where the bits of a part of a learnt flow come from.
+/// The source of the bits of a part of a learnt flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
     Field(Part),
@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// What becomes of those bits.
+/// The target of those bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Target {
     Match(Part),
@@ -152,7 +152,7 @@ pub(super) enum Target {
     Output,
 }
 
-/// What an action does, read and checked.
+/// The kind of an action, read and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Multipath {
@@ -191,7 +191,7 @@ pub(super) struct Extension {
     pub(super) wire: nicira::Action,
 }
 
-/// What is to be done for a frame.
+/// The effect of an action on a frame.
 pub(super) enum Effect {
     Set(Part, u128),
     Output(u32),
@@ -208,7 +208,7 @@ impl Extension {
         Self { kind: Kind::FinTimeout { idle_s, hard_s }, wire }
     }
 
-    /// What the action does for a frame with `key`.
+    /// Returns what the action does for a frame with `key`.
     pub(super) fn effect(&self, key: &FlowKey, groups: &Groups) -> Effect {
         match &self.kind {
             Kind::Multipath { hashed, choice, ways, to } => {

@@ -5,7 +5,7 @@ use twinnet_packet::Field;
 
 use super::matching::Match;
 
-/// How a field's value is written.
+/// The format in which a field's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Decimal,
@@ -26,7 +26,7 @@ pub(super) enum Format {
     VlanPriority,
 }
 
-/// What a match must say beside a field for the field to have a meaning.
+/// The conditions that a match must state beside a field for the field to have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
@@ -50,7 +50,7 @@ pub(super) enum Needs {
 }
 
 impl Needs {
-    /// Whether `matching` says enough.
+    /// Returns `true` if `matching` says enough.
     pub(super) fn met(self, matching: &Match) -> bool {
         let eth_type = matching.exact(Field::ETH_TYPE);
         let (v4, v6, arp) =
@@ -79,7 +79,7 @@ impl Needs {
         }
     }
 
-    /// What to add to the match.
+    /// Returns what to add to the match.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

@@ -12,7 +12,7 @@ use super::action::Action;
 /// Stands for "none" where a port or group is watched.
 pub(super) const NOTHING_WATCHED: u32 = u32::MAX;
 
-/// Which buckets of a group are used.
+/// The rule for which buckets of a group are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
     All,
@@ -91,7 +91,7 @@ impl Groups {
         }
     }
 
-    /// Whether a port is there, up and not taken down.
+    /// Returns `true` if a port is there, up and not taken down.
     pub(super) fn is_port_live(&self, port: u32) -> bool {
         self.live_ports.contains(&port)
     }

@@ -92,12 +92,12 @@ pub enum FailMode {
     Secure,
 }
 
-/// What makes a switch.
+/// The configuration of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchConfig {
     /// Datapath identifier.
     pub dpid: u64,
-    /// What becomes of frames that no flow matches.
+    /// The treatment of frames that no flow matches.
     pub fail_mode: FailMode,
     /// Seed of the hash functions. Nothing that can be seen depends on it.
     pub seed: u64,
@@ -112,7 +112,7 @@ pub struct Output {
     pub frame: Box<Frame>,
 }
 
-/// What one table counted, in frames.
+/// The counters of one table, in frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableCounters {
     /// Number of the table.
@@ -125,7 +125,7 @@ pub struct TableCounters {
     pub matches: u64,
 }
 
-/// What a switch counted, in frames; a train counts as the frames it stands for.
+/// The counters of a switch, in frames; a train counts as the frames it stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SwitchCounters {
     /// Frames received.
@@ -189,7 +189,7 @@ impl Switch {
         }
     }
 
-    /// What the switch was made with.
+    /// Returns the configuration that the switch was made with.
     #[must_use]
     pub fn config(&self) -> &SwitchConfig {
         &self.config
@@ -389,8 +389,8 @@ impl Switch {
         self.pipeline.dump(now)
     }
 
-    /// When [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from its idle
-    /// timeout; never late.
+    /// Returns the time when [`Switch::expire`] is to be called next. May be early, when frames have kept a flow from
+    /// its idle timeout; never late.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         self.pipeline.next_timeout()
@@ -405,7 +405,7 @@ impl Switch {
         expired
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counters(&self) -> SwitchCounters {
         let drops = SwitchDrop::ALL.into_iter().zip(self.datapath.drops).filter(|(_, count)| *count > 0).collect();

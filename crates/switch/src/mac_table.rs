@@ -1,4 +1,4 @@
-//! Which port an address was last seen at, per VLAN: the table of a learning switch (IEEE 802.1Q, 8.8).
+//! The port at which an address was last seen, per VLAN: the table of a learning switch (IEEE 802.1Q, 8.8).
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ impl Station {
         self.0 >> 40 & 1 == 1
     }
 
-    /// Whether this is `mac`, in any VLAN.
+    /// Returns `true` if this is `mac`, in any VLAN.
     pub(super) fn has_address(self, mac: [u8; 6]) -> bool {
         self.0 & 0xffff_ffff_ffff == Self::new(0, mac).0
     }

@@ -1,4 +1,4 @@
-//! What a flow matches: values and masks over the flow key, and how they are written.
+//! The match of a flow: values and masks over the flow key, and how they are written.
 
 use std::fmt;
 
@@ -32,18 +32,18 @@ impl Match {
         true
     }
 
-    /// Whether a frame with this key matches.
+    /// Returns `true` if a frame with this key matches.
     #[cfg(test)]
     pub(super) fn matches(&self, key: &FlowKey) -> bool {
         key.masked(&self.mask) == self.value
     }
 
-    /// Whether this matches only what `wider` matches too.
+    /// Returns `true` if this matches only what `wider` matches too.
     pub(super) fn is_within(&self, wider: &Self) -> bool {
         self.mask.masked(&wider.mask) == wider.mask && self.value.masked(&wider.mask) == wider.value
     }
 
-    /// Whether some frame could match both.
+    /// Returns `true` if some frame could match both.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let both = self.mask.masked(&other.mask);
         self.value.masked(&both) == other.value.masked(&both)

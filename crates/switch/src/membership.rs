@@ -6,7 +6,7 @@ use twinnet_units::{Duration, Time};
 
 use super::mac_table::Station;
 
-/// How long a port counts as a router's after a query (RFC 3376, section 8.5: other querier present interval).
+/// The time that a port counts as a router's after a query (RFC 3376, section 8.5: other querier present interval).
 const ROUTER_PRESENT: Duration = Duration::from_secs(255);
 /// 224.0.0.22 and ff02::16, where IGMPv3 (RFC 3376, section 4.2.14) and MLDv2 (RFC 3810, section 5.2.14) reports go.
 const REPORTS: [[u8; 6]; 2] = [[0x01, 0, 0x5e, 0, 0, 0x16], [0x33, 0x33, 0, 0, 0, 0x16]];
@@ -22,7 +22,7 @@ pub(super) struct Routers {
 }
 
 impl Routers {
-    /// Whether frames to `destination` are reports of membership.
+    /// Returns `true` if frames to `destination` are reports of membership.
     pub(super) fn is_report(destination: Station) -> bool {
         REPORTS.iter().any(|mac| destination.has_address(*mac))
     }

@@ -19,7 +19,7 @@ pub(super) const MOST_METERS: usize = 65_536;
 /// Bands of a meter at most.
 pub(super) const MOST_BANDS: usize = 16;
 
-/// What is done above a band's rate.
+/// The treatment of frames above a band's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Drop,

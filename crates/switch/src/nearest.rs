@@ -5,7 +5,7 @@ const SHOWN: usize = 3;
 /// Longer words are compared by their beginning: what was given may be of any length.
 const LONGEST: usize = 64;
 
-/// What to write instead of `given`: the one of `known` that is a single slip away, or else the three nearest.
+/// Returns what to write instead of `given`: the one of `known` that is a single slip away, or else the three nearest.
 pub(super) fn remedy<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> String {
     let given = given.to_ascii_lowercase();
     let mut ranked: Vec<(usize, &str)> = known.map(|name| (distance(&given, name), name)).collect();

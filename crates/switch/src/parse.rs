@@ -23,7 +23,7 @@ const MOST_NOTE_BYTES: usize = 1024;
 /// Actions that one flow may have.
 const MOST_ACTIONS: usize = 256;
 
-/// Which flows a deletion means.
+/// The flows that a deletion means.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Selection {
     pub(super) table: Option<u8>,

@@ -33,7 +33,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// When it goes if no frame follows it until then.
+    /// Returns the time when it goes if no frame follows it until then.
     fn deadline(&self) -> Option<Time> {
         let after = |start: Time, seconds: u16| (seconds != 0).then(|| start + Duration::from_secs(u64::from(seconds)));
         let idle = after(self.used, self.flow.idle_timeout_s);
@@ -79,7 +79,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether there is no flow at all.
+    /// Returns `true` if there is no flow at all.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.len() == self.free.len()
     }
@@ -217,7 +217,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether the table holds a flow of this priority that some frame could match beside one of `matching`.
+    /// Returns `true` if the table holds a flow of this priority that some frame could match beside one of `matching`.
     pub(super) fn overlaps(&self, table: u8, matching: &Match, priority: u16) -> bool {
         self.entries.iter().flatten().any(|entry| {
             entry.flow.table == table && entry.flow.priority == priority && entry.flow.matching.overlaps(matching)
@@ -251,7 +251,7 @@ impl Pipeline {
         }
     }
 
-    /// When a flow may be due to go; it is not late, but may be early.
+    /// Returns the time when a flow may be due to go; it is not late, but may be early.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         self.deadlines.peek().map(|Reverse((deadline, ..))| *deadline)
     }

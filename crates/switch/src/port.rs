@@ -25,7 +25,7 @@ pub(super) const NO_FORWARD: u32 = 1 << 5;
 pub(super) const NO_PACKET_IN: u32 = 1 << 6;
 
 impl Port {
-    /// Whether the link is up and the port not taken down.
+    /// Returns `true` if the link is up and the port not taken down.
     pub(super) fn is_live(&self) -> bool {
         self.up && self.config & PORT_DOWN == 0
     }

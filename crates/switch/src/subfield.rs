@@ -18,7 +18,7 @@ pub(super) struct Subfield {
     pub(super) part: Part,
 }
 
-/// What Open vSwitch calls a field.
+/// Returns Open vSwitch's name of a field.
 fn name(field: Oxm) -> String {
     let info = field.info();
     let prefix = match info.nxm.or(info.oxm).map(|number| number.class) {
@@ -124,7 +124,7 @@ pub(super) fn show_own(field: &'static MatchField, first_bit: u16, bits: u16) ->
 }
 
 impl Subfield {
-    /// What a match must say for the field to have a meaning.
+    /// Returns what a match must say for the field to have a meaning.
     pub(super) fn needs(&self) -> Needs {
         self.part.field.needs
     }

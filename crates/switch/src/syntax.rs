@@ -8,11 +8,11 @@ use thiserror::Error;
 pub struct FlowSyntaxError {
     /// The word that is wrong, shortened; empty where a word is missing.
     pub token: String,
-    /// Where it begins in the text, counted from 1 in characters.
+    /// The column at which it begins in the text, counted from 1 in characters.
     pub column: usize,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
-    /// What is allowed, or what to write instead.
+    /// The values that are allowed, or what to write instead.
     pub remedy: String,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Item<'a> {
 /// Takes items off the front of a text.
 pub(super) struct Items<'a> {
     rest: Word<'a>,
-    /// What separates a name from its value, beside a parenthesis.
+    /// The characters that separate a name from its value, beside a parenthesis.
     joints: &'static [char],
     /// Names whose value is all the rest of the text.
     last: &'static [&'static str],
@@ -136,7 +136,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Where a value ends: at the first separator that is not inside parentheses.
+/// Returns the place where a value ends: at the first separator that is not inside parentheses.
 fn value_end(text: &str) -> usize {
     let mut depth = 0_usize;
     for (at, character) in text.char_indices() {

@@ -134,7 +134,7 @@ pub(super) fn parse(field: &MatchField, text: &str) -> Option<(u128, u128)> {
     Some((value, mask))
 }
 
-/// What may be written for the field.
+/// Returns the values that may be written for the field.
 pub(super) fn allowed(field: &MatchField) -> String {
     let mask = if field.maskable { ", with an optional /mask" } else { "" };
     match field.format {

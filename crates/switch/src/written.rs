@@ -1,5 +1,5 @@
-//! What a controller wrote of a flow, kept beside what the switch made of it: it reads back bit for bit in the form
-//! in which it was written.
+//! A flow as a controller wrote it, kept beside what the switch made of it: it reads back bit for bit in
+//! the form in which it was written.
 //!
 //! The switch works with its own matches and actions, which say less: what an output to a port asks of a
 //! controller, conditions that a version does not look at, masks of all ones, the order of instructions. In another
@@ -38,7 +38,7 @@ impl Written {
         Self { matching: Some(matching), actions: Some(actions), priority: None }
     }
 
-    /// Whether the flow was written in OpenFlow 1.0, with its own match or Nicira's.
+    /// Returns `true` if the flow was written in OpenFlow 1.0, with its own match or Nicira's.
     pub(super) fn is_of_v10(&self) -> bool {
         matches!(self.matching, Some((Form::V10 | Form::Nicira, _)))
     }

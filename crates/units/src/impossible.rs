@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// How often an impossible state was met in this process.
+/// The number of times an impossible state was met in this process.
 static MET: AtomicU64 = AtomicU64::new(0);
 /// The one that was met first.
 static FIRST: OnceLock<&'static str> = OnceLock::new();
 
-/// How often this process has met a state that cannot be: 0, or there is a fault in the program.
+/// Returns the number of times this process has met a state that cannot be: 0, or there is a fault in the program.
 #[must_use]
 pub fn met() -> u64 {
     MET.load(Ordering::Relaxed)

@@ -32,7 +32,7 @@ impl<const BITS: u32> LogBuckets<BITS> {
         ((bucket % Self::PER_OCTAVE + Self::PER_OCTAVE) as u64) << Self::shift(bucket)
     }
 
-    /// How many values `bucket` holds.
+    /// Returns the number of values that `bucket` holds.
     #[must_use]
     pub const fn width(bucket: usize) -> u64 {
         1 << Self::shift(bucket)

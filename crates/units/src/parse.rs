@@ -49,7 +49,7 @@ pub enum ParseError {
     OutOfRange {
         /// The text as it was given.
         given: String,
-        /// What the range is.
+        /// The allowed range.
         why: &'static str,
     },
 }

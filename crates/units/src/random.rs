@@ -32,7 +32,7 @@ pub fn unit(rng: &mut Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * STEP
 }
 
-/// Whether an event of `probability` happens.
+/// Returns `true` if an event of `probability` happens.
 #[inline]
 pub fn happens(rng: &mut Rng, probability: f64) -> bool {
     unit(rng) < probability

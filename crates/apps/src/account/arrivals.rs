@@ -1,4 +1,5 @@
-//! What the times of a flow's arrivals tell, in fixed memory: distances, delays and three measures of their variation.
+//! Statistics of the times of a flow's arrivals, in fixed memory: distances, delays and three measures of their
+//! variation.
 //!
 //! The three have names of their own, since each is called jitter somewhere:
 //! - RFC 3550: the smoothed mean of |D(i) - D(i-1)| over arrivals in their order;

@@ -1,4 +1,4 @@
-//! What a prober of available bandwidth reports: its estimate, what it took, and the trains that it sent.
+//! The report of a prober of available bandwidth: its estimate, what it took, and the trains that it sent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub enum Layer {
     Network,
 }
 
-/// What was found about the links up to one hop.
+/// The findings about the links up to one hop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopFinding {
@@ -25,11 +25,11 @@ pub struct HopFinding {
     pub estimate_bps: Option<f64>,
     /// Half of the 95 % interval.
     pub interval_bps: Option<f64>,
-    /// How probable it is that the link to this hop has less than all before it.
+    /// The probability that the link to this hop has less than all before it.
     pub thin: f64,
 }
 
-/// What an estimator found so far.
+/// The findings of an estimator so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
@@ -45,7 +45,7 @@ pub struct Finding {
     pub capacity_bps: Option<f64>,
     /// Why it stopped before it had an answer, or what keeps the answer from being one.
     pub gave_up: Option<String>,
-    /// What else is to be known about the answer.
+    /// Remarks about the answer.
     pub notes: Vec<String>,
     /// Of methods that locate the tight link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,16 +78,16 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
-    /// What was asked for.
+    /// The train that was asked for.
     pub plan: Plan,
-    /// When each packet was handed to the kernel, in nanoseconds.
+    /// The time when each packet was handed to the kernel, in nanoseconds.
     pub sent_ns: Vec<i64>,
-    /// When each arrived; null for those that did not.
+    /// The time when each arrived; null for those that did not.
     pub arrived_ns: Vec<Option<i64>>,
     /// Datagrams that the receiving host threw away itself.
     #[serde(default)]
     pub overflowed: u32,
-    /// Whether a clock was set meanwhile: the stamps are of no use then.
+    /// `true` if a clock was set meanwhile: the stamps are of no use then.
     #[serde(default)]
     pub clock_stepped: bool,
 }
@@ -100,7 +100,7 @@ pub struct BandwidthReport {
     pub method: String,
     /// The layer at which all rates are told, and bytes and packets of probes are counted.
     pub layer: Layer,
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
     /// The averaging window: from the first probe to the answer about the last, on the clock of the prober.
@@ -140,7 +140,7 @@ pub struct BandwidthReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainRates {
-    /// When its first packet was sent.
+    /// The time when its first packet was sent.
     pub at_ps: u64,
     /// The rate that was asked for.
     pub requested_bps: Option<f64>,

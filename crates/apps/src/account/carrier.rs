@@ -1,4 +1,4 @@
-//! What carries a datagram below its payload: IP packets, more than one where it is longer than the path takes, and
+//! The carriers of a datagram below its payload: IP packets, more than one where it is longer than the path takes, and
 //! Ethernet.
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Carrier {
     ipv6: bool,
 }
 
-/// What carried some datagrams.
+/// The packets and bytes that carried some datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// IP packets, each in a frame of its own.
@@ -34,7 +34,7 @@ pub struct Carried {
     pub wire_bytes: u64,
 }
 
-/// What carried the datagrams of each interval.
+/// The packets and bytes that carried the datagrams of each interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedReport {
     /// IP packets, each in a frame of its own.
@@ -52,8 +52,8 @@ impl Carrier {
         Self { mtu: mtu as u64, ipv6 }
     }
 
-    /// What carries one datagram of `payload` bytes. All fragments but the last are as long as the path and the unit of
-    /// eight bytes allow.
+    /// Returns what carries one datagram of `payload` bytes. All fragments but the last are as long as the path and the
+    /// unit of eight bytes allow.
     #[must_use]
     pub fn carry(&self, payload: u64) -> Carried {
         let (header, more) = if self.ipv6 { (IPV6, FRAGMENT_HEADER) } else { (IPV4, 0) };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a column holds. On the wire an absent column has no key and an empty one is null.
+/// The contents of a column. On the wire an absent column has no key and an empty one is null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Column<T> {
     /// This kind of flow has no such column.
@@ -15,7 +15,7 @@ pub enum Column<T> {
 }
 
 impl<T> Column<T> {
-    /// Whether this kind of flow has no such column.
+    /// Returns `true` if this kind of flow has no such column.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }

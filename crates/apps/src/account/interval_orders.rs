@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::sequence::Arrival;
 
-/// What the sequence numbers of one interval's arrivals told.
+/// The order of the sequence numbers of one interval's arrivals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
     lost: i64,
@@ -19,7 +19,7 @@ pub struct IntervalOrders {
     places: Vec<Order>,
 }
 
-/// What an [`IntervalOrders`] counted, one entry for each interval.
+/// The report of an [`IntervalOrders`], one entry for each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalOrdersReport {
     /// Numbers that arrivals of the interval passed over, less those that it filled in late; below zero where it
@@ -43,7 +43,7 @@ impl IntervalOrders {
         order.duplicates += u64::from(arrival == Arrival::Duplicate);
     }
 
-    /// What was counted in the first `intervals`; `None` when no packet had a number.
+    /// Returns what was counted in the first `intervals`; `None` when no packet had a number.
     #[must_use]
     pub fn report(&self, intervals: usize) -> Option<IntervalOrdersReport> {
         let places = || (0..intervals).map(|place| self.places.get(place).copied().unwrap_or_default());

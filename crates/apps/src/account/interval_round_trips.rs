@@ -17,7 +17,7 @@ pub struct IntervalRoundTrips {
     places: Vec<Moments>,
 }
 
-/// What an [`IntervalRoundTrips`] counted, one entry for each interval, in picoseconds; null where no reply came.
+/// The report of an [`IntervalRoundTrips`], one entry for each interval, in picoseconds; null where no reply came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRoundTripsReport {
     /// Their mean.
@@ -42,7 +42,7 @@ impl IntervalRoundTrips {
         moments.sum += round_trip_ps as f64;
     }
 
-    /// What was counted in the first `intervals`; `None` when there was no reply.
+    /// Returns what was counted in the first `intervals`; `None` when there was no reply.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn report(&self, intervals: usize) -> Option<IntervalRoundTripsReport> {

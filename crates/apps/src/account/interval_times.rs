@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What arrivals of one interval told.
+/// The moments of the arrivals of one interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     delays: u64,
@@ -24,7 +24,7 @@ pub struct IntervalTimes {
     places: Vec<Moments>,
 }
 
-/// What an [`IntervalTimes`] counted, one entry for each interval, in picoseconds; null where nothing arrived that
+/// The report of an [`IntervalTimes`], one entry for each interval, in picoseconds; null where nothing arrived that
 /// tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalTimesReport {
@@ -49,7 +49,7 @@ pub struct IntervalTimesReport {
     pub delay_variation_max: Vec<Option<f64>>,
 }
 
-/// What one arrival told.
+/// The times that one arrival told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
     /// Its one-way delay.
@@ -88,7 +88,7 @@ impl IntervalTimes {
         }
     }
 
-    /// What was counted in the first `intervals`; `None` when no packet told its time.
+    /// Returns what was counted in the first `intervals`; `None` when no packet told its time.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn report(&self, intervals: usize) -> Option<IntervalTimesReport> {

@@ -21,7 +21,7 @@ pub struct IntervalCounter {
     packets: Option<Vec<u64>>,
     times: IntervalTimes,
     last: Vec<u64>,
-    /// What carried the datagrams, where the path is known.
+    /// The packets and bytes that carried the datagrams, where the path is known.
     carrier: Option<Carrier>,
     carried: Vec<Carried>,
     orders: IntervalOrders,
@@ -29,7 +29,7 @@ pub struct IntervalCounter {
     overflowed: bool,
 }
 
-/// What an [`IntervalCounter`] counted.
+/// The report of an [`IntervalCounter`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalsReport {
     /// Length of every interval.
@@ -44,11 +44,12 @@ pub struct IntervalsReport {
     /// Delay and jitter in each interval, in picoseconds; absent where packets do not tell when they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_ps: Option<IntervalTimesReport>,
-    /// When the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived
+    /// The time when the last packet of each interval arrived, 0 where there was none; absent for streams. What arrived
     /// between the last packets of two intervals took that time, so that a rate over it never exceeds the line's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ps: Option<Vec<u64>>,
-    /// What carried the datagrams of each interval, counted packet by packet; absent where the path's MTU is not known.
+    /// The packets and bytes that carried the datagrams of each interval, counted packet by packet; absent where the
+    /// path's MTU is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<CarriedReport>,
     /// Loss, reordering and duplicates in each interval; absent where packets carry no numbers.
@@ -156,13 +157,13 @@ impl IntervalCounter {
         Some(offset)
     }
 
-    /// Whether something came too late to be kept by interval.
+    /// Returns `true` if something came too late to be kept by interval.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// What was counted; `None` when nothing was.
+    /// Returns what was counted; `None` when nothing was.
     #[must_use]
     pub fn report(&self) -> Option<IntervalsReport> {
         (!self.bytes.is_empty()).then(|| IntervalsReport {

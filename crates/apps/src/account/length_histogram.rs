@@ -1,4 +1,4 @@
-//! How often lengths occurred: one count for each length up to eight, above that one for each power of two.
+//! Counts of lengths: one count for each length up to eight, above that one for each power of two.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,10 @@ pub struct LengthHistogram {
     longest: u64,
 }
 
-/// What was counted.
+/// The report of the counted lengths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LengthsReport {
-    /// How many.
+    /// The number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -45,7 +45,7 @@ impl LengthHistogram {
         self.longest = self.longest.max(length);
     }
 
-    /// What was counted, empty when nothing was.
+    /// Returns what was counted, empty when nothing was.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn report(&self) -> LengthsReport {

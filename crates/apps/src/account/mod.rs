@@ -1,4 +1,4 @@
-//! What apps count: moments and quantiles, intervals, loss and reordering, and the report that tells it.
+//! The accounts of apps: moments and quantiles, intervals, loss and reordering, and the report that tells it.
 
 pub(crate) mod arrivals;
 pub(crate) mod bandwidth_report;

@@ -1,4 +1,4 @@
-//! How well a source kept its schedule: what was asked for against what was done.
+//! The accuracy of a source's schedule: what was asked for against what was done.
 
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
@@ -38,7 +38,7 @@ struct Moment {
 pub struct PacingReport {
     /// Distance between requested and achieved gap, for each datagram after the first, without sign.
     pub gap_error_ps: Option<SummaryReport>,
-    /// How long after its time each datagram was handed to the host.
+    /// The time after its due moment at which each datagram was handed to the host.
     pub lateness_ps: Option<SummaryReport>,
     /// Datagrams a second by the schedule, from the first that was due to the last; null below two.
     pub requested_packets_per_second: Option<f64>,
@@ -48,7 +48,7 @@ pub struct PacingReport {
     pub requested_rate_bps: Option<f64>,
     /// Bits of payload a second that the host took.
     pub achieved_rate_bps: Option<f64>,
-    /// Whether all that was due was taken, at no less than 99.9 % of the requested rate.
+    /// `true` if all that was due was taken, at no less than 99.9 % of the requested rate.
     pub kept_up: bool,
 }
 
@@ -79,7 +79,7 @@ impl Pacing {
         self.gave_up = true;
     }
 
-    /// Whether the source gave up.
+    /// Returns `true` if the source gave up.
     #[must_use]
     pub const fn gave_up(&self) -> bool {
         self.gave_up

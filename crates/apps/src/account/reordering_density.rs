@@ -31,7 +31,7 @@ pub struct ReorderDensity {
     beyond: u64,
 }
 
-/// What was counted.
+/// The reordering density that was counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DensityReport {
     /// The displacement threshold, in packets.
@@ -118,7 +118,7 @@ impl ReorderDensity {
         self.index += 1;
     }
 
-    /// What was counted so far, as if nothing more came.
+    /// Returns what was counted so far, as if nothing more came.
     #[must_use]
     pub fn report(&self) -> DensityReport {
         let mut all = self.clone();

@@ -1,4 +1,4 @@
-//! What an app reports: one row for each flow, with the columns of the lab's protocol.
+//! The report of an app: one row for each flow, with the columns of the lab's protocol.
 //!
 //! Keys that have no meaning for a kind of app are absent; keys that have one but no value yet are null.
 
@@ -41,7 +41,7 @@ pub enum Protocol {
     Bandwidth,
 }
 
-/// Which end of the flow the row was counted at.
+/// The end of the flow that the row was counted at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -66,11 +66,11 @@ pub struct FlowReport {
     pub to: Option<String>,
     /// The protocol.
     pub protocol: Protocol,
-    /// Which end counted.
+    /// The end that counted.
     pub role: Role,
-    /// When the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
+    /// The time when the flow began: a source's own beginning, a sink's first arrival. Null when it has not.
     pub start_ps: Option<u64>,
-    /// When it ended, or the moment of the report while it lasts: a source's last datagram or the end of its
+    /// The time when it ended, or the moment of the report while it lasts: a source's last datagram or the end of its
     /// stream, a sink's last arrival.
     pub end_ps: Option<u64>,
     /// Datagrams, echo requests, HTTP responses: sent by a source or server, received by a sink or client.
@@ -92,11 +92,11 @@ pub struct FlowReport {
     /// The least sequence number that arrived; what was sent before it counts as lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_number: Option<u64>,
-    /// How often the sequence number leapt further than a loss or a late packet explains: `lost` is not to be
+    /// The number of times the sequence number leapt further than a loss or a late packet explains: `lost` is not to be
     /// trusted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_jumps: Option<u64>,
-    /// What went wrong, each text once with its number.
+    /// The errors, each text once with its number.
     pub errors: Vec<String>,
     /// Round trips: of an echo; of an HTTP request, from its first byte sent to the last byte of its response.
     #[serde(default, skip_serializing_if = "Column::is_absent")]
@@ -104,7 +104,7 @@ pub struct FlowReport {
     /// Latencies of HTTP requests by percentile ("50" is the median), within 1 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_percentiles_ps: Option<BTreeMap<String, u64>>,
-    /// What a viewer of video had.
+    /// The report of a viewer of video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoReport>,
     /// One-way delay (RFC 7679), from the app that sends to the arrival at the receiving host's interface.
@@ -131,7 +131,7 @@ pub struct FlowReport {
     /// Extents of reordering (RFC 4737), in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering_extents: Option<LengthsReport>,
-    /// How far from their places packets arrived (RFC 5236).
+    /// The distances of packets from their places on arrival (RFC 5236).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering_density: Option<DensityReport>,
     /// Every packet, where they were asked for.
@@ -140,19 +140,19 @@ pub struct FlowReport {
     /// Video frames of which a source sent a part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_sent: Option<u64>,
-    /// What RTP tells.
+    /// The report of RTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpReport>,
-    /// What was counted in each interval.
+    /// The counts of each interval.
     #[serde(default, skip_serializing_if = "Column::is_absent")]
     pub intervals: Column<IntervalsReport>,
-    /// How well a source kept its schedule.
+    /// The accuracy with which a source kept its schedule.
     #[serde(default, skip_serializing_if = "Column::is_absent")]
     pub pacing: Column<PacingReport>,
     /// The course of the sender's TCP, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_info: Option<TcpInfoReport>,
-    /// What was found out about two clocks.
+    /// The comparison of two clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockReport>,
     /// An estimate of available bandwidth.

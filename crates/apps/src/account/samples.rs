@@ -18,9 +18,9 @@ pub(crate) fn check_samples(kind: &'static str, most: Option<u32>) -> Result<(),
 pub struct Samples {
     /// Their numbers in the flow, counted on beyond the wrap.
     pub sequence: Vec<u64>,
-    /// When each arrived.
+    /// The time when each arrived.
     pub arrived_ps: Vec<u64>,
-    /// When each was sent; null where it does not tell.
+    /// The time when each was sent; null where it does not tell.
     pub sent_ps: Vec<Option<u64>>,
     /// Bytes of payload.
     pub bytes: Vec<u32>,

@@ -17,7 +17,7 @@ const WORDS: usize = (WINDOW / 64) as usize;
 /// Gaps in the numbers that are remembered, for the extents of reordering.
 const MOST_GAPS: usize = 1024;
 
-/// What an arrival was.
+/// The kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The highest number so far.
@@ -151,8 +151,8 @@ impl SequenceAccount {
         self.least
     }
 
-    /// How often an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came from before the
-    /// window.
+    /// Returns the number of times an arrival was a [`WINDOW`] of numbers or more ahead of what was expected, or came
+    /// from before the window.
     #[must_use]
     pub const fn jumps(&self) -> u64 {
         self.leaps() + self.stale
@@ -163,7 +163,7 @@ impl SequenceAccount {
         self.leaps + (self.first >= self.least + WINDOW) as u64
     }
 
-    /// What hinders the count of losses from being taken for what the network did.
+    /// Returns what hinders the count of losses from being taken for what the network did.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

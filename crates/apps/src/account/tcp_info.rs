@@ -1,4 +1,4 @@
-//! What a host tells of a connection's TCP, and its course over time.
+//! The state that a host tells of a connection's TCP, and its course over time.
 
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
@@ -29,12 +29,12 @@ pub(crate) struct TcpInfoSeries {
     report: TcpInfoReport,
 }
 
-/// What a series holds: arrays of the same length, one entry for each sample.
+/// The contents of a series: arrays of the same length, one entry for each sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpInfoReport {
     /// The interval that was asked for.
     pub interval_ps: u64,
-    /// When each sample was taken.
+    /// The time when each sample was taken.
     pub at_ps: Vec<u64>,
     /// Congestion windows in segments.
     pub cwnd_segments: Vec<u32>,
@@ -54,7 +54,7 @@ impl TcpInfoSeries {
         Self { interval, next: None, untold: false, overflowed: false, report }
     }
 
-    /// When the next sample is wanted; `None` before the first and after [`TcpInfoSeries::end`].
+    /// Returns the time when the next sample is wanted; `None` before the first and after [`TcpInfoSeries::end`].
     pub fn due(&self) -> Option<Time> {
         self.next
     }
@@ -91,7 +91,7 @@ impl TcpInfoSeries {
         self.report.clone()
     }
 
-    /// What hindered the sampling.
+    /// Returns what hindered the sampling.
     pub fn error(&self) -> Option<&'static str> {
         if self.untold {
             return Some("this host does not tell the state of its TCP: start the source without info_interval_ps");

@@ -1,4 +1,4 @@
-//! What a viewer of video had: how much was played at which rate, and where it stood still.
+//! The report of a viewer of video: how much was played at which rate, and where it stood still.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ pub struct VideoReport {
     pub played_ps: u64,
     /// From the beginning to the first picture; null when there was none yet.
     pub startup_ps: Option<u64>,
-    /// How often it stood still for want of media, after it had begun.
+    /// The number of times it stood still for want of media, after it had begun.
     pub stalls: u64,
-    /// How long it stood still in all.
+    /// The time that it stood still in all.
     pub stalled_ps: u64,
     /// Changes of quality between segments that follow each other.
     pub switches: u64,
@@ -26,6 +26,6 @@ pub struct VideoReport {
 pub struct PlayedAt {
     /// The rate.
     pub rate_bps: u64,
-    /// How much was played of it.
+    /// The time that was played of it.
     pub played_ps: u64,
 }

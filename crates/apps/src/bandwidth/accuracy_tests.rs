@@ -121,7 +121,7 @@ fn hybrids_interval_covers_the_truth_about_as_often_as_it_says() {
     }
 }
 
-/// What runs under one kind of cross traffic gave.
+/// The results of runs under one kind of cross traffic.
 struct Point {
     mean: f64,
     rmse: f64,

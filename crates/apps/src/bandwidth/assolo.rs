@@ -165,7 +165,7 @@ pub struct Assolo {
     follows: bool,
     since: u32,
     recent: Vec<f64>,
-    /// What was smoothed, in the order of time.
+    /// The smoothed values, in the order of time.
     filtered: Vec<f64>,
     smoothed: Option<f64>,
     sent: u32,

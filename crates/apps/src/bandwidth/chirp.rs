@@ -113,7 +113,7 @@ impl ChirpWindow {
         self.signatures.drain(..more);
     }
 
-    /// Where the mean of all signatures but one bends: the noise of single packets of cross traffic averages out
+    /// Finds where the mean of all signatures but one bends: the noise of single packets of cross traffic averages out
     /// first.
     fn of_mean_signature(&self, without: Option<usize>) -> Option<f64> {
         let used =

@@ -1,4 +1,4 @@
-//! What an estimator is: it says which train to send next, hears what became of it, and tells what it found.
+//! The interface of an estimator: it says which train to send next, hears what became of it, and tells what it found.
 //!
 //! An estimator knows nothing of sockets, of time or of the network between its trains: the same one is driven by the
 //! [`super::prober`] and by a record of stamps ([`super::replay`]).
@@ -7,7 +7,7 @@ use super::framing::Framing;
 use super::train::{Plan, Train};
 pub use crate::account::bandwidth_report::{Finding, HopFinding};
 
-/// What an estimator wants.
+/// The next wish of an estimator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// A train to be sent, so many nanoseconds after the last one ended at the earliest.
@@ -21,10 +21,10 @@ pub enum Step {
     Done,
 }
 
-/// What holds for all probes of one estimator.
+/// The settings that hold for all probes of one estimator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probing {
-    /// How a datagram counts.
+    /// The way a datagram counts.
     pub framing: Framing,
     /// The longest payload that passes without fragments, in bytes.
     pub most_payload: u32,
@@ -36,13 +36,13 @@ pub struct Probing {
 
 /// A method of estimating available bandwidth.
 pub trait Estimator: Send {
-    /// What to do next. Asked at the beginning and after every [`Estimator::hear`].
+    /// Returns what to do next. Asked at the beginning and after every [`Estimator::hear`].
     fn next(&mut self) -> Step;
 
-    /// What became of the train that was asked for last.
+    /// Takes in what became of the train that was asked for last.
     fn hear(&mut self, train: &Train);
 
-    /// What is known by now.
+    /// Returns what is known by now.
     fn finding(&self) -> Finding;
 }
 

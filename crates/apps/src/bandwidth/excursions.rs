@@ -1,9 +1,9 @@
-//! What a chirp tells: where the queueing delay begins to rise and does not come back.
+//! The analysis of a chirp: where the queueing delay begins to rise and does not come back.
 //!
 //! Ribeiro, Riedi, Baraniuk, Navratil, Cottrell, *pathChirp: efficient available bandwidth estimation for network
 //! paths*, PAM 2003, section 3.
 
-/// How excursions of the queueing delay are told from each other.
+/// The rules by which excursions of the queueing delay are told from each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excursions {
     /// An excursion ends when the delay has fallen to its greatest rise over this.

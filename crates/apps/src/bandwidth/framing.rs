@@ -13,7 +13,7 @@ const SHORTEST_FRAME: u32 = 64;
 /// Preamble, start-of-frame delimiter and interpacket gap.
 const BETWEEN_FRAMES: u32 = 20;
 
-/// How many bits a datagram is.
+/// The number of bits of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
     layer: Layer,

@@ -1,4 +1,5 @@
-//! Where a delay begins to rise: the bend of a line that is level up to one rate, and above it rises as the overload.
+//! The rate at which a delay begins to rise: the bend of a line that is level up to one rate, and above it rises as the
+//! overload.
 
 /// The rate at which the mean delays of chirps of this shape begin to rise, by least squares.
 ///

@@ -109,7 +109,8 @@ impl HybridConfig {
 /// Packets of the trains that tell where to begin, and how many of them.
 const FIRST_PACKETS: usize = 15;
 const FIRST_TRAINS: u32 = 3;
-/// What idle times may add to the estimate at most, as a share of it, before trains are sent that leave less of them.
+/// The amount that idle times may add to the estimate at most, as a share of it, before trains are sent that leave less
+/// of them.
 const UNKNOWN: f64 = 0.04;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
@@ -120,7 +121,7 @@ const FAST_PACKETS: u32 = 9;
 const MORE_FAST: u32 = 4;
 /// Of the averaging window: what the trains that count must span, where others were forgotten.
 const SPAN: f64 = 0.7;
-/// What is known beforehand of the spread between trains: so many trains' worth of it, and the variance of a whole
+/// The prior knowledge of the spread between trains: so many trains' worth of it, and the variance of a whole
 /// number of packets about a mean that is half way between two of them.
 const KNOWN: f64 = 4.0;
 const WHOLE: f64 = 0.25;
@@ -135,7 +136,7 @@ const MOST_SEARCH: u32 = 12;
 /// Arrivals closer than this may be a batch.
 const BATCH_NS: f64 = 10_000.0;
 
-/// What one train says: the available bandwidth over a time.
+/// The sample of one train: the available bandwidth over a time.
 #[derive(Clone, Debug)]
 struct Sample {
     at_ns: i64,
@@ -154,22 +155,22 @@ impl Sample {
         self.after_ns.iter().map(|after| (after + base_ns).max(0.0)).sum()
     }
 
-    /// What was available if the link was never idle.
+    /// Returns what was available if the link was never idle.
     fn least(&self, capacity: f64) -> f64 {
         self.rate - capacity * self.strain
     }
 }
 
-/// What all samples say.
+/// The sum of what all samples say.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     available: f64,
     error: f64,
     /// Of Student's t.
     freedom: f64,
-    /// What the time in which the link may have been idle could add.
+    /// The amount that the time in which the link may have been idle could add.
     unknown: f64,
-    /// Whether all trains met about as many packets of cross traffic, and met any.
+    /// `true` if all trains met about as many packets of cross traffic, and met any.
     regular: bool,
 }
 
@@ -199,7 +200,7 @@ pub struct Hybrid {
     interrupted: u32,
     batched: u32,
     begun_ns: Option<i64>,
-    /// When the first train that counts was sent.
+    /// The time when the first train that counts was sent.
     counted_ns: Option<i64>,
     ended_ns: i64,
     done: bool,
@@ -321,7 +322,7 @@ impl Hybrid {
         })
     }
 
-    /// What each train stands for, in nanoseconds: its time; or, where short trains look at traffic that comes in
+    /// Returns the weight of each train, in nanoseconds: its time; or, where short trains look at traffic that comes in
     /// bursts, half of the time to the trains beside it, since the next train waits until the queue has let this one
     /// through, and so comes later in a burst than in a silence.
     fn weights_ns(&self) -> Vec<f64> {
@@ -416,7 +417,7 @@ impl Hybrid {
         self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
     }
 
-    /// Where the tight link may have been idle for too long: makes a longer queue, then sends faster, and forgets
+    /// Makes a longer queue where the tight link may have been idle for too long, then sends faster, and forgets
     /// what was sent before.
     fn raise(&mut self, capacity: f64) {
         let Some(ratio) = self.ratio() else { return };
@@ -453,8 +454,8 @@ impl Hybrid {
         }
     }
 
-    /// Whether the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter, since
-    /// who looks after each train ends when the trains happen to agree.
+    /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
+    /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
         let count = self.samples.len();
         let Some(ratio) = self.ratio() else { return false };

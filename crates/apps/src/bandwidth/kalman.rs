@@ -89,7 +89,7 @@ impl Kalman {
         }
     }
 
-    /// Where the line meets zero, in units of the dispersion rate.
+    /// Returns the place where the line meets zero, in units of the dispersion rate.
     fn crossing(&self) -> f64 {
         (-self.state[1] / self.state[0]).clamp(0.0, 1.0)
     }

@@ -34,7 +34,7 @@ pub const ASK_LENGTH: usize = STAMPS_HEADER + 4 * MOST_STAMPS;
 /// The mark of a packet that did not arrive.
 const LOST: u32 = u32::MAX;
 
-/// What a message says.
+/// The contents of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A prober introduces itself with a number of its own.
@@ -73,7 +73,7 @@ pub enum Message {
     Stamps(Stamps),
 }
 
-/// When packets of a train arrived.
+/// The times when packets of a train arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// The listener's cookie.
@@ -84,9 +84,9 @@ pub struct Stamps {
     pub place: u16,
     /// Datagrams that the listener's host threw away.
     pub overflowed: u32,
-    /// Whether the listener's clock was set.
+    /// `true` if the listener's clock was set.
     pub clock_stepped: bool,
-    /// When each arrived, in nanoseconds of the listener's clock; `None` for those that did not.
+    /// The time when each arrived, in nanoseconds of the listener's clock; `None` for those that did not.
     pub arrived_ns: Vec<Option<u64>>,
 }
 

@@ -59,7 +59,7 @@ impl Method {
         }
     }
 
-    /// Whether its interval says what an interrupted sender leaves of its estimate.
+    /// Returns `true` if its interval says what an interrupted sender leaves of its estimate.
     #[must_use]
     pub const fn survives_interruptions(&self) -> bool {
         matches!(self, Self::Hybrid(_))

@@ -5,7 +5,7 @@ use super::framing::Framing;
 use super::train::Train;
 use crate::schedule::random::Stream;
 
-/// How cross traffic comes.
+/// The arrival pattern of cross traffic.
 #[derive(Clone, Copy, Debug)]
 pub enum Cross {
     /// At even distances.
@@ -23,7 +23,7 @@ pub struct Link {
     cross: Cross,
     bits: f64,
     random: Stream,
-    /// When the next packet of cross traffic comes, in nanoseconds.
+    /// The time when the next packet of cross traffic comes, in nanoseconds.
     next: f64,
     burst_ends: f64,
     free: f64,
@@ -93,7 +93,7 @@ pub struct ModelPath {
     now: f64,
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub finding: Finding,
@@ -108,7 +108,7 @@ impl Run {
         self.finding.estimate_bps.map_or(f64::NAN, |estimate| estimate / self.truth - 1.0)
     }
 
-    /// Whether the interval covers the truth.
+    /// Returns `true` if the interval covers the truth.
     pub fn covers(&self) -> bool {
         let ends = self.finding.low_bps.zip(self.finding.high_bps);
         ends.is_some_and(|(low, high)| low <= self.truth && self.truth <= high)

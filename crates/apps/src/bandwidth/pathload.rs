@@ -219,7 +219,7 @@ impl Pathload {
         self.done = true;
     }
 
-    /// What a stream says: the longest piece that the sender did not interrupt.
+    /// Takes in the longest piece of a stream that the sender did not interrupt.
     fn hear_stream(&mut self, train: &Train) {
         let interruptions = train.interruptions();
         self.interrupted += interruptions.len() as u32;
@@ -256,7 +256,7 @@ impl Pathload {
         }
     }
 
-    /// What the fleet says; `None` when it must be sent again.
+    /// Returns what the fleet says; `None` when it must be sent again.
     fn verdict(&mut self) -> Option<Verdict> {
         let fleet = &self.fleet;
         if fleet.aborted {

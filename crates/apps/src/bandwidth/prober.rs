@@ -20,9 +20,9 @@ use crate::account::errors::ErrorTally;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::{App, Chunk, Event, Host, HostError, SocketId};
 
-/// How long the first answer may take; twice as long each time after that.
+/// The time that the first answer may take; twice as long each time after that.
 const PATIENCE: Duration = Duration::from_ms(250);
-/// How often the prober asks before it gives up: 250 ms, 500 ms, ... 8 s.
+/// The number of times the prober asks before it gives up: 250 ms, 500 ms, ... 8 s.
 const TRIES: u32 = 6;
 /// Trains of which rates are reported.
 const MOST_RATES: usize = 1000;
@@ -66,7 +66,7 @@ pub struct BandwidthProber {
     start: Option<Time>,
     train_number: u32,
     train: Train,
-    /// Whether the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
+    /// `true` where the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
     told: Vec<bool>,
     begun: Time,
     window: Option<(Time, Time)>,

@@ -1,4 +1,4 @@
-//! What a prober and a listener are to do.
+//! The configuration of a prober and a listener.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -46,7 +46,7 @@ pub struct BandwidthProberConfig {
 impl BandwidthProberConfig {
     pub(crate) const KIND: &'static str = "bandwidth_prober";
 
-    /// Where the listener is.
+    /// Returns the address of the listener.
     #[must_use]
     pub const fn target(&self) -> SocketAddr {
         SocketAddr::new(self.to, self.port)

@@ -9,7 +9,7 @@ use super::method::Method;
 use super::train::Train;
 use crate::check::ConfigError;
 
-/// What `method` finds in `trains`. Trains whose stamps do not fit their plan are left out and told of.
+/// Returns what `method` finds in `trains`. Trains whose stamps do not fit their plan are left out and told of.
 ///
 /// # Errors
 /// [`ConfigError`] when a setting of the method is out of range.

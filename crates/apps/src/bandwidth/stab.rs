@@ -108,13 +108,13 @@ const STEP: u32 = 5;
 const PATIENCE: u32 = 50;
 const HEADERS: u32 = 28;
 
-/// What is known of the links up to one hop.
+/// The known facts of the links up to one hop.
 #[derive(Debug, Default)]
 struct Hop {
     window: ChirpWindow,
     range: (f64, f64),
     recent: Vec<f64>,
-    /// Whether the range was found: chirps then have fine steps around its middle.
+    /// `true` if the range was found: chirps then have fine steps around its middle.
     settled: bool,
     thin: f64,
     sent: u32,
@@ -245,7 +245,7 @@ impl Stab {
         Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
     }
 
-    /// How probable it is that each link is thin, by what is available up to it and before it.
+    /// Works out the probability that each link is thin, by what is available up to it and before it.
     fn judge_links(&mut self) {
         let mean_signature = self.config.mean_signature;
         let means: Vec<Option<f64>> = self.hops.iter().map(|hop| hop.window.latest(mean_signature)).collect();

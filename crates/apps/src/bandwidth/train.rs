@@ -52,7 +52,7 @@ impl Plan {
 
 #[allow(clippy::cast_precision_loss)]
 impl Train {
-    /// Whether the stamps fit the plan: what is read from a record may not.
+    /// Returns `true` if the stamps fit the plan: what is read from a record may not.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let count = self.plan.packets.len();
@@ -78,7 +78,7 @@ impl Train {
         self.lost() as f64 / self.plan.packets.len().max(1) as f64
     }
 
-    /// Whether packets overtook each other.
+    /// Returns `true` if packets overtook each other.
     #[must_use]
     pub fn reordered(&self) -> bool {
         let mut latest = i64::MIN;

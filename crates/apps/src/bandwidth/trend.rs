@@ -1,11 +1,11 @@
-//! Whether one-way delays of a stream rise: the two tests of Pathload on medians of groups.
+//! Decides whether one-way delays of a stream rise: the two tests of Pathload on medians of groups.
 //!
 //! Jain and Dovrolis, *End-to-end available bandwidth: measurement methodology, dynamics, and relation with TCP
 //! throughput*, IEEE/ACM Transactions on Networking 11(4), 2003, section IV.
 
 use super::estimator::median;
 
-/// What a test or a stream says.
+/// The verdict of a test or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
     /// Delays rise: the rate is above the available bandwidth.
@@ -57,7 +57,7 @@ fn judge(value: f64, threshold: f64) -> Trend {
 }
 
 impl Statistics {
-    /// What both tests say together: one of them may be unclear, but they may not contradict each other.
+    /// Returns what both tests say together: one of them may be unclear, but they may not contradict each other.
     #[must_use]
     pub fn trend(self, comparison_threshold: f64, difference_threshold: f64) -> Trend {
         let both = (judge(self.comparison, comparison_threshold), judge(self.difference, difference_threshold));

@@ -63,7 +63,7 @@ impl TurningPointConfig {
     }
 }
 
-/// Which of the two is told.
+/// The one of the two that is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// The cross traffic in gaps that grew.
@@ -72,7 +72,7 @@ pub enum Formula {
     PacketTransmissionRate,
 }
 
-/// What the trains with one gap gave.
+/// The results of the trains with one gap.
 #[derive(Debug, Default)]
 struct Round {
     sent: Vec<f64>,

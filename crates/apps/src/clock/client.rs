@@ -22,9 +22,9 @@ use crate::{App, Chunk, Event, Host, SocketId};
 
 /// Distance between two requests.
 const INTERVAL: Duration = Duration::from_ms(10);
-/// How long the client waits for the reply to its last request.
+/// The time that the client waits for the reply to its last request.
 const PATIENCE: Duration = Duration::from_ms(500);
-/// What was found is told so often, since it may be lost.
+/// The number of times that the finding is told, since a message may be lost.
 const TOLD: u32 = 3;
 /// Flows that are told of at once: so many have room in any socket's buffer.
 const FLOWS_AT_ONCE: usize = 64;

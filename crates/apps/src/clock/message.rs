@@ -30,7 +30,7 @@ mod field {
     pub const THIRD: Range<usize> = 40..48;
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `first`: when it was sent.
@@ -47,7 +47,7 @@ pub enum Kind {
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Number of the request, or of the flow.
     pub sequence: u32,

@@ -48,14 +48,14 @@ struct Told {
     port: u16,
     /// Datagrams sent; `None` while it lasts.
     packets: Option<u64>,
-    /// How the client's clock compared when it told.
+    /// The comparison of the client's clock when it told.
     clock: Option<ClockReport>,
 }
 
 /// The app.
 pub struct ClockServer {
     config: ClockServerConfig,
-    /// What each client found, in the order in which they came.
+    /// The findings of each client, in the order in which they came.
     found: Vec<(IpAddr, ClockReport)>,
     places: HashMap<IpAddr, usize>,
     /// In the order in which they were told of, and their places by sender and number.

@@ -45,7 +45,7 @@ impl ChunkedReader {
         Self { state: SIZE, line: 0 }
     }
 
-    /// Whether the body has ended.
+    /// Returns `true` if the body has ended.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }

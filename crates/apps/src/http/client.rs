@@ -164,7 +164,7 @@ impl HttpClient {
         }
     }
 
-    /// What the next request asks for.
+    /// Returns the size that the next request asks for.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn next_size(&mut self) -> u64 {
         match (&self.config.size_bytes, self.config.bytes) {

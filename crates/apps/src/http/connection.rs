@@ -13,7 +13,7 @@ use crate::{Chunk, Host, HostError, SocketId};
 /// Bytes of a body of unknown length that are thrown away at once.
 const DISCARD: u64 = 16 << 20;
 
-/// Where a connection is in an exchange.
+/// The phase of an exchange that a connection is in.
 pub(super) enum Phase {
     Connecting,
     Head,
@@ -24,17 +24,17 @@ pub(super) enum Phase {
 
 /// One connection to a server; it carries one request at a time.
 pub(super) struct Connection {
-    /// Where it is.
+    /// Its phase.
     pub(super) phase: Phase,
-    /// When the present request was made.
+    /// The time when the present request was made.
     pub(super) asked: Time,
-    /// What of the request the host has not taken.
+    /// The bytes of the request that the host has not taken.
     unsent: Vec<u8>,
-    /// What was received and not read.
+    /// The bytes that were received and not read.
     received: Vec<u8>,
-    /// Whether it has carried a request before this.
+    /// `true` if it has carried a request before this.
     pub(super) reused: bool,
-    /// Whether the server keeps it.
+    /// `true` if the server keeps it.
     keep_alive: bool,
     /// The status of the present answer.
     pub(super) status: u16,
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     pub(super) wanted: u64,
 }
 
-/// How far a connection came.
+/// The step that a connection came to.
 pub(super) enum Step {
     /// Nothing more for now.
     Wait,
@@ -96,7 +96,7 @@ impl Connection {
         self.send(socket, host)
     }
 
-    /// Whether another request may follow on it.
+    /// Returns `true` if another request may follow on it.
     pub(super) fn is_usable(&self) -> bool {
         self.keep_alive && self.received.is_empty()
     }
@@ -209,7 +209,7 @@ impl Connection {
         Ok((bytes, complete))
     }
 
-    /// What an error of the connection means.
+    /// Returns what an error of the connection means.
     pub(super) fn broken(&self, error: &HostError) -> Failure {
         match self.ended() {
             Failure::Stale => Failure::Stale,
@@ -217,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// What the end of the connection means in the middle of a response.
+    /// Returns what the end of the connection means in the middle of a response.
     fn ended(&self) -> Failure {
         match self.phase {
             Phase::Head if self.reused && self.received.is_empty() => Failure::Stale,

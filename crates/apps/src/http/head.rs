@@ -35,15 +35,15 @@ pub struct RequestHead {
     pub method: String,
     /// The path, with query, without scheme and authority.
     pub path: String,
-    /// Whether the connection may serve another request.
+    /// `true` if the connection may serve another request.
     pub keep_alive: bool,
     /// HTTP/1.0, which needs to be told that a connection is kept.
     pub old: bool,
-    /// Whether a body follows.
+    /// `true` if a body follows.
     pub has_body: bool,
 }
 
-/// How the body of a response ends (RFC 9112, 6.3).
+/// The way the body of a response ends (RFC 9112, 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
     /// After so many bytes.
@@ -59,9 +59,9 @@ pub enum BodyEnd {
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// How the body ends; the request was not `HEAD`.
+    /// The way the body ends; the request was not `HEAD`.
     pub body: BodyEnd,
-    /// Whether the connection may serve another request.
+    /// `true` if the connection may serve another request.
     pub keep_alive: bool,
 }
 
@@ -207,7 +207,7 @@ fn parse_lines<'a>(lines: &[&'a [u8]]) -> Result<(&'a str, Fields), HeadError> {
     Ok((first, fields))
 }
 
-/// Whether the version is 1.0.
+/// Returns whether the version is 1.0.
 fn is_old(version: &str) -> Result<bool, HeadError> {
     match version.strip_prefix("HTTP/1.").map(str::as_bytes) {
         Some([minor]) if minor.is_ascii_digit() => Ok(*minor == b'0'),

@@ -4,7 +4,8 @@ use twinnet_units::{Duration, Time};
 
 use crate::account::video_report::{PlayedAt, VideoReport};
 
-/// What has come, what was played, and the times it stood still. Told the time with each call; times never go back.
+/// The media that has come, what was played, and the times it stood still. Told the time with each call; times never go
+/// back.
 #[derive(Clone, Debug)]
 pub(super) struct Playback {
     ladder: Vec<u64>,
@@ -16,12 +17,12 @@ pub(super) struct Playback {
     segments: Vec<u8>,
     /// Media that was played until `since`.
     played: Duration,
-    /// When playing last began or was reckoned; nothing while it stands still.
+    /// The time when playing last began or was reckoned; nothing while it stands still.
     playing_since: Option<Time>,
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// When it last stood still after it had begun.
+    /// The time when it last stood still after it had begun.
     stalled_since: Option<Time>,
 }
 
@@ -89,7 +90,7 @@ impl Playback {
         self.playing_since = Some(now);
     }
 
-    /// What the viewer had until `now`.
+    /// Returns what the viewer had until `now`.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn report(&self, now: Time) -> VideoReport {
         let mut at = self.clone();

@@ -59,7 +59,7 @@ struct Connection {
     unsent: Vec<u8>,
 }
 
-/// What a connection did in one call.
+/// The result of one call of a connection.
 #[derive(Default)]
 struct Done {
     responses: u64,

@@ -34,7 +34,7 @@ const RATES_BPS: (u64, u64) = (8_000, 10_000_000_000);
 const REMEMBERED: usize = 20;
 /// The share of the expected throughput that a rate may have, as in FESTIVE.
 const CAUTION: f64 = 0.85;
-/// How long to wait before another connection after one that failed.
+/// The time to wait before another connection after one that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What a viewer is to do.
@@ -105,7 +105,7 @@ pub struct VideoClient {
     rung: usize,
     /// The last throughputs in bits per second.
     throughputs: VecDeque<f64>,
-    /// When the next thing is to be done: a request that waits for room, or another connection.
+    /// The time when the next thing is to be done: a request that waits for room, or another connection.
     due: Option<Time>,
     segments: u64,
     bytes: u64,

@@ -71,7 +71,7 @@ pub(crate) fn check_trace(kind: &'static str, trace: &[u32]) -> Result<(), Confi
     trace.iter().try_for_each(|size| check_range(kind, "frame_bytes", *size, 1, MOST_FRAME))
 }
 
-/// Where sizes come from.
+/// The source of frame sizes.
 #[derive(Clone, Debug)]
 pub enum FrameSizes {
     /// One after the other, and from the beginning again.

@@ -31,16 +31,16 @@ pub struct Part {
     pub whole: u32,
 }
 
-/// What our source says of itself in the payload.
+/// The mark that our source sets in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The flow's number.
     pub flow: u32,
-    /// When it was sent, ns of the lab's clock.
+    /// The time when it was sent, ns of the lab's clock.
     pub sent_ns: u64,
     /// Parts of frames; the first `parts` count.
     pub content: [Part; MOST_PARTS],
-    /// How many parts.
+    /// The number of parts.
     pub parts: u8,
 }
 

@@ -105,7 +105,7 @@ impl RtpSourceConfig {
         self.frames.map_or(Ok(()), |frames| check_range(kind, "frames", frames, 1, u64::from(u32::MAX)))
     }
 
-    /// When a frame is due after the start, rounded down to a picosecond.
+    /// Returns the time when a frame is due after the start, rounded down to a picosecond.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn frame_time(&self, number: u64) -> Duration {
         let thousandths = ((self.frames_per_second * 1000.0).round() as u128).max(1);
@@ -141,7 +141,7 @@ pub struct RtpSource {
     parts: u8,
     /// Packets of the transport stream in it.
     filled: u32,
-    /// When the first of them is due.
+    /// The time when the first of them is due.
     first_due: Time,
     next_frame: u64,
     due: Option<Time>,
@@ -217,7 +217,7 @@ impl RtpSource {
         }
     }
 
-    /// Whether frame `number` is still to be sent, and then when it is due after the start.
+    /// Returns when frame `number` is due after the start, if it is still to be sent.
     fn frame_to_send(&self, number: u64) -> Option<Duration> {
         let at = self.config.frame_time(number);
         let over = self.config.duration_ps.is_some_and(|duration| at.as_ps() >= duration);

@@ -1,4 +1,4 @@
-//! When an app sends and how much: processes, distributions, sizes, each from a seeded stream.
+//! The times at which an app sends, and how much: processes, distributions, sizes, each from a seeded stream.
 
 pub(crate) mod distribution;
 pub(crate) mod process;

@@ -1,4 +1,4 @@
-//! When datagrams are due: a process of gaps, alone or in talkspurts.
+//! The times at which datagrams are due: a process of gaps, alone or in talkspurts.
 //!
 //! A process gives distances from one datagram to the next, exact in picoseconds; its user adds them up, so that
 //! errors never accumulate. Periods of an on/off process begin with a datagram; a gap that would reach over the end
@@ -48,7 +48,7 @@ pub struct GapProcess {
     /// The gaps' own stream, and the periods': a change of one leaves the other's draws as they were.
     gaps: Stream,
     periods: Stream,
-    /// What is left of the period of talk.
+    /// The time that is left of the period of talk.
     left_ps: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How often a source sends and how much at once, whatever carries it: as it is asked for, and as it then runs.
+//! The pace of a source and the amount at once, whatever carries it: as it is asked for, and as it then runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum Process {
     Poisson,
 }
 
-/// How often, as a description asks for it.
+/// The pace, as a description asks for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// Bits of payload a second.
@@ -38,7 +38,7 @@ pub(crate) enum Pace {
     Gaps(Distribution),
 }
 
-/// How often, and how much at once.
+/// The pace, and the amount at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
     /// Bits of payload a second, which need one size.
@@ -49,7 +49,7 @@ enum Load {
     Gaps { gap_ps: Distribution, size: Size },
 }
 
-/// How often a source sends and how much at once. What excludes each other is refused by [`TrafficProfile::new`].
+/// The pace of a source and the amount at once. What excludes each other is refused by [`TrafficProfile::new`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TrafficProfile {
     load: Load,
@@ -176,7 +176,7 @@ impl TrafficProfile {
     }
 }
 
-/// Where distances come from.
+/// The source of distances.
 #[derive(Clone, Debug)]
 pub(crate) enum Gaps {
     /// Exact multiples of an interval, the first at once.
@@ -206,12 +206,12 @@ impl Deadlines {
         Self { gaps, sizes, zero, due, count: 0 }
     }
 
-    /// When the next is due.
+    /// Returns the time when the next is due.
     pub(crate) fn due(&self) -> Time {
         self.due
     }
 
-    /// How many were taken.
+    /// Returns the number that was taken.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! How large datagrams, echo requests and writes to a stream are: one size, or drawn from a distribution and
+//! The sizes of datagrams, echo requests and writes to a stream: one size, or drawn from a distribution and
 //! rounded to whole bytes.
 
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub struct TraceEntry(
     pub u32,
 );
 
-/// How many bytes are asked for.
+/// The size that is asked for, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Size {
     /// One size.
@@ -57,7 +57,7 @@ impl Size {
     }
 }
 
-/// Where sizes come from.
+/// The source of sizes.
 #[derive(Clone, Debug)]
 pub enum Sizes {
     /// One size.

@@ -1,4 +1,4 @@
-//! How our TCP streams announce their flow: the first 12 bytes of the stream, which count as its payload.
+//! The announcement of a flow by our TCP streams: the first 12 bytes of the stream, which count as its payload.
 //!
 //! ```text
 //!  0                               8              12
@@ -21,7 +21,7 @@ pub struct StreamHeader {
     pub flow: u32,
 }
 
-/// What the first bytes of a stream tell.
+/// The contents of the first bytes of a stream tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// They may become an announcement: more are needed.

@@ -19,7 +19,7 @@ use crate::tcp::source_config::{End, Traffic};
 use crate::tcp::writes::Writes;
 use crate::{App, Chunk, Event, Host, HostError, SocketId, TcpSourceConfig};
 
-/// How long a peer may take to receive what is left and end its half.
+/// The time that a peer may take to receive what is left and end its half.
 pub const LINGER: Duration = Duration::from_secs(30);
 /// Bytes offered at once when only time limits the stream.
 const OFFER: u64 = 16 << 20;
@@ -70,7 +70,7 @@ impl TcpSource {
         }
     }
 
-    /// When the duration is over, of a source that counts it from its start.
+    /// Returns the time when the duration is over, of a source that counts it from its start.
     fn time_limit(&self) -> Option<Time> {
         let duration = match self.config.traffic {
             Traffic::BulkFor(duration) => duration,

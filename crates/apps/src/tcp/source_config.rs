@@ -1,4 +1,4 @@
-//! What a TCP source is to do: described and checked.
+//! The configuration of a TCP source: described and checked.
 //!
 //! The protocol writes a source as [`TcpSourceFields`], of which several exclude each other. [`TcpSourceConfig`] is
 //! what they mean together.
@@ -36,7 +36,7 @@ pub struct TcpSourceConfig {
     pub(crate) info_interval_ps: Option<u64>,
 }
 
-/// How much is offered to the connection, and when that ends.
+/// The amount offered to the connection, and when that ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Traffic {
     /// As much as the connection takes, for a time that counts from the app's start.
@@ -47,7 +47,7 @@ pub(crate) enum Traffic {
     Writes(Box<TrafficProfile>, End),
 }
 
-/// When writes end.
+/// The condition that ends the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// After so long.

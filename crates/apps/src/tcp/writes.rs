@@ -11,7 +11,7 @@ use crate::account::pacing::{Pacing, PacingReport};
 use crate::schedule::profile::{Deadlines, TrafficProfile};
 use crate::tcp::source_config::End;
 
-/// How long after its time a source may send what was due in it.
+/// The time after its due moment at which a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Writes {
     zero: Time,
     /// Bytes of all writes that were begun.
     begun_bytes: u64,
-    /// What the connection has not taken whole yet.
+    /// The write that the connection has not taken whole yet.
     under_way: Option<Write>,
     pacing: Pacing,
 }
@@ -67,7 +67,7 @@ impl Writes {
         }
     }
 
-    /// Whether no write is left to begin.
+    /// Returns `true` if no write is left to begin.
     fn all_begun(&self) -> bool {
         match self.end {
             End::After(duration) => self.deadlines.due().since(self.zero) >= duration,
@@ -76,12 +76,12 @@ impl Writes {
         }
     }
 
-    /// Whether all has been taken.
+    /// Returns `true` if all has been taken.
     pub(crate) fn over(&self) -> bool {
         self.under_way.is_none() && self.all_begun()
     }
 
-    /// When to look again; while the connection takes nothing, it is what tells.
+    /// Returns the time at which to look again; while the connection takes nothing, it is what tells.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let due = (self.under_way.is_none() && !self.all_begun()).then(|| self.deadlines.due());
         due.into_iter().chain(self.last_moment()).min()
@@ -92,7 +92,7 @@ impl Writes {
         Some(self.zero + duration + GRACE)
     }
 
-    /// Whether the time is over and not all that was due in it was taken.
+    /// Returns `true` if the time is over and not all that was due in it was taken.
     pub(crate) fn too_late(&self, now: Time) -> bool {
         !self.over() && self.last_moment().is_some_and(|last| now >= last)
     }
@@ -108,7 +108,7 @@ impl Writes {
         )
     }
 
-    /// How well the schedule was kept.
+    /// Returns how well the schedule was kept.
     pub(crate) fn report(&self) -> Option<PacingReport> {
         self.pacing.report()
     }

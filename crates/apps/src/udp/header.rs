@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-/// Where the fields are.
+/// The offsets of the fields.
 mod field {
     use std::ops::Range;
     pub const SEQUENCE: Range<usize> = 0..4;
@@ -25,7 +25,7 @@ pub const FULL_LENGTH: usize = field::SENT.end;
 /// Bytes of a header without: the least payload.
 pub const LEAST_LENGTH: usize = field::FLOW.end;
 
-/// When a datagram was sent, in nanoseconds on the lab's clock.
+/// The time when a datagram was sent, in nanoseconds on the lab's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(pub u64);
 
@@ -36,7 +36,7 @@ pub struct Header {
     pub sequence: u32,
     /// The flow's number.
     pub flow: u32,
-    /// When it was sent; absent in datagrams too short for it.
+    /// The time when it was sent; absent in datagrams too short for it.
     pub sent: Option<Stamp>,
 }
 

@@ -26,12 +26,12 @@ use crate::{App, Chunk, Event, Handover, Host, HostError, SocketId};
 
 /// Datagrams sent in one call.
 pub const MOST_PER_CALL: u32 = 64;
-/// How long datagrams of a fast source may gather.
+/// The time that datagrams of a fast source may gather.
 pub const GATHER: Duration = Duration::from_us(200);
-/// How often an unpaced source offers datagrams at most, and how long it waits when the host is full.
+/// The shortest interval at which an unpaced source offers datagrams, and how long it waits when the host is full.
 const UNPACED_TURN: Duration = Duration::from_us(1);
 const UNPACED_WAIT: Duration = Duration::from_us(20);
-/// How long after its time a source may send what was due in it.
+/// The time after its due moment at which a source may send what was due in it.
 const GRACE: Duration = Duration::from_ms(10);
 
 /// The app.
@@ -42,7 +42,7 @@ pub struct UdpSource {
     socket: Option<SocketId>,
     from: Option<SocketAddr>,
     start: Option<Time>,
-    /// When the next datagram is due; `None` before the start and after the end.
+    /// The time when the next datagram is due; `None` before the start and after the end.
     due: Option<Time>,
     /// Datagrams that have been due so far.
     due_count: u64,
@@ -55,7 +55,7 @@ pub struct UdpSource {
     offered: Vec<(Time, u32, bool)>,
     /// The size that was drawn for the datagram that the host had no room for.
     held_size: Option<u32>,
-    /// When the first and the last datagram came back.
+    /// The times when the first and the last datagram came back.
     returned: Option<(Time, Time)>,
     errors: ErrorTally,
 }

@@ -1,4 +1,4 @@
-//! What a UDP source is to do: described, checked, and made into a schedule.
+//! The configuration of a UDP source: described, checked, and made into a schedule.
 //!
 //! The protocol writes a source as [`UdpSourceFields`], of which several exclude each other. [`UdpSourceConfig`] is
 //! what they mean together: it holds no contradiction, so that whoever has one needs no further check.
@@ -32,7 +32,7 @@ pub struct UdpSourceConfig {
     pub(crate) dscp: Option<u8>,
 }
 
-/// When datagrams leave, with how many bytes, and when that ends.
+/// The times at which datagrams leave, their bytes, and when that ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Traffic {
     /// By a schedule.
@@ -48,7 +48,7 @@ pub(crate) enum Traffic {
     Trace { entries: Vec<TraceEntry>, end: TraceEnd },
 }
 
-/// When a source ends.
+/// The condition that ends a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     After(Duration),
@@ -72,7 +72,7 @@ impl End {
     }
 }
 
-/// When a trace ends.
+/// The condition that ends a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceEnd {
     /// With its last entry, or before.
@@ -156,7 +156,7 @@ struct UdpSourceFields {
 impl UdpSourceConfig {
     pub(crate) const KIND: &'static str = "udp_source";
 
-    /// When the source ends; a trace may have no end but its own.
+    /// Returns when the source ends; a trace may have no end but its own.
     pub(crate) const fn end(&self) -> Option<End> {
         match &self.traffic {
             Traffic::Scheduled { end, .. } | Traffic::Unpaced { end, .. } => Some(*end),
@@ -217,7 +217,7 @@ impl TryFrom<UdpSourceFields> for UdpSourceConfig {
     }
 }
 
-/// What the fields give to send: sizes, or a trace with its own.
+/// The content that the fields give to send: sizes, or a trace with its own.
 enum Content {
     Size(Size),
     Trace(Vec<TraceEntry>),
@@ -379,7 +379,7 @@ const MOST_TRACE: usize = 1_000_000;
 /// The longest gap in a trace: 1 h.
 const MOST_TRACE_GAP_PS: u64 = 3_600_000_000_000_000;
 
-/// Where distances and sizes come from.
+/// The source of distances and sizes.
 #[derive(Clone, Debug)]
 pub(crate) enum Schedule {
     /// Exact multiples of an interval.

@@ -1,4 +1,4 @@
-//! What any bytes must survive: the messages between a prober and a listener of available bandwidth.
+//! The code that any bytes must not break: the messages between a prober and a listener of available bandwidth.
 
 use twinnet_apps::BandwidthMessage;
 

@@ -1,4 +1,4 @@
-//! What the fuzz target does, with bytes from proptest: wholly random ones, and messages with a few bytes changed.
+//! Runs what the fuzz target does, with bytes from proptest: wholly random ones, and messages with a few bytes changed.
 
 mod exercise;
 

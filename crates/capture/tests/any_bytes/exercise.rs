@@ -1,4 +1,4 @@
-//! What any bytes must survive: the reader, the whole analysis, and matching with themselves.
+//! The code that any bytes must not break: the reader, the whole analysis, and matching with themselves.
 
 use std::io::Cursor;
 

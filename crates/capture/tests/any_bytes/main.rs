@@ -1,4 +1,5 @@
-//! What the fuzz target does, with bytes from proptest: wholly random ones, and real captures with a few bytes changed.
+//! Runs what the fuzz target does, with bytes from proptest: wholly random ones, and real captures with a few bytes
+//! changed.
 
 mod exercise;
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! What is under way between a switch and its controllers where that way takes time.
+//! The messages under way between a switch and its controllers where that way takes time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +6,7 @@ use twinnet_units::{Duration, Time};
 
 use super::ControlOutput;
 
-/// What a controller does on a connection.
+/// The acts of a controller on a connection.
 #[derive(Debug)]
 pub(super) enum Said {
     Bytes(Vec<u8>),
@@ -30,7 +30,8 @@ impl Channel {
         self.delay > Duration::ZERO
     }
 
-    /// When the next of what is under way arrives; what has arrived at controllers waits to be taken, and is not meant.
+    /// Returns the time when the next of what is under way arrives; what has arrived at controllers waits to be taken,
+    /// and is not meant.
     pub(super) fn next_arrival(&self, now: Time) -> Option<Time> {
         let to_switch = self.to_switch.front().map(|(at, ..)| *at);
         let arrived = self.to_controllers.partition_point(|(at, _)| *at <= now);
@@ -44,7 +45,7 @@ impl Channel {
         self.to_switch.push_back((now + self.delay, connection, said));
     }
 
-    /// What has arrived at the switch by `now`.
+    /// Takes what has arrived at the switch by `now`.
     pub(super) fn arrived_at_switch(&mut self, now: Time) -> Option<(u64, Said)> {
         self.to_switch.front().filter(|(at, ..)| *at <= now)?;
         let (_, connection, said) = self.to_switch.pop_front()?;
@@ -72,7 +73,7 @@ impl Channel {
         self.to_controllers.push_back((now + self.delay, output));
     }
 
-    /// What has arrived at a controller by `now`.
+    /// Returns what has arrived at a controller by `now`.
     pub(super) fn arrived_at_controller(&mut self, now: Time) -> Option<ControlOutput> {
         self.to_controllers.front().filter(|(at, _)| *at <= now)?;
         let (_, output) = self.to_controllers.pop_front()?;
@@ -82,12 +83,12 @@ impl Channel {
         Some(output)
     }
 
-    /// Whether nothing is under way, either way.
+    /// Returns `true` if nothing is under way, either way.
     pub(super) fn is_empty(&self) -> bool {
         self.to_switch.is_empty() && self.to_controllers.is_empty()
     }
 
-    /// Whether something has arrived at a controller by `now`.
+    /// Returns `true` if something has arrived at a controller by `now`.
     pub(super) fn has_arrived(&self, now: Time) -> bool {
         self.to_controllers.front().is_some_and(|(at, _)| *at <= now)
     }

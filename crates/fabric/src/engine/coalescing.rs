@@ -13,7 +13,7 @@ use twinnet_units::{impossible, Duration, Time};
 use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 
-/// When a network card tells its host of frames.
+/// The moments at which a network card tells its host of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
@@ -34,7 +34,7 @@ pub(super) struct Kept {
     #[allow(clippy::vec_box)]
     waiting: Vec<Box<Frame>>,
     frames: u64,
-    /// When the timer ends; `None` while nothing waits.
+    /// The time when the timer ends; `None` while nothing waits.
     tells_at: Option<Time>,
 }
 

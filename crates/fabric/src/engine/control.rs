@@ -9,7 +9,7 @@ use crate::line::Feed;
 use twinnet_switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts, PortTraffic};
 use twinnet_switch::Output;
 
-/// What is to be sent to a controller.
+/// The bytes to be sent to a controller.
 #[derive(Debug)]
 pub struct ControlOutput {
     /// The switch.
@@ -178,7 +178,7 @@ impl Fabric {
         }
     }
 
-    /// Whether controllers are to be told something, and nothing else is left to happen at this moment.
+    /// Returns `true` if controllers are to be told something, and nothing else is left to happen at this moment.
     #[must_use]
     pub fn controllers_are_due(&self) -> bool {
         self.control_waits && self.events.next_time().is_none_or(|next| next > self.now)
@@ -194,7 +194,7 @@ impl Fabric {
         }
     }
 
-    /// Whether nothing is under way in any control channel, and no switch has anything to say.
+    /// Returns `true` if nothing is under way in any control channel, and no switch has anything to say.
     #[must_use]
     pub fn control_is_quiet(&self) -> bool {
         let quiet = |node: &NodeId| match self.nodes.get(node.0 as usize) {
@@ -238,7 +238,7 @@ impl Fabric {
         taken
     }
 
-    /// How the connections of a switch stand.
+    /// Returns the state of each connection of a switch.
     #[must_use]
     pub fn controllers(&self, node: NodeId) -> Vec<ConnectionState> {
         match self.nodes.get(node.0 as usize) {

@@ -1,4 +1,4 @@
-//! What can be seen of a fabric from outside.
+//! The state of a fabric as seen from outside.
 
 use twinnet_units::Duration;
 
@@ -6,10 +6,10 @@ use super::{Fabric, PortId};
 use crate::line::{DirectionConfig, DirectionCounters, Feed, Line, LineRecord};
 use twinnet_queue::Backlog;
 
-/// What a port has done so far.
+/// The counters of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PortCounters {
-    /// What it sent, and what it could not.
+    /// The counters of what it sent, and what it could not.
     #[serde(flatten)]
     pub sent: DirectionCounters,
     /// Frames that arrived at it.
@@ -25,7 +25,7 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// What the counters grew by after `earlier`; the backlog is that of now.
+    /// Returns what the counters grew by after `earlier`; the backlog is that of now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl PortCounters {
         }
     }
 
-    /// What two fabrics that each keep a part of the network have counted of one port.
+    /// Returns what two fabrics that each keep a part of the network have counted of one port.
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         Self {
@@ -73,8 +73,8 @@ impl Fabric {
         self.lines.get(port.0 as usize)?.as_ref().map(|line| PortId(line.to))
     }
 
-    /// What the line that `port` sends into did with lateness since the record began; `None` when it was never looked
-    /// at too late.
+    /// Returns what the line that `port` sends into did with lateness since the record began; `None` when it was never
+    /// looked at too late.
     #[must_use]
     pub fn line_record(&self, port: PortId) -> Option<LineRecord> {
         self.lines.get(port.0 as usize)?.as_ref()?.record(self.now())

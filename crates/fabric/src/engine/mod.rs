@@ -40,8 +40,8 @@ pub use sampling::{Samples, MOST_SAMPLES};
 /// Switches that a frame may pass before it is taken for one that goes in circles.
 pub const HOP_LIMIT: u16 = 255;
 
-/// What one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small frames
-/// to be worth a turn, and few enough super-segments to stay in a processor's cache.
+/// The most that one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small
+/// frames to be worth a turn, and few enough super-segments to stay in a processor's cache.
 const INTERFACE_BUDGET: Budget = Budget { frames: 64, bytes: 128 * 1024 };
 
 /// Frames that wait at a switch's port unless another queue is configured.
@@ -59,7 +59,7 @@ pub struct PortId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId(pub u32);
 
-/// Which way a frame passed a port, seen from the port's node.
+/// The direction in which a frame passed a port, seen from the port's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// It arrived at the node.
@@ -68,7 +68,7 @@ pub enum Way {
     Out,
 }
 
-/// Where the real hosts live: what the engine needs of them.
+/// The world of the real hosts: what the engine needs of them.
 ///
 /// The engine calls it from within the call of [`Fabric`] that it was handed to, in the order of events, and keeps
 /// nothing of it afterwards. It may not wait: while it does, the network stands still. [`pull`](Self::pull) takes a
@@ -100,7 +100,7 @@ pub trait World {
         None
     }
 
-    /// Whether it is the wall clock that drives the fabric: the times that it is told are its readings.
+    /// Returns `true` if it is the wall clock that drives the fabric: the times that it is told are its readings.
     fn is_on_the_wall_clock(&self) -> bool {
         false
     }
@@ -141,7 +141,7 @@ pub enum BuildError {
     Queue {
         /// The port's name.
         port: String,
-        /// What is wrong with it.
+        /// The fault in it.
         source: QueueError,
     },
     /// An impairment is refused.
@@ -149,7 +149,7 @@ pub enum BuildError {
     Impair {
         /// The sending port's name.
         port: String,
-        /// What is wrong with it.
+        /// The fault in it.
         source: ImpairError,
     },
 }
@@ -169,7 +169,7 @@ struct SwitchNode {
     ports: Vec<(u32, PortId)>,
     thinking: std::collections::VecDeque<(Time, PortId, Box<Frame>)>,
     timeout_at: Option<Time>,
-    /// What speaks with its controllers.
+    /// The agent that speaks with its controllers.
     agent: Option<Box<twinnet_switch::control::Agent>>,
     /// The way to them, where anything was said of it.
     channel: Option<Box<channel::Channel>>,
@@ -181,7 +181,7 @@ struct Port {
     number: u32,
     captured: bool,
     looped: u64,
-    /// What a host's card keeps, where it coalesces interrupts.
+    /// The frames that a host's card keeps, where it coalesces interrupts.
     kept: Option<Box<coalescing::Kept>>,
     /// Frames that had nowhere to go.
     without_line: u64,
@@ -214,7 +214,7 @@ pub struct Fabric {
     /// The wall clock's reading when the current call began; zero where none drives the fabric, so that nothing is
     /// ever late.
     wall: Time,
-    /// How late lines may be looked at and still catch up, where that was set.
+    /// The lateness at which lines may be looked at and still catch up, where that was set.
     catch_up: Option<Duration>,
     events: EventQueue,
     nodes: Vec<Node>,
@@ -223,7 +223,7 @@ pub struct Fabric {
     links: Vec<Link>,
     /// Switches that have an agent.
     controlled: Vec<NodeId>,
-    /// Whether one of them has something to say to its controllers.
+    /// `true` if one of them has something to say to its controllers.
     control_waits: bool,
     changes: Vec<Option<Vec<(PortId, DirectionChange)>>>,
     samplers: Vec<Option<Sampler>>,
@@ -371,7 +371,7 @@ impl Fabric {
         Ok(line)
     }
 
-    /// Where a queue discipline at `port` stands, before a line of `rate`.
+    /// Returns the surroundings of a queue discipline at `port`, before a line of `rate`.
     fn site(&self, port: PortId, rate: Option<Rate>) -> Site<'_> {
         Site { seed: self.seed, port: &self.ports[port.0 as usize].name, rate_bps: rate.map(Rate::as_bps) }
     }
@@ -398,7 +398,7 @@ impl Fabric {
         self.handled
     }
 
-    /// When the next event is due.
+    /// Returns the time when the next event is due.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         self.events.next_time()

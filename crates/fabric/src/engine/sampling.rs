@@ -14,9 +14,9 @@ pub struct Samples {
     /// One series for each port, in the order asked for. Of each interval what the counters grew by; the backlog is
     /// that at the interval's end.
     pub ports: Vec<(PortId, Vec<PortCounters>)>,
-    /// When the first interval began.
+    /// The time when the first interval began.
     pub start: Time,
-    /// Whether the sampler ended because it keeps no more.
+    /// `true` if the sampler ended because it keeps no more.
     pub full: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Sampler {
     last: Vec<PortCounters>,
     samples: Samples,
     most: usize,
-    /// Whether the first interval has begun.
+    /// `true` if the first interval has begun.
     begun: bool,
 }
 
@@ -62,7 +62,7 @@ impl Fabric {
         number
     }
 
-    /// What a sampler has seen, and its interval; `None` when it was stopped.
+    /// Returns what a sampler has seen, and its interval; `None` when it was stopped.
     #[must_use]
     pub fn samples(&self, sampler: u32) -> Option<(Duration, &Samples)> {
         self.samplers.get(sampler as usize)?.as_ref().map(|sampler| (sampler.interval, &sampler.samples))

@@ -1,4 +1,4 @@
-//! What is changed of a line while it runs: its configuration, its queue discipline, whether it is up, and how far it
+//! Changes of a line while it runs: its configuration, its queue discipline, whether it is up, and how far it
 //! catches up.
 
 use twinnet_impair::ImpairError;

@@ -1,4 +1,4 @@
-//! What a link does in one direction, as it is described.
+//! The properties of a link in one direction, as it is described.
 
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Framing;
@@ -7,13 +7,13 @@ use twinnet_units::{Duration, Rate};
 use crate::tunnel::TunnelConfig;
 use twinnet_impair::ImpairConfig;
 
-/// What a link does in one direction.
+/// The properties of a link in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionConfig {
     /// The line rate; `None` sends at once.
     #[serde(default)]
     pub rate_bps: Option<Rate>,
-    /// What a frame costs on the wire.
+    /// The bits that a frame costs on the wire.
     #[serde(default)]
     pub framing: Framing,
     /// Time from the last bit sent to the last bit arrived.

@@ -1,4 +1,4 @@
-//! What one direction of a link has counted.
+//! The counters of one direction of a link.
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
-    /// What the counters grew by after `earlier`.
+    /// Returns what the counters grew by after `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl DirectionCounters {
         }
     }
 
-    /// What both have counted together.
+    /// Returns what both have counted together.
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         Self {

@@ -11,7 +11,7 @@ use twinnet_units::{Duration, Time};
 
 use super::{Arrival, Effects, Line};
 
-/// Which of a line's ends another fabric has.
+/// The ends of a line that another fabric has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cut {
     /// None, or both.
@@ -41,7 +41,7 @@ impl Line {
         self.cut = Cut::LeadsHere(Time::ZERO);
     }
 
-    /// Whether frames come from another fabric.
+    /// Returns `true` if frames come from another fabric.
     pub(crate) const fn leads_here(&self) -> bool {
         matches!(self.cut, Cut::LeadsHere(_))
     }
@@ -62,8 +62,8 @@ impl Line {
         effects
     }
 
-    /// When `frame` arrives that would at `arrival`: later while the line is behind, as a serialiser would have it that
-    /// was held back.
+    /// Returns the time when `frame` arrives that would at `arrival`: later while the line is behind, as a serialiser
+    /// would have it that was held back.
     fn behind_the_last(&mut self, frame: &Frame, arrival: Time) -> Time {
         let (Cut::LeadsHere(free), Some(rate)) = (self.cut, self.config.rate_bps) else { return arrival };
         if !self.schedule.is_behind() {
@@ -77,7 +77,7 @@ impl Line {
         arrival
     }
 
-    /// What came from another fabric moves back by `moved`: what comes next is held back as much.
+    /// Moves what came from another fabric back by `moved`: what comes next is held back as much.
     pub(super) fn hold_crossing(&mut self, moved: Duration) {
         if let Cut::LeadsHere(free) = &mut self.cut {
             *free += moved;

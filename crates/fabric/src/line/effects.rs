@@ -1,4 +1,4 @@
-//! What a step of a line tells the engine, and how much it may do in one.
+//! The effects that a step of a line tells the engine, and how much it may do in one.
 
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -6,7 +6,7 @@ use twinnet_units::Time;
 #[cfg(doc)]
 use super::Line;
 
-/// When the engine has to come back to a line.
+/// The times at which the engine has to come back to a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Effects {
@@ -25,7 +25,7 @@ impl Effects {
     }
 }
 
-/// How much may be sent in one go by a line without a rate.
+/// The amount that may be sent in one go by a line without a rate.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget {
     pub(crate) frames: usize,
@@ -47,7 +47,7 @@ impl Budget {
     }
 }
 
-/// What has come of an [arrival](Line::arrive).
+/// The outcome of an [arrival](Line::arrive).
 pub(crate) enum Arrival {
     /// Nothing was due: the event was stale.
     Stale,

@@ -54,26 +54,26 @@ pub(crate) struct Line {
     /// Length of the longest frame that the link's MTU permits.
     longest_frame: u64,
     feed: Feed,
-    /// Where frames enter the tunnel, when there is one.
+    /// The place where frames enter the tunnel, when there is one.
     tunnel: Option<Box<Entry>>,
     impairments: Impairments,
     /// Until when the serialiser is busy: the end of the last frame's inter-frame gap.
     busy_until: Time,
     /// The same, had nothing held the serialiser back since.
     last_end: Time,
-    /// When a departure is due, at which the next frame is begun; events that do not match are stale. There is none
-    /// while nothing waits.
+    /// The time when a departure is due, at which the next frame is begun; events that do not match are stale. There is
+    /// none while nothing waits.
     departure_at: Option<Time>,
-    /// What the frame on the serialiser adds to the counters once it has left.
+    /// The amounts that the frame on the serialiser adds to the counters once it has left.
     leaving: Option<Leaving>,
     /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
     rest: Option<Train>,
     /// The queue has been told of a rest.
     rest_is_held: bool,
-    /// When the queue discipline is to be asked again; events that do not match are stale.
+    /// The time when the queue discipline is to be asked again; events that do not match are stale.
     ready_at: Option<Time>,
     in_flight: InFlight,
-    /// Which of its ends another fabric has, if one.
+    /// The ends of it that another fabric has, if any.
     cut: Cut,
     schedule: Schedule,
     counters: DirectionCounters,
@@ -121,7 +121,7 @@ impl Line {
         line
     }
 
-    /// Whether the serialiser can begin a frame.
+    /// Returns `true` if the serialiser can begin a frame.
     pub(crate) fn is_idle(&self, now: Time) -> bool {
         self.busy_until <= now
     }
@@ -144,7 +144,7 @@ impl Line {
         effects
     }
 
-    /// Whether the line carries `frame`; counts it when it does not.
+    /// Returns `true` if the line carries `frame`; counts it when it does not.
     fn takes(&mut self, frame: &Frame) -> bool {
         if !self.up {
             self.counters.dropped_down += frame.frames();
@@ -502,7 +502,7 @@ impl Line {
         self.rest_is_held = self.rest.is_some();
     }
 
-    /// Whether a frame waits for the serialiser.
+    /// Returns `true` if a frame waits for the serialiser.
     fn has_waiting<S: Sender>(&self, sender: &S) -> bool {
         self.rest.is_some()
             || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.waiting.is_empty())
@@ -512,7 +512,7 @@ impl Line {
             }
     }
 
-    /// How many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
+    /// Returns how many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
     fn frames_at_once(&self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
         if frames == 1 || !self.impairments.is_transparent() {
             return 1;
@@ -522,7 +522,7 @@ impl Line {
     }
 }
 
-/// What is left of a train, as a queue discipline counts it.
+/// Returns what is left of a train, as a queue discipline counts it.
 fn of_train(train: &Train) -> Backlog {
     Backlog { frames: train.frames(), bytes: train.link_bytes() }
 }
@@ -549,7 +549,7 @@ fn complete(fragment: &Fragment, outer: &Frame, now: Time) -> Option<Box<Frame>>
     Some(carried)
 }
 
-/// What arrives beside `frame` when the line carries it twice.
+/// Returns the frame that arrives beside `frame` when the line carries it twice.
 fn duplicate(frame: &Frame) -> Box<Frame> {
     let mut second = Box::new(frame.clone());
     second.fragment = frame.fragment.as_ref().map(Fragment::twin);

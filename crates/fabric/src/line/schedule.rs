@@ -1,4 +1,4 @@
-//! How a line keeps its promise when it is looked at late.
+//! The way a line keeps its promise when it is looked at late.
 //!
 //! On the wall clock whoever drives the fabric may come late: the machine was busy elsewhere. The promise is that *no
 //! window of a line carries more than its rate plus one frame*. So a line that is looked at late may catch up with a
@@ -16,26 +16,26 @@ const REGAINED_ONE_IN: u64 = 1000;
 /// The least and the greatest time of [`catch_up`].
 const CATCH_UP_RANGE: (Duration, Duration) = (Duration::from_us(40), Duration::from_us(500));
 
-/// How late a line may be looked at and still catch up: a third of the time that a frame of full size takes on it, so
-/// that catching up never adds a frame to what the rate allows. At least 40 us, because the kernel's timer tick alone
-/// takes the processor for 10 to 20 us a thousand times a second, and a line that gave that up each time would lose 2
-/// % of a gigabit; there catching up may add up to four frames (docs/explanation/fidelity.md). At most 500 us:
-/// nothing is gained by more.
+/// Returns the lateness at which a line may be looked at and still catch up: a third of the time that a frame of full
+/// size takes on it, so that catching up never adds a frame to what the rate allows. At least 40 us, because the
+/// kernel's timer tick alone takes the processor for 10 to 20 us a thousand times a second, and a line that gave that
+/// up each time would lose 2 % of a gigabit; there catching up may add up to four frames
+/// (docs/explanation/fidelity.md). At most 500 us: nothing is gained by more.
 #[must_use]
 pub fn catch_up(full_frame: Duration) -> Duration {
     Duration::from_ps(full_frame.as_ps() / 3).clamp(CATCH_UP_RANGE.0, CATCH_UP_RANGE.1)
 }
 
-/// What a line did with lateness that it could not catch up with, since the record began.
+/// The record of a line's lateness that it could not catch up with, since the record began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineRecord {
-    /// How often it was looked at too late.
+    /// The number of times it was looked at too late.
     pub times_late: u64,
     /// The latest that it was looked at.
     pub latest: Duration,
     /// Time for which frames waited and the line gave it up.
     pub lost: Duration,
-    /// How much it made good since: by going faster, and by standing idle, where all that waited was sent. What it
+    /// The time it made good since: by going faster, and by standing idle, where all that waited was sent. What it
     /// lost and did not regain is missing from its rate.
     pub regained: Duration,
     /// The most that was lost and not regained in one of the seconds before that of `second`.
@@ -44,7 +44,7 @@ pub struct LineRecord {
     second: Second,
 }
 
-/// What was lost and regained in one second of the clock.
+/// The time lost and regained in one second of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Second {
     number: u64,
@@ -59,8 +59,8 @@ impl LineRecord {
         self.worst_before.max(self.second.lost.saturating_sub(self.second.regained))
     }
 
-    /// What a line did whose ends two fabrics have. The seconds in which most was missing need not be one and the
-    /// same: their sum is the most that can have been.
+    /// Returns what a line did whose ends two fabrics have. The seconds in which most was missing need not be one and
+    /// the same: their sum is the most that can have been.
     #[must_use]
     pub fn joined_with(&self, other: &Self) -> Self {
         Self {
@@ -97,16 +97,16 @@ impl LineRecord {
 /// The schedule of one line.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// How late the line may be looked at and still catch up.
+    /// The lateness at which the line may be looked at and still catch up.
     catch_up: Duration,
-    /// What the serialiser had to begin up to this moment was moved already.
+    /// The moment up to which all that the serialiser had to begin was moved already.
     excused_start: Time,
     /// Arrivals up to this moment were.
     excused_arrival: Time,
     /// By how much the serialiser was held back that is not known for a loss yet: it is one if a frame waits when it
     /// is free.
     held: Duration,
-    /// What was lost and is not regained.
+    /// The time that was lost and is not regained.
     behind: Duration,
     record: Option<Box<LineRecord>>,
 }
@@ -148,7 +148,7 @@ impl Schedule {
         self.excused_start = self.excused_start.max(moment);
     }
 
-    /// Whether an arrival that was due at `due` was moved before.
+    /// Returns `true` if an arrival that was due at `due` was moved before.
     pub(super) fn arrival_is_excused(&self, due: Time) -> bool {
         due <= self.excused_arrival
     }
@@ -160,7 +160,7 @@ impl Schedule {
         record.latest = record.latest.max(late);
     }
 
-    /// What was to arrive until `moment` has been moved.
+    /// Notes that what was to arrive until `moment` has been moved.
     pub(super) fn excuse_arrival(&mut self, moment: Time) {
         self.excused_arrival = self.excused_arrival.max(moment);
     }
@@ -170,7 +170,7 @@ impl Schedule {
         self.held += time;
     }
 
-    /// Whether something was lost that is not regained, or may be.
+    /// Returns `true` if something was lost that is not regained, or may be.
     pub(super) fn is_behind(&self) -> bool {
         self.held > Duration::ZERO || self.behind > Duration::ZERO
     }

@@ -1,4 +1,4 @@
-//! What a line has on its sending side: the node that sends into it, and what feeds its serialiser.
+//! The sending side of a line: the node that sends into it, and what feeds its serialiser.
 
 use twinnet_packet::Frame;
 use twinnet_queue::{DropReason, DropSink, QueueDiscipline};
@@ -6,7 +6,7 @@ use twinnet_units::Time;
 
 use super::{DirectionConfig, DirectionCounters};
 
-/// What feeds the serialiser of a line.
+/// The source that feeds the serialiser of a line.
 pub(crate) enum Feed {
     /// A queue discipline inside the fabric.
     Queue(Box<dyn QueueDiscipline>),
@@ -15,12 +15,12 @@ pub(crate) enum Feed {
     Interface,
 }
 
-/// What a line needs of the node that sends into it.
+/// The abilities that a line needs of the node that sends into it.
 pub(crate) trait Sender {
     /// The next frame that the node wants to send, if there is one.
     fn pull(&mut self, now: Time) -> Option<Box<Frame>>;
 
-    /// Whether the node may have a frame to send. A real host has to be asked for one to find out.
+    /// Returns `true` if the node may have a frame to send. A real host has to be asked for one to find out.
     fn waits(&self) -> bool;
 
     /// A frame whose buffer may be used for another.

@@ -1,4 +1,4 @@
-//! What a line shows of itself: settings, counters, what waits, and how it kept its schedule.
+//! The state that a line shows of itself: settings, counters, what waits, and how it kept its schedule.
 
 use twinnet_queue::Backlog;
 use twinnet_units::Time;
@@ -22,7 +22,7 @@ impl Line {
         matches!(self.feed, Feed::Interface)
     }
 
-    /// What it did with lateness; `None` when it was never too late.
+    /// Returns what it did with lateness; `None` when it was never too late.
     pub(crate) fn record(&self, now: Time) -> Option<LineRecord> {
         let free = match self.cut {
             Cut::LeadsHere(free) => free,

@@ -1,4 +1,4 @@
-//! What an experiment is given, and the limits of it.
+//! The input of an experiment, and the limits of it.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,13 +26,13 @@ pub struct PortExperiment {
     pub seed: u64,
     /// The serialiser and the line behind the queue.
     pub direction: DirectionConfig,
-    /// What waits for the serialiser waits in this.
+    /// The queue in which frames wait for the serialiser.
     pub queue: QueueConfig,
-    /// What arrives. Frames of one moment arrive in the order of their sources: here is no tie rule.
+    /// The sources of arrivals. Frames of one moment arrive in the order of their sources: here is no tie rule.
     pub sources: Vec<SourceConfig>,
     /// Into how many parts of equally many frames, in the order of arrival, the means are divided.
     pub batches: u64,
-    /// Whether to return a record of every frame.
+    /// `true` to return a record of every frame.
     #[serde(default)]
     pub records: bool,
 }
@@ -41,9 +41,9 @@ pub struct PortExperiment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceConfig {
-    /// How many frames it sends.
+    /// The number of frames that it sends.
     pub frames: u64,
-    /// When it begins; its first frame comes a gap later.
+    /// The time when it begins; its first frame comes a gap later.
     #[serde(default)]
     pub start_ps: u64,
     /// Between arrivals, in picoseconds.
@@ -69,9 +69,9 @@ pub enum Draw {
     Exponential {
         /// Of the variable before it is rounded.
         mean: f64,
-        /// What is drawn below this becomes this.
+        /// The least value; what is drawn below it becomes this.
         least: u64,
-        /// What is drawn above this becomes this.
+        /// The greatest value; what is drawn above it becomes this.
         most: u64,
     },
 }
@@ -84,9 +84,9 @@ pub enum ExperimentError {
     Value {
         /// The field, as keys joined by dots.
         field: String,
-        /// What stands there.
+        /// The value that stands there.
         value: String,
-        /// What may stand there.
+        /// The values that may stand there.
         allowed: String,
     },
     /// The queue or an impairment is refused.

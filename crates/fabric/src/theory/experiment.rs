@@ -12,7 +12,7 @@ use super::config::{ExperimentError, PortExperiment, SourceConfig, LEAST_BYTES};
 use crate::line::DirectionConfig;
 use crate::{Fabric, PortId, Way, World};
 
-/// What is told of an experiment.
+/// The results of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ExperimentReport {
     /// Of each source, in their order.
@@ -21,11 +21,11 @@ pub struct ExperimentReport {
     pub batches: Vec<Batch>,
     /// Every frame in the order of arrival, where records were asked for.
     pub records: Vec<Record>,
-    /// When the last frame had left.
+    /// The time when the last frame had left.
     pub end_ps: u64,
 }
 
-/// What became of a source's frames.
+/// The outcome of a source's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     /// Frames that it sent.
@@ -43,7 +43,7 @@ pub struct Batch {
     pub offered: u64,
     /// Frames that arrived at the far end.
     pub delivered: u64,
-    /// How long those waited, summed: from arrival at the port to the first bit on the line.
+    /// The time those waited, summed: from arrival at the port to the first bit on the line.
     pub wait_ps: u64,
 }
 
@@ -54,9 +54,9 @@ pub struct Record {
     pub source: u32,
     /// Its link-layer bytes.
     pub bytes: u32,
-    /// When it arrived at the port.
+    /// The time when it arrived at the port.
     pub sent_ps: u64,
-    /// When it arrived at the far end; none when it did not.
+    /// The time when it arrived at the far end; none when it did not.
     pub received_ps: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Ends<'a> {
         self.batch(number).offered += 1;
     }
 
-    /// How long a frame is under way when it does not wait.
+    /// Returns the time that a frame is under way when it does not wait.
     fn unqueued(&self, bytes: u32) -> Duration {
         let line = &self.experiment.direction;
         let wire = line.framing.wire_bytes(u64::from(bytes)) - line.framing.gap_bytes();

@@ -1,4 +1,4 @@
-//! What a tunnelled link is described by, and what a frame costs on it.
+//! The description of a tunnelled link, and the cost of a frame on it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,17 +71,17 @@ pub enum TunnelError {
         "the link's MTU is {link}; with the tunnel's headers a packet would be longer than IPv4 allows: at most {most}"
     )]
     LinkMtu {
-        /// What the link has.
+        /// The MTU of the link.
         link: u32,
-        /// What it may have.
+        /// The greatest MTU that the link may have.
         most: u32,
     },
     /// Choose a larger MTU of the underlay, or let packets be cut.
     #[error("an underlay's MTU of {underlay} has no room for a frame that may not be cut; it takes at least {least}")]
     NoRoom {
-        /// What the underlay has.
+        /// The MTU of the underlay.
         underlay: u32,
-        /// What it must have.
+        /// The least MTU that the underlay must have.
         least: u32,
     },
 }
@@ -119,7 +119,7 @@ impl TunnelConfig {
         }
     }
 
-    /// Whether packets that are too long are cut.
+    /// Returns `true` if packets that are too long are cut.
     #[must_use]
     pub const fn cuts(&self) -> bool {
         match *self {
@@ -151,7 +151,7 @@ impl TunnelConfig {
         link_mtu.min(self.underlay_mtu().saturating_sub(self.overhead()))
     }
 
-    /// Whether a frame of `length` bytes goes through: in pieces if need be.
+    /// Returns `true` if a frame of `length` bytes goes through: in pieces if need be.
     #[must_use]
     pub(crate) fn takes(&self, length: u64) -> bool {
         self.cuts() || length + u64::from(self.header_bytes() + IPV4) <= u64::from(self.underlay_mtu())
@@ -170,7 +170,7 @@ impl TunnelConfig {
         })
     }
 
-    /// Where the fragments of a frame of `length` bytes lie in it.
+    /// Returns the places of the fragments of a frame of `length` bytes.
     pub(crate) fn pieces(&self, length: u64) -> Vec<Piece> {
         let mut offset = -i64::from(self.header_bytes());
         let piece = |payload: u64| {
@@ -226,7 +226,7 @@ pub(crate) const fn source_port(flow: u64) -> u16 {
 /// The IP header of one fragment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OuterFragment {
-    /// Where its payload begins in the packet's.
+    /// The offset of its payload in the packet's.
     pub(crate) offset: u64,
     /// Bytes of its payload.
     pub(crate) payload: u64,

@@ -1,4 +1,4 @@
-//! Where frames enter a tunnel: each becomes the outer frames that the underlay's queue and line see.
+//! The entry of a tunnel: each becomes the outer frames that the underlay's queue and line see.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What an acknowledgement does (Linux's `tcp_ack`).
+//! The handling of an acknowledgement (Linux's `tcp_ack`).
 
 use twinnet_packet::tcp::{Flags, SACK_BLOCKS};
 use twinnet_units::{Duration, Time};
@@ -11,11 +11,11 @@ use super::segment::Segment;
 use super::sent::Sent;
 use super::sequence;
 
-/// What an acknowledgement told, gathered while it is handled.
+/// The contents of an acknowledgement, gathered while it is handled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ack {
     pub now: Time,
-    /// What was acknowledged before it.
+    /// The stream position that was acknowledged before it.
     pub acknowledged_before: u64,
     /// It acknowledges new data.
     pub advanced: bool,
@@ -42,8 +42,8 @@ pub(super) struct Ack {
     /// Segments that it acknowledges cumulatively, and those that it says to be delivered.
     acknowledged: u32,
     pub delivered: u32,
-    /// When the first and the last of the segments were sent that were sent once: acknowledged cumulatively, and
-    /// selectively.
+    /// The times when the first and the last of the segments were sent that were sent once: acknowledged cumulatively,
+    /// and selectively.
     sent_at: Option<(Time, Time)>,
     selected_sent_at: Option<(Time, Time)>,
     /// The lowest number that was delivered after higher ones.
@@ -175,8 +175,8 @@ impl Connection {
         }
     }
 
-    /// Whether the first block reports something that came twice: it is acknowledged, or lies in the second (RFC
-    /// 2883, 4).
+    /// Returns `true` if the first block reports something that came twice: it is acknowledged, or lies in the second
+    /// (RFC 2883, 4).
     fn reports_duplicate(&self, told: &[Option<(u64, u64)>; SACK_BLOCKS], acknowledged: u64) -> bool {
         let Some((from, to)) = told[0] else { return false };
         from < acknowledged || told[1].is_some_and(|(first, last)| first <= from && to <= last)
@@ -267,7 +267,7 @@ impl Connection {
         self.rate.acknowledged(segment.stamp, segment.serial, segment.sent_at, &mut ack.candidate);
     }
 
-    /// Whether the echo is older than the segment's retransmission: the original is what arrived.
+    /// Returns `true` if the echo is older than the segment's retransmission: the original is what arrived.
     fn is_answer_to_original(&self, segment: &Sent) -> bool {
         let sent = self.timestamp(segment.sent_at);
         segment.was_retransmitted()

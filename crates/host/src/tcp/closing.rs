@@ -1,4 +1,4 @@
-//! How a connection ends: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and
+//! The end of a connection: in order from either side or both at once, by a reset, by a failure (RFC 9293, 3.6 and
 //! 3.10.7.4).
 
 use twinnet_packet::tcp::Flags;
@@ -128,8 +128,8 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN may take the place of this connection, which is in TIME-WAIT: its number, or its timestamp,
-    /// lies beyond all that was used (RFC 9293, 3.10.7.4; RFC 6191).
+    /// Returns `true` if a SYN may take the place of this connection, which is in TIME-WAIT: its number, or its
+    /// timestamp, lies beyond all that was used (RFC 9293, 3.10.7.4; RFC 6191).
     #[must_use]
     pub fn may_be_replaced(&self, syn: &Segment<'_>) -> bool {
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);

@@ -1,10 +1,10 @@
-//! How TCP is set up, and what can be seen of a connection.
+//! The settings of TCP, and the visible state of a connection.
 
 use twinnet_units::{Duration, Rate};
 
 use super::congestion::Algorithm;
 
-/// Whether a host agrees upon marks of congestion (RFC 3168; `net.ipv4.tcp_ecn`).
+/// The way a host agrees upon marks of congestion (RFC 3168; `net.ipv4.tcp_ecn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
     /// Not even when asked (0).
@@ -15,12 +15,12 @@ pub enum Ecn {
     WhenAsked,
 }
 
-/// How a host's TCP is set up; the defaults are Linux's.
+/// The settings of a host's TCP; the defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     /// Congestion control of new connections.
     pub congestion_control: Algorithm,
-    /// Whether marks of congestion are agreed upon.
+    /// The agreement upon marks of congestion.
     pub ecn: Ecn,
     /// SACK (RFC 2018).
     pub sack: bool,
@@ -51,7 +51,7 @@ impl Default for TcpConfig {
     }
 }
 
-/// What the owner of a connection must be told; all that has come up since it was last asked.
+/// The news for the owner of a connection; all that has come up since it was last asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// The handshake is complete.
@@ -79,7 +79,7 @@ pub enum Failure {
     Unreachable,
 }
 
-/// What can be seen of a connection from outside, as Linux's `TCP_INFO` tells it.
+/// The state of a connection as seen from outside, as Linux's `TCP_INFO` tells it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpInfo {
     /// Congestion window in segments.

@@ -39,12 +39,12 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Whether the owner's data may be sent.
+    /// Returns `true` if the owner's data may be sent.
     pub fn may_send(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait)
     }
 
-    /// Whether the handshake is over and segments are exchanged.
+    /// Returns `true` if the handshake is over and segments are exchanged.
     pub fn is_synchronised(self) -> bool {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
     }
@@ -59,7 +59,7 @@ pub(super) struct SendSequence {
     pub unacknowledged: u64,
     /// The next to be sent (SND.NXT).
     pub next: u64,
-    /// What the peer offers from `unacknowledged` on.
+    /// The window that the peer offers from `unacknowledged` on.
     pub window: u64,
     /// The largest that it ever offered.
     pub largest_window: u64,
@@ -125,9 +125,9 @@ pub struct Connection {
     pub(super) acks: DelayedAck,
     /// The peer's stream has ended.
     pub(super) finished_by_peer: bool,
-    /// Where the peer's stream ends, when its FIN came before what precedes it.
+    /// The end of the peer's stream, when its FIN came before what precedes it.
     pub(super) fin_at: Option<u64>,
-    /// What came twice, to be told in the next acknowledgement (RFC 2883).
+    /// The range that came twice, to be told in the next acknowledgement (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
     /// The peer's latest timestamp, and when it came (RFC 7323, 4.3).
     pub(super) recent_timestamp: u32,
@@ -299,7 +299,7 @@ impl Connection {
         }
     }
 
-    /// What a read finds when nothing is there: the end of the stream, a failure, or nothing yet.
+    /// Returns what a read finds when nothing is there: the end of the stream, a failure, or nothing yet.
     fn nothing_read(&self) -> Result<Option<()>, HostError> {
         if self.failure.is_some() || self.abandoned {
             return Err(HostError::Reset);
@@ -351,12 +351,12 @@ impl Connection {
         self.update_pace();
     }
 
-    /// What has come up since the last call.
+    /// Returns what has come up since the last call.
     pub fn take_signals(&mut self) -> Signals {
         std::mem::take(&mut self.signals)
     }
 
-    /// What can be seen from outside.
+    /// Returns what can be seen from outside.
     #[must_use]
     pub fn info(&self) -> TcpInfo {
         let first = self.send.initial + 1;

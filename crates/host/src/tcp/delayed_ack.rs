@@ -1,4 +1,4 @@
-//! When to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a
+//! The time to acknowledge: RFC 1122 (4.2.3.2) and RFC 5681 (4.2) as Linux does it, quick at first and then by a
 //! timeout that adapts.
 
 use twinnet_units::{Duration, Time};
@@ -19,10 +19,10 @@ const MOST_COMPRESSED: u8 = 44;
 const LONGEST_COMPRESSION: Duration = Duration::from_ms(1);
 const ROUND_TRIP_OVER_COMPRESSION: u64 = 20;
 const COMPRESSION_SLACK: Duration = Duration::from_us(100);
-/// What is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
+/// The size that is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
 const FIRST_SEGMENT: u32 = 536;
 
-/// What is known when data has been taken in, and it is to be decided whether to acknowledge it.
+/// The known facts when data has been taken in, and it is to be decided whether to acknowledge it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakenIn {
     /// Bytes in order that are not acknowledged.
@@ -38,9 +38,9 @@ pub(super) struct TakenIn {
 /// A gap in what has come in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
-    /// Where it begins.
+    /// The sequence number at which it begins.
     pub next: u64,
-    /// Whether the peer understands selective acknowledgements.
+    /// `true` if the peer understands selective acknowledgements.
     pub selective: bool,
     /// The round trip as the receiver knows it (the sender's, when it is shorter).
     pub round_trip: Duration,
@@ -105,12 +105,12 @@ impl DelayedAck {
         self.segment
     }
 
-    /// Whether an acknowledgement is to be sent now.
+    /// Returns `true` if an acknowledgement is to be sent now.
     pub fn is_due(&self) -> bool {
         self.now
     }
 
-    /// When [`DelayedAck::timer`] is wanted.
+    /// Returns the time when [`DelayedAck::timer`] is wanted.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline.into_iter().chain(self.compression.deadline).min()
     }
@@ -209,7 +209,7 @@ impl DelayedAck {
         }
     }
 
-    /// Whether acknowledgements go out at once.
+    /// Returns `true` if acknowledgements go out at once.
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }

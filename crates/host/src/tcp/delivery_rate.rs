@@ -1,19 +1,20 @@
-//! How fast the network delivers (draft-cheng-iccrg-delivery-rate-estimation), kept as Linux's `tcp_rate.c` does.
+//! The rate at which the network delivers (draft-cheng-iccrg-delivery-rate-estimation), kept as Linux's `tcp_rate.c`
+//! does.
 
 use twinnet_units::{Duration, Time};
 
 use super::congestion::RateSample;
 
-/// What a segment remembers of the moment it was sent.
+/// The state that a segment remembers of the moment it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
-    /// When the first segment of the flight that it belongs to was sent.
+    /// The time when the first segment of the flight that it belongs to was sent.
     first_sent_at: Time,
-    /// When the latest delivery before it was told.
+    /// The time when the latest delivery before it was told.
     delivered_at: Time,
     /// Segments delivered by then.
     delivered: u64,
-    /// Whether the app had too little to send.
+    /// `true` if the app had too little to send.
     app_limited: bool,
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What had been delivered when its segment was sent.
+    /// Returns what had been delivered when its segment was sent.
     pub fn delivered_before(&self) -> u64 {
         self.stamp.delivered
     }
@@ -80,7 +81,7 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// Whether the app had too little to send.
+    /// Returns `true` if the app had too little to send.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until > 0
     }

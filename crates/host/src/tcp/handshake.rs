@@ -11,7 +11,7 @@ use super::receive_buffer::ReceiveBuffer;
 use super::segment::Segment;
 use super::sequence;
 
-/// How often a SYN is sent again (`tcp_syn_retries`), and a SYN with an ACK (`tcp_synack_retries`).
+/// The number of times a SYN is sent again (`tcp_syn_retries`), and a SYN with an ACK (`tcp_synack_retries`).
 const SYN_RETRIES: u32 = 6;
 const SYN_ACK_RETRIES: u32 = 5;
 /// Least segment that is sent, options included (`TCP_MIN_SND_MSS`): a peer must not make us send crumbs.
@@ -19,14 +19,14 @@ const LEAST_SEGMENT: u32 = 48;
 /// Bytes of the timestamps option with its padding.
 pub(super) const TIMESTAMPS_LENGTH: u32 = 12;
 
-/// What both sides have agreed to use.
+/// The options that both sides have agreed to use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Agreed {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
     pub scaling: bool,
-    /// How the windows that the peer tells are shifted.
+    /// The shift of the windows that the peer tells.
     pub peer_shift: u8,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Handshake {
     pub peer_segment: u32,
     /// Our SYN is to be sent.
     pub syn_wanted: bool,
-    /// How often it was sent.
+    /// The number of times it was sent.
     pub syns: u32,
-    /// How often no answer came in time.
+    /// The number of times no answer came in time.
     unanswered: u32,
     sent_at: Time,
     /// The peer's SYN is known: ours acknowledges it.
@@ -268,7 +268,7 @@ impl Connection {
         self.send.window_told_by = (self.incoming.next(), self.send.unacknowledged);
     }
 
-    /// What our timestamps say: milliseconds, begun anywhere (RFC 7323, 5.4).
+    /// Returns the value of our timestamps: milliseconds, begun anywhere (RFC 7323, 5.4).
     pub(super) fn timestamp(&self, now: Time) -> u32 {
         ((now.as_ps() / 1_000_000_000) as u32).wrapping_add(self.send.initial as u32)
     }

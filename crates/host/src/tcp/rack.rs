@@ -1,4 +1,4 @@
-//! Which segment is lost: RACK (RFC 8985), with the reordering window of Linux.
+//! The detection of lost segments: RACK (RFC 8985), with the reordering window of Linux.
 
 use twinnet_units::{Duration, Time};
 
@@ -14,7 +14,7 @@ const PERSISTENCE: u32 = 16;
 /// Added to the reordering timer (`TCP_TIMEOUT_MIN`).
 const TIMER_SLACK: Duration = Duration::from_ms(2);
 
-/// What has been learnt from deliveries.
+/// The knowledge learnt from deliveries.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// The transmission sent last among those delivered.
@@ -29,7 +29,7 @@ pub(super) struct Rack {
     window_steps: u32,
     persistence: u32,
     duplicate_told: bool,
-    /// What was delivered when the window was last widened.
+    /// The data delivered when the window was last widened.
     widened_at: u64,
 }
 
@@ -122,7 +122,7 @@ impl Rack {
         }
     }
 
-    /// How much later than one sent after it a segment may come.
+    /// Returns the time that a segment may come later than one sent after it.
     fn window(&self, sacked: u32, recovering: bool, round_trip: &RoundTrip) -> Duration {
         if !self.reordering_seen && (recovering || sacked >= self.reordering) {
             return Duration::ZERO;
@@ -169,7 +169,7 @@ impl Rack {
         None
     }
 
-    /// Whether a segment was sent too short a time ago to be lost when the retransmission timer runs out.
+    /// Returns `true` if a segment was sent too short a time ago to be lost when the retransmission timer runs out.
     pub fn is_recent(&self, segment: &Sent, now: Time) -> bool {
         // With no delivery yet there is no measure: everything is old.
         self.serial > 0 && now - segment.sent_at < self.round_trip

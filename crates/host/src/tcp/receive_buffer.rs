@@ -12,7 +12,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug, Default)]
 struct Piece {
     bytes: Vec<u8>,
-    /// How many of `bytes` are read already.
+    /// The number of `bytes` that are read already.
     read: usize,
     filler: u64,
 }
@@ -40,7 +40,7 @@ impl Piece {
     }
 }
 
-/// What a segment brought.
+/// The result of adding a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Inserted {
     /// Bytes that came into order by it.
@@ -90,7 +90,7 @@ impl ReceiveBuffer {
         self.unread + self.early_bytes
     }
 
-    /// Whether data waits behind a gap.
+    /// Returns `true` if data waits behind a gap.
     pub fn has_gap(&self) -> bool {
         !self.early.is_empty()
     }

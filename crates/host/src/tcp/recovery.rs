@@ -41,7 +41,7 @@ pub(super) struct Recovery {
     pub undo_resent: Option<u32>,
     /// An undoing restores the window: no mark was echoed.
     pub restorable: bool,
-    /// When the first retransmission of the episode left.
+    /// The time when the first retransmission of the episode left.
     pub first_resent_at: Option<Time>,
     /// F-RTO waits for what the timeout was about (RFC 5682).
     spurious_timeout_open: bool,
@@ -51,7 +51,7 @@ pub(super) struct Recovery {
     pub timeouts: u32,
     /// A probe for the loss of a tail is to be sent.
     pub probe_wanted: bool,
-    /// What was sent when the probe was, until that is acknowledged.
+    /// The end of what was sent when the probe was, until that is acknowledged.
     pub probe_end: Option<u64>,
     /// The probe was a retransmission.
     pub probe_resent: bool,
@@ -91,12 +91,12 @@ impl Recovery {
         }
     }
 
-    /// Whether the window is being reduced in proportion.
+    /// Returns `true` if the window is being reduced in proportion.
     pub fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduction | Phase::Recovery)
     }
 
-    /// What is being repaired, as the congestion control is told.
+    /// Returns what is being repaired, as the congestion control is told.
     pub fn repair(&self) -> Repair {
         match self.phase {
             Phase::Open | Phase::Disorder | Phase::Reduction => Repair::Nothing,
@@ -120,7 +120,7 @@ impl Recovery {
 }
 
 impl Connection {
-    /// What an acknowledgement means for recovery, when it is out of the ordinary.
+    /// Works out what an acknowledgement means for recovery, when it is out of the ordinary.
     pub(super) fn alert(&mut self, ack: &mut Ack, now: Time) {
         if self.sent.outstanding() == 0 && !self.agreed.sack {
             self.sent.set_estimated_sacked(0);
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Whether recovery must begin.
+    /// Begins recovery if it must begin.
     fn consider_recovery(&mut self, ack: &mut Ack, now: Time) {
         if !self.agreed.sack {
             if ack.advanced {

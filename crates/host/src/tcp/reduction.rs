@@ -1,4 +1,4 @@
-//! How the window comes down: in proportion to what is delivered (RFC 6937), as Linux does it.
+//! The reduction of the window: in proportion to what is delivered (RFC 6937), as Linux does it.
 
 use twinnet_units::Time;
 

@@ -8,7 +8,7 @@ pub(super) const LEAST_TIMEOUT: Duration = Duration::from_ms(200);
 pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Timeout before the first sample (RFC 6298, 2.1).
 pub(super) const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a sample counts for the least round trip (`tcp_min_rtt_wlen`).
+/// The time that a sample counts for the least round trip (`tcp_min_rtt_wlen`).
 const LEAST_WINDOW: Duration = Duration::from_secs(300);
 
 /// The estimator.
@@ -20,7 +20,7 @@ pub(super) struct RoundTrip {
     deviation_times_4: u64,
     /// The largest of it since the window's beginning.
     largest_deviation: u64,
-    /// What the timeout takes for the deviation: decays once a window.
+    /// The deviation that the timeout uses: it decays once a window.
     variation: u64,
     /// The window ends when this number is acknowledged.
     window_end: u64,

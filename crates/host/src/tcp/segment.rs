@@ -19,7 +19,7 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
     /// Payload bytes that are not stored.
     pub elided: u32,
-    /// Whether its packet carried the mark "congestion experienced" (RFC 3168).
+    /// `true` if its packet carried the mark "congestion experienced" (RFC 3168).
     pub congestion_experienced: bool,
 }
 
@@ -31,12 +31,13 @@ impl Segment<'_> {
     }
 }
 
-/// What [`super::Connection::poll_send`] has written: a TCP header (its checksum 0) and the real bytes of the payload.
+/// The segment that [`super::Connection::poll_send`] has written: a TCP header (its checksum 0) and the real bytes of
+/// the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// Payload bytes that follow but are not stored.
     pub elided: u32,
-    /// Whether the packet is to be marked as ECN-capable, ECT(0).
+    /// `true` if the packet is to be marked as ECN-capable, ECT(0).
     pub ecn_capable: bool,
     /// Payload bytes, stored and elided: what counts against TCP small queues until the interface has sent it.
     pub payload: u32,

@@ -40,7 +40,7 @@ impl SendBuffer {
         self.end
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes that it holds.
     pub fn held(&self) -> u64 {
         self.end - self.start
     }

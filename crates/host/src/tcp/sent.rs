@@ -29,11 +29,12 @@ pub(super) struct Sent {
     /// Sequence numbers that it takes: its payload, and one for a FIN.
     pub length: u32,
     marks: u8,
-    /// Which transmission of the connection it was, the last time that it was sent: later ones have higher numbers.
+    /// The number of the transmission of the connection, the last time that it was sent: later ones have higher
+    /// numbers.
     pub serial: u64,
-    /// When it was last sent.
+    /// The time when it was last sent.
     pub sent_at: Time,
-    /// What the estimate of the delivery rate needs.
+    /// The values that the estimate of the delivery rate needs.
     pub stamp: Stamp,
 }
 
@@ -43,27 +44,27 @@ impl Sent {
         self.start + u64::from(self.length)
     }
 
-    /// Whether it was sent more than once.
+    /// Returns `true` if it was sent more than once.
     pub fn was_retransmitted(&self) -> bool {
         self.marks & EVER_RESENT != 0
     }
 
-    /// Whether a retransmission of it is in flight.
+    /// Returns `true` if a retransmission of it is in flight.
     pub fn is_resent(&self) -> bool {
         self.marks & RESENT != 0
     }
 
-    /// Whether the peer has it.
+    /// Returns `true` if the peer has it.
     pub fn is_sacked(&self) -> bool {
         self.marks & SACKED != 0
     }
 
-    /// Whether it is thought lost.
+    /// Returns `true` if it is thought lost.
     pub fn is_lost(&self) -> bool {
         self.marks & LOST != 0
     }
 
-    /// Whether it ends the stream.
+    /// Returns `true` if it ends the stream.
     pub fn has_fin(&self) -> bool {
         self.marks & FIN != 0
     }
@@ -82,8 +83,8 @@ pub(super) struct Scoreboard {
     /// Transmissions in the order of time, by number and sequence. Those that were answered, marked lost or
     /// repeated stay until they come to the front.
     by_time: VecDeque<(u64, u64)>,
-    /// Where segments were marked lost, lowest first. Those that are no longer to be sent again stay until they
-    /// come to the top.
+    /// The sequence numbers of segments marked lost, lowest first. Those that are no longer to be sent again stay until
+    /// they come to the top.
     lost_from: BinaryHeap<Reverse<u64>>,
     sacked: u32,
     lost: u32,
@@ -266,7 +267,7 @@ impl Scoreboard {
         self.known = blocks;
     }
 
-    /// Whether the segment that `sequence` lies in is outstanding and was sent again.
+    /// Returns `true` if the segment that `sequence` lies in is outstanding and was sent again.
     pub fn was_resent(&self, sequence: u64) -> bool {
         self.index_of(sequence).is_some_and(|index| self.segments[index].was_retransmitted())
     }
@@ -360,7 +361,7 @@ impl Scoreboard {
         }
     }
 
-    /// Where the lowest segment begins that is lost and not sent again.
+    /// Returns the place where the lowest segment begins that is lost and not sent again.
     pub fn next_lost(&self) -> Option<usize> {
         let Reverse(start) = self.lost_from.peek()?;
         self.index_of(*start)

@@ -79,7 +79,7 @@ impl Connection {
         self.rearm_timeout(now);
     }
 
-    /// What the acknowledgement of the probe tells (RFC 8985, 7.4.2).
+    /// Handles the acknowledgement of the probe (RFC 8985, 7.4.2).
     pub(super) fn answer_to_tail_probe(&mut self, ack: &Ack, acknowledged: u64, now: Time) {
         let Some(end) = self.recovery.probe_end.filter(|end| acknowledged >= *end) else { return };
         if !self.recovery.probe_resent || ack.probe_was_duplicate {

@@ -1,4 +1,4 @@
-//! When a connection wants to be called, and what it does then.
+//! The times at which a connection wants to be called, and what it does then.
 
 use twinnet_units::{Duration, Time};
 
@@ -6,19 +6,20 @@ use super::config::Failure;
 use super::connection::{Connection, State};
 use super::round_trip::{LEAST_TIMEOUT, LONGEST_TIMEOUT};
 
-/// How long TIME-WAIT lasts, and FIN-WAIT-2 once the owner has gone (`TCP_TIMEWAIT_LEN`, `tcp_fin_timeout`).
+/// The time that TIME-WAIT lasts, and FIN-WAIT-2 once the owner has gone (`TCP_TIMEWAIT_LEN`, `tcp_fin_timeout`).
 const WAIT_IN_STATE: Duration = Duration::from_secs(60);
-/// What 15 timeouts with back-off from 200 ms take (`tcp_retries2`): so long nothing may be acknowledged.
+/// The time that 15 timeouts with back-off from 200 ms take (`tcp_retries2`): so long nothing may be acknowledged.
 const LONGEST_SILENCE: Duration = Duration::from_ms(924_600);
-/// What 8 take (`tcp_orphan_retries`): so long once the owner has gone.
+/// The time that 8 take (`tcp_orphan_retries`): so long once the owner has gone.
 const LONGEST_SILENCE_ABANDONED: Duration = Duration::from_ms(102_200);
 /// Probes of a shut window that may stay unanswered (`tcp_retries2`, `tcp_orphan_retries`).
 const WINDOW_PROBES: u32 = 15;
 const WINDOW_PROBES_ABANDONED: u32 = 8;
-/// How soon the timeout is tried again when all that it is about has not left the host (`TCP_RESOURCE_PROBE_INTERVAL`).
+/// The time until the timeout is tried again when all that it is about has not left the host
+/// (`TCP_RESOURCE_PROBE_INTERVAL`).
 const RETRY_IN_HOST: Duration = Duration::from_ms(500);
 
-/// What the transmission timer is set for: one at a time, as in Linux.
+/// The purpose of the transmission timer: one at a time, as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
     /// Retransmission.
@@ -37,7 +38,7 @@ pub(super) struct Timers {
     pub handshake: Option<Time>,
     transmission: Option<(TimerKind, Time)>,
     state: Option<Time>,
-    /// When data last left.
+    /// The time when data last left.
     pub idle_since: Time,
     /// The window has been restarted since then.
     pub restarted: bool,
@@ -56,7 +57,7 @@ impl Timers {
         self.transmission = Some((kind, at));
     }
 
-    /// What the transmission timer is set for.
+    /// Returns what the transmission timer is set for.
     pub fn kind(&self) -> Option<TimerKind> {
         self.transmission.map(|(kind, _)| kind)
     }
@@ -78,7 +79,7 @@ impl Timers {
 }
 
 impl Connection {
-    /// When [`Connection::timer`] is wanted.
+    /// Returns the time when [`Connection::timer`] is wanted.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let transmission = self.timers.transmission.map(|(_, at)| at);

@@ -1,4 +1,4 @@
-//! What is sent next, and whether it may be sent now.
+//! The choice of what is sent next, and whether it may be sent now.
 
 use twinnet_packet::tcp::{Flags, Options, Repr, HEADER_LENGTH};
 use twinnet_units::{Rate, Time};
@@ -14,23 +14,23 @@ const SMALL_QUEUE_LIMIT: u64 = 1 << 20;
 const UNPACED_SEGMENTS: u64 = 10;
 /// Segments of a super-segment that are sent together however low the rate (`tcp_min_tso_segs`).
 const LEAST_OF_SUPER: u32 = 2;
-/// Where a TCP header has its checksum.
+/// The place of the checksum in a TCP header.
 const CHECKSUM: std::ops::Range<usize> = 16..18;
 /// The longest header with its options.
 const LONGEST_HEADER: usize = 60;
 
-/// What limits departures beside the windows.
+/// The limits of departures beside the windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Departures {
     /// Pacing rate, where the congestion control paces.
     pub rate: Option<Rate>,
-    /// When the next segment may leave.
+    /// The time when the next segment may leave.
     next: Time,
     /// The latest time that was told: a departure that is due already needs no timer.
     clock: Time,
     /// Payload that the interface has not begun to send.
     in_host: u64,
-    /// How much of it there may be, and what the pacing rate (or the pace that the window makes) holds in about a
+    /// The most of it that there may be, and what the pacing rate (or the pace that the window makes) holds in about a
     /// millisecond.
     most_in_host: u64,
     per_millisecond: u64,
@@ -58,7 +58,7 @@ enum Plan {
 }
 
 impl Connection {
-    /// Whether [`Connection::poll_send`] would give a segment now.
+    /// Returns `true` if [`Connection::poll_send`] would give a segment now.
     #[must_use]
     pub fn wants_to_send(&self, now: Time) -> bool {
         self.plan(now) != Plan::Nothing
@@ -109,14 +109,14 @@ impl Connection {
         self.departures.in_host = self.departures.in_host.saturating_sub(u64::from(payload));
     }
 
-    /// Whether everything outstanding still waits in this host.
+    /// Returns `true` if everything outstanding still waits in this host.
     pub(super) fn all_waits_in_host(&self) -> bool {
         let fin = u64::from(self.send.fin.is_some());
         let outstanding = (self.send.next - self.send.unacknowledged).saturating_sub(fin);
         outstanding > 0 && self.departures.in_host >= outstanding
     }
 
-    /// When pacing lets the next segment leave, if that is what it waits for.
+    /// Returns the time when pacing lets the next segment leave, if that is what it waits for.
     pub(super) fn departures_resume(&self) -> Option<Time> {
         self.departures.rate?;
         let next = self.departures.next;
@@ -128,7 +128,7 @@ impl Connection {
         self.departures.clock = now;
     }
 
-    /// Whether the peer's window is too small for what is to be sent next.
+    /// Returns `true` if the peer's window is too small for what is to be sent next.
     pub(super) fn is_window_shut(&self) -> bool {
         let waiting = self.outgoing.end().saturating_sub(self.send.next);
         let fin = waiting == 0 && self.finish_wanted && self.send.fin.is_none();
@@ -210,8 +210,8 @@ impl Connection {
         Plan::New { length, fin: last && ends && fin_fits }
     }
 
-    /// Whether a segment that is not full must wait: for the acknowledgement of one like it (RFC 9293, 3.7.4, with
-    /// Minshall's change), or for what is still in the host (Linux's `tcp_autocorking`).
+    /// Returns `true` if a segment that is not full must wait: for the acknowledgement of one like it (RFC 9293, 3.7.4,
+    /// with Minshall's change), or for what is still in the host (Linux's `tcp_autocorking`).
     fn waits_for_more(&self) -> bool {
         let small_outstanding = self.departures.small_end > self.send.unacknowledged;
         small_outstanding || self.departures.in_host > 0
@@ -289,9 +289,9 @@ impl Connection {
         Outgoing { elided, ecn_capable: self.agreed.ecn && length > 0, payload: length }
     }
 
-    /// Whether the segment that is about to be sent is the last of a super-segment of two or more: Linux hands as
-    /// many segments at once to the interface as the windows let go and a millisecond of its rate holds, and sets
-    /// the push flag in the last of them so that the receiver does not wait for more (`tcp_tso_autosize`,
+    /// Returns `true` if the segment that is about to be sent is the last of a super-segment of two or more: Linux
+    /// hands as many segments at once to the interface as the windows let go and a millisecond of its rate holds, and
+    /// sets the push flag in the last of them so that the receiver does not wait for more (`tcp_tso_autosize`,
     /// `__tcp_transmit_skb`).
     fn ends_super_segment(&mut self) -> bool {
         if self.departures.left_of_super == 0 {

@@ -7,7 +7,7 @@ use super::connection::Connection;
 use super::recovery::Phase;
 
 impl Connection {
-    /// Whether what was retransmitted had arrived anyway: by the echo of a timestamp older than the first
+    /// Returns `true` if what was retransmitted had arrived anyway: by the echo of a timestamp older than the first
     /// retransmission (Eifel), or because every retransmission was reported as a duplicate.
     fn may_undo(&self) -> bool {
         self.recovery.undo_from.is_some() && (self.recovery.undo_resent == Some(0) || self.original_was_echoed())
@@ -31,8 +31,8 @@ impl Connection {
         self.rack.look_again();
     }
 
-    /// Whether the phase must go on, for without SACK what lies at its very end cannot be told from duplicates (RFC
-    /// 6582, 3.2).
+    /// Returns `true` if the phase must go on, for without SACK what lies at its very end cannot be told from
+    /// duplicates (RFC 6582, 3.2).
     fn must_stay(&mut self) -> bool {
         if self.agreed.sack || self.send.unacknowledged != self.recovery.high {
             return false;

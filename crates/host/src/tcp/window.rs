@@ -11,8 +11,9 @@ use super::config::TcpConfig;
 /// Segments of the window with which a connection is thought to begin (RFC 6928).
 const FIRST_SEGMENTS: u64 = 10;
 
-/// What storing a segment costs beside its payload, in bytes: what Linux 6.18 showed for frames that came through a
-/// TAP or a virtual Ethernet pair, where a buffer of 131,072 bytes gave a window of 86,016 for segments of 1448.
+/// The bytes that storing a segment costs beside its payload, in bytes: what Linux 6.18 showed for frames that came
+/// through a TAP or a virtual Ethernet pair, where a buffer of 131,072 bytes gave a window of 86,016 for segments of
+/// 1448.
 const SEGMENT_OVERHEAD: u64 = 758;
 
 /// The window of one connection.
@@ -24,14 +25,14 @@ pub(super) struct ReceiveWindow {
     ratio: u64,
     measured_segment: u32,
     clamp: u64,
-    /// How far the window may open by now (`rcv_ssthresh`).
+    /// The most that the window may open by now (`rcv_ssthresh`).
     threshold: u64,
-    /// What was offered last, and from which number on.
+    /// The window offered last, and from which number on.
     offered: u64,
     offered_from: u64,
     shift: u8,
     segment: u64,
-    /// What the owner has read over the last round trip, and where and when the running measurement began.
+    /// The bytes that the owner has read over the last round trip, and where and when the running measurement began.
     read_per_round: u64,
     read: u64,
     measured_from: u64,
@@ -74,7 +75,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// What the header of a SYN says; never scaled.
+    /// Returns the value for the header of a SYN; never scaled.
     pub fn in_syn(&self) -> u16 {
         u16::try_from(self.offered).unwrap_or(u16::MAX)
     }
@@ -96,22 +97,22 @@ impl ReceiveWindow {
         self.round_since = now;
     }
 
-    /// What was offered and is not used up.
+    /// Returns what was offered and is not used up.
     pub fn remaining(&self, next: u64) -> u64 {
         (self.offered_from + self.offered).saturating_sub(next)
     }
 
-    /// Where the offer began: what was expected when the last acknowledgement left.
+    /// Returns the place where the offer began: what was expected when the last acknowledgement left.
     pub fn offered_from(&self) -> u64 {
         self.offered_from
     }
 
-    /// What was offered last.
+    /// Returns what was offered last.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// Whether so little of the window is left that an acknowledgement should tell of a larger one.
+    /// Returns `true` if so little of the window is left that an acknowledgement should tell of a larger one.
     pub fn is_half_used(&self, next: u64) -> bool {
         2 * self.remaining(next) <= self.clamp
     }

@@ -15,7 +15,7 @@ const LAST_FRAME: usize = 4096;
 /// Blocks to be written together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Whether they begin a new file.
+    /// `true` if they begin a new file.
     pub new_file: bool,
     /// The blocks.
     pub bytes: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Recorder {
     batch: Batch,
     /// Bytes of the file that were handed to the writer.
     file_bytes: u64,
-    /// When the first frame of the file passed.
+    /// The time when the first frame of the file passed.
     file_began: Option<Time>,
     /// Frames that no file has.
     left_out: u64,
@@ -84,7 +84,7 @@ impl Recorder {
         full
     }
 
-    /// Whether the file of a ring is full before a frame that passes at `at`.
+    /// Returns `true` if the file of a ring is full before a frame that passes at `at`.
     fn is_full(&self, length: u64, at: Time) -> bool {
         let (Some(ring), Some(began)) = (self.settings.ring, self.file_began) else { return false };
         ring.bytes.is_some_and(|bytes| length >= bytes) || ring.duration.is_some_and(|most| at - began >= most)
@@ -97,7 +97,7 @@ impl Recorder {
         (!last.bytes.is_empty()).then_some(last)
     }
 
-    /// What was gathered so far.
+    /// Returns what was gathered so far.
     #[must_use]
     pub fn take(&mut self) -> Option<Batch> {
         if self.batch.bytes.is_empty() {
@@ -128,7 +128,7 @@ impl Recorder {
         self.left_out
     }
 
-    /// How long a file of the ring lasts at most, where time ends it.
+    /// Returns the time that a file of the ring lasts at most, where time ends it.
     #[must_use]
     pub fn file_duration(&self) -> Option<Duration> {
         self.settings.ring.and_then(|ring| ring.duration)

@@ -1,4 +1,4 @@
-//! What a capture is asked to keep.
+//! The settings of a capture.
 
 use twinnet_fabric::Way;
 use twinnet_units::Duration;
@@ -17,7 +17,7 @@ const LEAST_FILE_DURATION: Duration = Duration::from_ms(1);
 /// Files that a ring may have.
 const RING_FILES: std::ops::RangeInclusive<u64> = 2..=10_000;
 
-/// What a capture is asked to keep.
+/// The settings of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureSettings {
     /// Bytes of file; what comes later is counted only.

@@ -15,7 +15,7 @@ pub trait CaptureFile: Write + Send {
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
-/// Where the files of captures are.
+/// The place of the files of captures.
 pub trait CaptureStore: Send + Sync {
     /// Opens the file `name`, empty.
     ///

@@ -1,4 +1,4 @@
-//! Whether a network contradicts itself; told with the place, before anything is built.
+//! Checks that a network does not contradict itself; faults are told with the place, before anything is built.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! What a link does in one direction, as a description writes it: flat, and without fields that nobody would read.
+//! The properties of a link in one direction, as a description writes it: flat, and without fields that nobody would
+//! read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -24,7 +24,7 @@ use crate::tunnel_end::TunnelEndSpec;
 pub use change::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
 pub(super) use check::{check_interface_name, invalid};
 
-/// What a network's description can have.
+/// The keys of a network's description.
 const KEYS: [&str; 5] = ["seed", "nodes", "links", "schedule", "static_neighbours"];
 
 /// A whole network.
@@ -42,7 +42,7 @@ pub struct NetworkSpec {
     /// Changes at given times.
     #[serde(default, skip_serializing)]
     pub schedule: Vec<Schedule>,
-    /// Whether model hosts know each other's hardware addresses beforehand, and need not ask.
+    /// `true` if model hosts know each other's hardware addresses beforehand, and need not ask.
     #[serde(default)]
     pub static_neighbours: bool,
 }
@@ -67,10 +67,10 @@ pub enum NodeSpec {
 pub struct HostSpec {
     /// Its name, and its host name.
     pub name: String,
-    /// Whether it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
+    /// `true` if it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
     #[serde(default)]
     pub model: bool,
-    /// Whether it forwards packets between its interfaces.
+    /// `true` if it forwards packets between its interfaces.
     #[serde(default)]
     pub forwarding: bool,
     /// Its interfaces.
@@ -82,10 +82,10 @@ pub struct HostSpec {
     /// Kernel parameters below `net.`, by their dotted name.
     #[serde(default)]
     pub sysctls: BTreeMap<String, Value>,
-    /// How long a model takes for each frame that arrives; `None`: no time. A real host takes its own.
+    /// The time that a model takes for each frame that arrives; `None`: no time. A real host takes its own.
     #[serde(default)]
     pub processing: Option<ProcessingConfig>,
-    /// How the network cards of the host coalesce interrupts; `None`: each frame is told of when it arrives.
+    /// The way the network cards of the host coalesce interrupts; `None`: each frame is told of when it arrives.
     #[serde(default)]
     pub coalescing: Option<Coalescing>,
 }
@@ -257,14 +257,14 @@ pub struct EndSpec {
     pub port: usize,
 }
 
-/// What a port needs to know of the link that it sends into.
+/// The facts that a port needs of the link that it sends into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// Largest packet in bytes.
     pub mtu: u32,
     /// Line rate.
     pub rate: Option<Rate>,
-    /// What a frame costs on the wire.
+    /// The framing: what a frame costs on the wire.
     pub framing: Framing,
     /// The tunnel that carries its frames.
     pub tunnel: Option<TunnelConfig>,

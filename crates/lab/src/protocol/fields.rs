@@ -1,4 +1,4 @@
-//! What fields of requests hold: a network, names of ports, what a capture keeps.
+//! The contents of fields of requests: a network, names of ports, what a capture keeps.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for DescribedNetwork {
     }
 }
 
-/// What is at the other end of a switch's connection.
+/// The kind of peer at the other end of a switch's connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerKind {

@@ -24,7 +24,7 @@ use crate::error::LabError;
 /// The version of the protocol. It grows when a request or a reply changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// What a request is answered with.
+/// The answer to a request.
 pub type Answer = Result<Reply, LabError>;
 
 #[cfg(test)]

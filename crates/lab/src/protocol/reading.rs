@@ -1,4 +1,4 @@
-//! How requests are defined: the macro that lists them, and makes a type of each that is not defined elsewhere.
+//! The definition of requests: the macro that lists them, and makes a type of each that is not defined elsewhere.
 
 use crate::error::LabError;
 
@@ -10,7 +10,7 @@ macro_rules! requests {
     )*) => {
         $( request_type! { [$(#[doc = $doc])*] $request $({ $($fields)* })? } )*
 
-        /// What a lab is asked.
+        /// A request to a lab.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Request {
             $( $(#[doc = $doc])* $request(Box<$request>), )*

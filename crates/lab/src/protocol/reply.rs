@@ -1,4 +1,4 @@
-//! What a lab answers, with the rows of its lists.
+//! The answers of a lab, with the rows of its lists.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use twinnet_units::{Duration, Time};
 use super::fields::PeerKind;
 use crate::network::NetworkSpec;
 
-/// What a lab answers. On the wire it is the JSON value of its content.
+/// The answer of a lab. On the wire it is the JSON value of its content.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
@@ -26,9 +26,9 @@ pub enum Reply {
         hosts: usize,
         /// Milliseconds that it took to build the network.
         setup_ms: f64,
-        /// How hosts are joined to the fabric: `tap` or `veth`.
+        /// The way hosts are joined to the fabric: `tap` or `veth`.
         interface: &'static str,
-        /// Whether the loop runs under real-time scheduling.
+        /// `true` if the loop runs under real-time scheduling.
         realtime: bool,
         /// Threads that move the network.
         fabric_threads: u64,
@@ -40,7 +40,7 @@ pub enum Reply {
         /// The network.
         #[serde(flatten)]
         network: Box<NetworkSpec>,
-        /// How real hosts are joined to the fabric: `tap` or `veth`.
+        /// The way real hosts are joined to the fabric: `tap` or `veth`.
         #[serde(skip_serializing_if = "Option::is_none")]
         interface: Option<&'static str>,
     },
@@ -62,9 +62,9 @@ pub enum Reply {
         status: Option<i32>,
         /// The signal that ended it otherwise.
         signal: Option<i32>,
-        /// Whether its time was over.
+        /// `true` if its time was over.
         limit: bool,
-        /// How long it ran, in picoseconds.
+        /// The time that it ran, in picoseconds.
         elapsed_ps: u64,
     },
     /// `jobs`.
@@ -78,7 +78,7 @@ pub enum Reply {
     Apps(Vec<AppRow>),
     /// `app.wait` on the wall clock.
     Finished {
-        /// Whether all apps have finished.
+        /// `true` if all apps have finished.
         finished: bool,
     },
     /// `advance`, and the waits of the virtual clock.
@@ -181,20 +181,20 @@ pub struct AppRow {
     pub host: String,
     /// Its kind.
     pub kind: &'static str,
-    /// Whether it has nothing more to do.
+    /// `true` if it has nothing more to do.
     pub finished: bool,
-    /// What it counted; `None` when it is gone with its host.
+    /// Its report; `None` when it is gone with its host.
     pub report: Option<Value>,
 }
 
-/// How far virtual time has come.
+/// The virtual time that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Passed {
     /// The lab's time.
     pub now_ps: Time,
-    /// Whether the caller's patience ended first.
+    /// `true` if the caller's patience ended first.
     pub paused: bool,
-    /// Whether controllers are to be told something at this moment.
+    /// `true` if controllers are to be told something at this moment.
     pub controllers: bool,
     /// Whether what was waited for has come; of `advance` nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,14 +208,14 @@ pub struct ControllerRow {
     pub switch: String,
     /// The name of the peer.
     pub target: String,
-    /// What the peer is.
+    /// The kind of the peer.
     pub peer: PeerKind,
-    /// How the connection stands.
+    /// The state of the connection.
     #[serde(flatten)]
     pub state: Option<ConnectionState>,
 }
 
-/// How an interface of the machine stands.
+/// The state of an interface of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterfaceState {
@@ -246,7 +246,7 @@ pub struct InterfaceRow {
     pub node: Option<String>,
     /// Its name.
     pub interface: String,
-    /// How it stands.
+    /// Its state.
     pub state: InterfaceState,
 }
 
@@ -274,7 +274,7 @@ pub struct DirectionRow {
     pub up: Option<bool>,
     /// Its settings.
     pub config: Option<DirectionConfig>,
-    /// What the port has done.
+    /// The counters of the port.
     pub counters: PortCounters,
 }
 
@@ -283,7 +283,7 @@ pub struct DirectionRow {
 pub struct PortRow {
     /// Its interface name.
     pub port: String,
-    /// What it has done.
+    /// Its counters.
     pub counters: PortCounters,
     /// The counters of the classes of its queue discipline.
     pub classes: Value,
@@ -294,22 +294,22 @@ pub struct PortRow {
 pub struct SamplesTold {
     /// The length of an interval.
     pub interval_ps: Duration,
-    /// When the first began.
+    /// The time when the first began.
     pub start_ps: Time,
-    /// Whether it ended because it keeps no more.
+    /// `true` if it ended because it keeps no more.
     pub full: bool,
     /// For each port its columns by name.
     pub ports: BTreeMap<String, BTreeMap<&'static str, Vec<u64>>>,
 }
 
-/// What became of a capture.
+/// The outcome of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Captured {
     /// Frames that are in files, also in those that a ring has removed since.
     pub frames: u64,
     /// Frames that are in none.
     pub dropped: u64,
-    /// Whether writing failed.
+    /// `true` if writing failed.
     pub write_failed: bool,
     /// Why it failed.
     pub failure: Option<String>,
@@ -330,8 +330,8 @@ pub struct TunnelRow {
     pub path_mtu: u32,
     /// The longest packet that goes through it.
     pub inner_mtu: u32,
-    /// What it has done, as its end counts it.
+    /// Its counters, as its end counts them.
     pub counters: Value,
-    /// What its socket has refused, by reason.
+    /// The numbers of what its socket has refused, by reason.
     pub refused: Value,
 }

@@ -7,11 +7,11 @@ use twinnet_units::Duration;
 /// The most threads that can be asked for.
 const MOST_THREADS: u64 = 64;
 
-/// How a lab on the wall clock is to run.
+/// The options of a lab on the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct StartOptions {
-    /// How real hosts are joined to the fabric.
+    /// The way real hosts are joined to the fabric.
     pub joining: Joining,
     /// The loops ask for real-time scheduling.
     pub realtime: bool,
@@ -27,7 +27,7 @@ impl Default for StartOptions {
     }
 }
 
-/// How real hosts are joined to the fabric.
+/// The way real hosts are joined to the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// By a TAP where it is permitted, and by a veth otherwise.
@@ -38,7 +38,7 @@ pub enum Joining {
     Veth,
 }
 
-/// How many threads move the network.
+/// The number of threads that move the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricThreads {
     /// By the processors that are free, and where nothing is lost by it.
@@ -91,7 +91,7 @@ impl TryFrom<Value> for StartOptions {
     }
 }
 
-/// What `read` makes of the option `name`; `None` where it is absent or null.
+/// Returns what `read` makes of the option `name`; `None` where it is absent or null.
 fn option<T>(
     fields: &Map<String, Value>,
     name: &str,

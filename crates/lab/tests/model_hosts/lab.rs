@@ -117,7 +117,7 @@ impl Lab {
             .unwrap();
     }
 
-    /// What an app has counted.
+    /// Returns what an app has counted.
     pub fn report(&self, host: &str, number: u32) -> Value {
         self.host(host).app_report(number, self.network.fabric.now()).unwrap()
     }

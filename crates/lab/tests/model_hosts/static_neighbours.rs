@@ -12,7 +12,7 @@ fn two_hosts(is_static: bool) -> Value {
         link(("h2", 0), ("s1", 1), json!({"rate_bps": 1000000}))]})
 }
 
-/// What the second host's interface has received once a datagram was sent to it.
+/// Returns what the second host's interface has received once a datagram was sent to it.
 fn frames_after_a_datagram(network: &Value) -> u64 {
     let mut lab = Lab::new(network);
     lab.start("h2", 1, udp_sink());

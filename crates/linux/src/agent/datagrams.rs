@@ -35,7 +35,7 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 
 struct Queued {
     to: SocketAddr,
-    /// Where its real bytes are in the queue's `bytes`.
+    /// The offset of its real bytes in the queue's `bytes`.
     start: usize,
     end: usize,
     padding: usize,
@@ -51,7 +51,7 @@ impl Queued {
 pub struct SendQueue {
     bytes: Vec<u8>,
     queued: Vec<Queued>,
-    /// Whether the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
+    /// `true` if the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
     /// through the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
     segments: bool,
 }
@@ -63,7 +63,8 @@ impl Default for SendQueue {
 }
 
 impl SendQueue {
-    /// How many datagrams from `place` on can be one message: equal in size and receiver, but for a shorter last one.
+    /// Returns how many datagrams from `place` on can be one message: equal in size and receiver, but for a shorter
+    /// last one.
     fn run(&self, place: usize, most: usize) -> usize {
         let first = &self.queued[place];
         let each = first.length();
@@ -106,7 +107,7 @@ impl SendQueue {
         Ok(true)
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
@@ -119,7 +120,7 @@ impl SendQueue {
     }
 }
 
-/// Whether `chunk` fits in a datagram at all.
+/// Checks whether `chunk` fits in a datagram at all.
 pub fn fits(chunk: Chunk<'_>) -> Result<(), usize> {
     let length = match chunk {
         Chunk::Bytes(bytes) => bytes.len(),
@@ -133,7 +134,7 @@ pub fn fits(chunk: Chunk<'_>) -> Result<(), usize> {
     }
 }
 
-/// What became of a flush.
+/// The outcome of a flush.
 pub enum Flushed {
     /// All was taken.
     All,
@@ -151,7 +152,7 @@ pub struct Received<'a> {
     each: usize,
     /// Its sender.
     pub from: SocketAddr,
-    /// When the kernel got it from the interface.
+    /// The time when the kernel got it from the interface.
     pub arrived: Time,
     /// Datagrams that the socket has dropped so far for lack of room, modulo 2^32.
     pub dropped: Option<u32>,
@@ -183,7 +184,7 @@ pub struct Buffers {
     /// Contents of messages that may hold several datagrams, one after the other; made when there is the first such
     /// socket.
     merged: Vec<u8>,
-    /// Whether the last messages are in `merged`.
+    /// `true` if the last messages are in `merged`.
     are_merged: bool,
     /// In words, because control messages are aligned.
     controls: Box<[[u64; CONTROL / 8]; BATCH]>,
@@ -349,7 +350,7 @@ fn ask_for_segments(header: &mut msghdr, each: u16) {
     }
 }
 
-/// Whether an error of a send may be of a datagram that was sent before (ICMP).
+/// Returns `true` if an error of a send may be of a datagram that was sent before (ICMP).
 fn is_of_earlier(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -357,7 +358,7 @@ fn is_of_earlier(error: &io::Error) -> bool {
     )
 }
 
-/// What the kernel notes beside a datagram, as control messages.
+/// The notes that the kernel makes beside a datagram, as control messages.
 #[derive(Default)]
 struct Notes {
     /// `SO_TIMESTAMPNS`.
@@ -407,7 +408,7 @@ pub struct ArrivalClock {
     /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC`.
     offset_ns: i128,
     now: Time,
-    /// Whether the kernel's stamps cannot be used: the clock was set since the last reading.
+    /// `true` if the kernel's stamps cannot be used: the clock was set since the last reading.
     stepped: bool,
     /// Stamps from before this are of a clock that was set since, and cannot be used either.
     from: Time,
@@ -437,7 +438,7 @@ impl ArrivalClock {
         self.offset_ns
     }
 
-    /// Whether the clock was set.
+    /// Returns `true` if the clock was set.
     pub fn stepped(&self) -> bool {
         self.stepped
     }

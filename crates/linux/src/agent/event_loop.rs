@@ -35,14 +35,14 @@ use crate::wall::fidelity::Histogram;
 const ACCEPTS: usize = 16;
 /// Batches of datagrams received in one turn of a socket.
 const RECEIVES: usize = 4;
-/// How often the thread's own costs are published while it is busy.
+/// The interval at which the thread's own costs are published while it is busy.
 const PUBLISH: Duration = Duration::from_ms(10);
 
 enum State {
     /// Starts at its deadline.
     Planned(Box<dyn App>),
     Running(Box<dyn App>),
-    /// What it counted; the app itself is gone.
+    /// Its report; the app itself is gone.
     Finished(Value),
 }
 
@@ -79,7 +79,7 @@ pub struct EventLoop {
     /// Timers that are being served.
     due: Vec<(Time, u32)>,
     waiting: Waiting,
-    /// How long after its moment, and the slack that its app allows, each timer was served.
+    /// The time after its moment, and the slack that its app allows, at which each timer was served.
     lateness: Histogram,
     /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC` when datagrams were last received.
     clock_offset_ns: Option<i128>,
@@ -161,7 +161,7 @@ impl EventLoop {
         self.usage.publish_lateness(&self.lateness);
     }
 
-    /// How long to wait for sockets; publishes the thread's costs now and then, and always before a long wait.
+    /// Returns how long to wait for sockets; publishes the thread's costs now and then, and always before a long wait.
     fn next(&mut self) -> Next {
         let (wake, precise) = self.next_wake();
         let now = self.clock.now();

@@ -100,7 +100,7 @@ impl Agent {
         Ok(Self { commands, waker, hosts, usage, thread: Some(thread) })
     }
 
-    /// What the thread has cost so far, as it published it: within 10 ms while it is busy.
+    /// Returns what the thread has cost so far, as it published it: within 10 ms while it is busy.
     #[must_use]
     pub fn cpu(&self) -> AgentUsage {
         self.usage.read()

@@ -14,7 +14,7 @@ use twinnet_units::{Duration, Time};
 
 use super::system::check;
 
-/// How long bulk traffic may gather.
+/// The time that bulk traffic may gather.
 const GATHER: Duration = Duration::from_us(200);
 /// Looks at the bulk sockets without finding one ready after which they are watched again.
 const QUIET_LOOKS: u32 = 8;
@@ -23,7 +23,7 @@ const MOST_EVENTS: usize = 128;
 const WAKE: u64 = u64::MAX;
 const BULK: u64 = u64::MAX - 1;
 
-/// Which sockets wait for which others.
+/// The urgency of a socket: whether it wakes the thread or may wait for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// Wakes the thread at once.
@@ -32,12 +32,12 @@ pub enum Urgency {
     Bulk,
 }
 
-/// What a wait found.
+/// The result of a wait.
 #[derive(Default)]
 pub struct Found {
     /// Sockets with their epoll events.
     pub ready: Vec<(u32, u32)>,
-    /// Whether [`Waker::wake`] was called.
+    /// `true` if [`Waker::wake`] was called.
     pub woken: bool,
 }
 
@@ -60,10 +60,10 @@ pub struct Poller {
     urgent: OwnedFd,
     bulk: OwnedFd,
     wake: Arc<OwnedFd>,
-    /// Whether the bulk sockets are looked at rather than watched.
+    /// `true` if the bulk sockets are looked at rather than watched.
     gathering: bool,
     quiet_looks: u32,
-    /// When a bulk socket was last found ready.
+    /// The time when a bulk socket was last found ready.
     last_bulk: Option<Time>,
     events: Vec<epoll_event>,
 }

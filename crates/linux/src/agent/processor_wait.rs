@@ -35,7 +35,7 @@ impl ProcessorWait {
         Self { schedstat: None, waited_ns }
     }
 
-    /// What the kernel said last.
+    /// Returns what the kernel said last.
     pub const fn waited_ns(&self) -> u64 {
         self.waited_ns
     }

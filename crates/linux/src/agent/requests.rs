@@ -7,7 +7,7 @@ use twinnet_units::Time;
 
 use crate::service::{Call, LabError, Responder};
 
-/// What the thread is told.
+/// The commands to the thread.
 pub enum Command {
     /// Start an app.
     Start {
@@ -15,41 +15,41 @@ pub enum Command {
         host: usize,
         /// The app.
         config: AppConfig,
-        /// When; `None`: now.
+        /// The time of the start; `None`: now.
         at: Option<Time>,
         /// The seed of its random numbers; `None`: its own number.
         seed: Option<u64>,
-        /// Where its number goes.
+        /// The responder to which its number goes.
         responder: Responder,
     },
     /// Ask an app to end.
     Stop {
         /// Its number.
         app: u32,
-        /// Where the answer goes.
+        /// The responder to which the answer goes.
         responder: Responder,
     },
     /// Tell what apps counted.
     Report {
         /// Their numbers; `None`: all.
         apps: Option<Vec<u32>>,
-        /// Where the reports go.
+        /// The responder to which the reports go.
         responder: Responder,
     },
     /// Answer when apps have finished.
     Wait {
         /// Their numbers.
         apps: Vec<u32>,
-        /// When to answer at the latest; `None`: never.
+        /// The time when to answer at the latest; `None`: never.
         until: Option<Time>,
-        /// Where the answer goes.
+        /// The responder to which the answer goes.
         responder: Responder,
     },
     /// End the thread.
     End,
 }
 
-/// What `call` wants of the thread. When it is refused its responder comes back with the reason.
+/// Returns what `call` wants of the thread. When it is refused its responder comes back with the reason.
 pub fn command(call: Call, hosts: &[String]) -> Result<Command, (Responder, LabError)> {
     let Call { request, responder, .. } = call;
     Ok(match request {

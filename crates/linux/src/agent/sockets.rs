@@ -40,7 +40,7 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 const DATAGRAM_EVENTS: c_int = libc::EPOLLIN;
 const STREAM_EVENTS: c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP;
 
-/// What a socket is.
+/// The kind of a socket.
 pub enum Kind {
     /// UDP, with what the kernel has not taken yet.
     Udp(SendQueue),
@@ -57,7 +57,7 @@ pub enum Kind {
     Connecting,
     /// A connection.
     Stream {
-        /// Whether a send took less than was offered.
+        /// `true` if a send took less than was offered.
         blocked: bool,
     },
 }
@@ -68,7 +68,7 @@ pub struct Socket {
     pub fd: OwnedFd,
     /// The app that owns it.
     pub app: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Own and peer's address, where known.
     pub addresses: Option<(SocketAddr, SocketAddr)>,
@@ -79,11 +79,11 @@ pub struct Socket {
     events: c_int,
     /// An error of a datagram that was taken before: told at the next send.
     late_error: Option<HostError>,
-    /// Whether a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
+    /// `true` if a datagram has left. Until then each is sent at once, so that what hinders all is told at once.
     proven: bool,
-    /// Whether a message that is received may hold several datagrams.
+    /// `true` if a message that is received may hold several datagrams.
     pub merged: bool,
-    /// Whether fragments are forbidden.
+    /// `true` if fragments are forbidden.
     whole: bool,
     /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
     pub dropped: u32,
@@ -105,7 +105,7 @@ pub struct Sockets {
     unflushed: Vec<u32>,
     receive_budget: u64,
     send_budget: u64,
-    /// Whether senders are told of datagrams that come back (ICMP).
+    /// `true` if senders are told of datagrams that come back (ICMP).
     tell_returned: bool,
     clock: LabClock,
 }
@@ -220,7 +220,7 @@ impl Sockets {
         self.table.iter_mut().filter_map(of).collect()
     }
 
-    /// Whether datagrams of an app wait for the kernel.
+    /// Returns `true` if datagrams of an app wait for the kernel.
     pub fn has_unsent(&self, app: u32) -> bool {
         self.table
             .values()
@@ -256,7 +256,7 @@ impl Sockets {
         }
     }
 
-    /// What an app sees of its host during one call, with a fresh budget.
+    /// Returns what an app sees of its host during one call, with a fresh budget.
     pub fn view<'a>(&'a mut self, app: u32, host: usize, random: &'a mut Pcg64Mcg) -> HostView<'a> {
         self.receive_budget = BUDGET;
         self.send_budget = BUDGET;

@@ -136,7 +136,7 @@ pub fn pending_error(fd: BorrowedFd<'_>) -> Option<io::Error> {
     }
 }
 
-/// What the kernel tells of a connection's TCP (`TCP_INFO`, tcp(7)).
+/// Returns what the kernel tells of a connection's TCP (`TCP_INFO`, tcp(7)).
 pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     /// The kernel's word for "no threshold yet" (`TCP_INFINITE_SSTHRESH`).
     const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -253,7 +253,7 @@ pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     check_length(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// What came back of datagrams sent earlier (`IP_RECVERR`): errors that others told by ICMP, with their number.
+/// Returns what came back of datagrams sent earlier (`IP_RECVERR`): errors that others told by ICMP, with their number.
 pub fn returned(fd: BorrowedFd<'_>) -> Vec<(HostError, u64)> {
     let mut found: Vec<(HostError, u64)> = Vec::new();
     // Bounded: what comes in meanwhile has its turn later.

@@ -1,4 +1,4 @@
-//! What the agent's thread costs, published by itself for others to read at any time.
+//! The costs of the agent's thread, published by itself for others to read at any time.
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +20,9 @@ pub struct AgentUsage {
     pub voluntary_switches: u64,
     /// Time for which it could have run and another had the processor.
     pub waited: Duration,
-    /// Whether it found that it shares its processor with others.
+    /// `true` if it found that it shares its processor with others.
     pub shared: bool,
-    /// Whether it has real-time scheduling for that reason.
+    /// `true` if it has real-time scheduling for that reason.
     pub realtime: bool,
 }
 
@@ -89,7 +89,7 @@ impl PublishedUsage {
         self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone_from(lateness);
     }
 
-    /// How late timers were served, as last published.
+    /// Returns how late timers were served, as last published.
     pub fn lateness(&self) -> Histogram {
         self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

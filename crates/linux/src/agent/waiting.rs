@@ -1,4 +1,4 @@
-//! How the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor
+//! The way the agent's thread waits for a moment: asleep, then spinning; how long it spins depends on whose processor
 //! it is.
 //!
 //! In a lab the processors belong to the fabric and to the hosts' programs: the thread spins for 50 us at most.
@@ -27,16 +27,16 @@ const NEAR: Duration = Duration::from_us(10);
 /// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back
 /// late, and a hypervisor lends it to others meanwhile.
 const KEPT_AWAKE: Duration = Duration::from_ms(20);
-/// How often the thread asks for how long it had to wait for its processor.
+/// The interval at which the thread asks for how long it had to wait for its processor.
 const PERIOD: Duration = Duration::from_ms(50);
 /// A spin that lost this much at once was interrupted: the thread asks then, too.
 const JUMP: Duration = Duration::from_us(200);
-/// How long the thread spins before a flow begins, to learn whose its processor is.
+/// The time that the thread spins before a flow begins, to learn whose its processor is.
 const PROBE: Duration = Duration::from_ms(50);
 /// Waiting for the processor in one period that tells that another uses it: 1 %.
 const SHARED_NS: u64 = 500_000;
 
-/// What the thread is to do next.
+/// The next step of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Look at the sockets and wait for them so long; `None`: for ever.
@@ -45,15 +45,15 @@ pub enum Next {
     Serve,
 }
 
-/// How the thread waits.
+/// The way the thread waits.
 pub struct Waiting {
-    /// What is known on the machine itself; nothing in a lab.
+    /// The facts known on the machine itself; nothing in a lab.
     machine: Option<OnMachine>,
     processor: ProcessorWait,
     looked: Time,
 }
 
-/// What the thread may ask of the kernel when another takes its processor away, in this order.
+/// A scheduling class that the thread may ask of the kernel when another takes its processor away, in this order.
 enum Standing {
     /// An ordinary program.
     Ordinary,
@@ -64,7 +64,8 @@ enum Standing {
 }
 
 struct OnMachine {
-    /// When the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its processor is.
+    /// The time when the thread first waited for a moment: it spins for [`PROBE`] from then on, to learn whose its
+    /// processor is.
     begun: Time,
     since: Time,
     /// The wait at the beginning of the period.
@@ -93,7 +94,7 @@ impl Waiting {
         Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO }
     }
 
-    /// Whether this is the machine itself.
+    /// Returns `true` if this is the machine itself.
     pub fn is_on_machine(&self) -> bool {
         self.machine.is_some()
     }
@@ -114,9 +115,9 @@ impl Waiting {
         }
     }
 
-    /// What was found about the processor: nanoseconds of waiting for it, whether it is shared, whether scheduling
-    /// is real-time. In a lab the processors belong to others too: whether they were shared is told by the waiting
-    /// alone.
+    /// Returns what was found about the processor: nanoseconds of waiting for it, whether it is shared, whether
+    /// scheduling is real-time. In a lab the processors belong to others too: whether they were shared is told by the
+    /// waiting alone.
     pub fn found(&mut self) -> (u64, bool, bool) {
         let (shared, realtime) =
             self.machine.as_ref().map_or((false, false), |machine| (machine.shared, machine.is_realtime()));
@@ -135,7 +136,7 @@ impl Waiting {
         self.looked = now;
     }
 
-    /// What to do when some timer is to be served exactly at `wake`. Spins.
+    /// Returns what to do when some timer is to be served exactly at `wake`. Spins.
     pub fn until(&mut self, wake: Time, clock: LabClock) -> Next {
         let mut now = clock.now();
         let left = wake.since(now);

@@ -21,7 +21,7 @@ const ROOT_FILES: u64 = 1 << 20;
 /// Network namespaces that are made at once to see that it works.
 const NAMESPACES_TRIED: usize = 4;
 
-/// What was found.
+/// Returns the findings.
 pub fn findings() -> Vec<Finding> {
     vec![open_files(), namespace_limit(), congestion_controls()]
 }
@@ -120,7 +120,7 @@ fn namespace_limit_of(ability: &'static str, tried: Result<String, String>, limi
     }
 }
 
-/// Whether a socket of this user takes the congestion control `name`.
+/// Returns `true` if a socket of this user takes the congestion control `name`.
 fn is_taken(name: &str) -> bool {
     let Ok(socket) = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None) else { return false };
     let length = libc::socklen_t::try_from(name.len()).unwrap_or(0);

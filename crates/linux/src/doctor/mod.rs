@@ -1,4 +1,4 @@
-//! What this machine can and cannot do for labs, found by doing it: each probe uses the ability that it reports on.
+//! The abilities of this machine for labs, found by doing it: each probe uses the ability that it reports on.
 //! Those that change namespaces or scheduling run in a forked child, so that the caller is left as it was.
 
 mod limits;
@@ -9,18 +9,18 @@ mod timing;
 
 use serde_json::Value;
 
-/// What was found of one ability.
+/// The finding about one ability.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
     /// The ability.
     pub ability: &'static str,
-    /// Whether it is all that labs can use.
+    /// `true` if it is all that labs can use.
     pub ok: bool,
-    /// What was found.
+    /// The observation.
     pub found: String,
-    /// What follows for labs.
+    /// The consequence for labs.
     pub follows: String,
-    /// What to do about it; empty when there is nothing to do.
+    /// The remedy; empty when there is nothing to do.
     pub remedy: String,
 }
 

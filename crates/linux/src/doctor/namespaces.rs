@@ -17,7 +17,7 @@ const TIMED_NAMESPACES: u32 = 20;
 /// Time of one namespace above which large labs start slowly.
 const SLOW_NAMESPACE_MS: f64 = 5.0;
 
-/// What was found.
+/// Returns the findings.
 pub fn findings() -> Vec<Finding> {
     vec![user(), network(), own_proc(), tap(), packet()]
 }

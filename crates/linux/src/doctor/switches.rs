@@ -1,4 +1,4 @@
-//! What labs need beside namespaces: interfaces of the machine, and Open vSwitch.
+//! The abilities that labs need beside namespaces: interfaces of the machine, and Open vSwitch.
 
 use std::env;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ const PROGRAMS: [&str; 5] = ["ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-
 /// Folders of system programs, which an ordinary user's search path lacks.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/local/bin"];
 
-/// What was found.
+/// Returns the findings.
 pub fn findings() -> Vec<Finding> {
     vec![real_interfaces(), open_vswitch(), kernel_datapath()]
 }

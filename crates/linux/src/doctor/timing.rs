@@ -1,4 +1,4 @@
-//! How well the machine keeps time, and what runs beside us.
+//! The accuracy of the machine's time, and what runs beside us.
 
 use std::fs;
 use std::io;
@@ -22,7 +22,7 @@ const STEAL_SHARE: f64 = 0.01;
 /// Cores below which the fabric and the hosts share one.
 const FEW_CORES: usize = 2;
 
-/// What was found.
+/// Returns the findings.
 pub fn findings() -> Vec<Finding> {
     vec![real_time(), timers(), cores(), clock_source(), steal()]
 }

@@ -1,4 +1,4 @@
-//! What makes a real sender feel the queue of its own slow link as on hardware.
+//! Back pressure: it makes a real sender feel the queue of its own slow link as on hardware.
 //!
 //! A TAP (and a packet socket) takes a frame away from the socket that sent it at once, so TCP small queues (the
 //! limit on what a flow keeps below the transport) and a datagram socket's send buffer are never felt, and a greedy
@@ -16,7 +16,7 @@ const SHARE_PER_100_000: u128 = 99_950;
 /// Data that the bucket lets through at once, and what it makes good for when the kernel's timer is late: with
 /// less, a late timer loses rate. The interface's ring holds twice as much.
 const BURST: Duration = Duration::from_ms(3);
-/// What a super-segment may hold: TCP keeps two of them below itself, however slow the link.
+/// The time of data that a super-segment may hold: TCP keeps two of them below itself, however slow the link.
 const LONGEST_SUPER_SEGMENT: Duration = Duration::from_ms(1);
 /// Frames in a super-segment where nothing is said (`GSO_MAX_SEGS`).
 const MOST_SEGMENTS: u32 = 65_535;

@@ -101,7 +101,7 @@ impl Device {
         Self { writer: Writer::new(Arc::new(descriptor), whole_frames), kind, buffer: Vec::new() }
     }
 
-    /// What writes to it.
+    /// Returns the writer to it.
     #[must_use]
     pub fn writer(&self) -> &Writer {
         &self.writer
@@ -204,7 +204,7 @@ impl Writer {
         self.write_parts(&parts)
     }
 
-    /// Whether frames may be joined for this host.
+    /// Returns `true` if frames may be joined for this host.
     #[must_use]
     pub fn joins(&self) -> bool {
         !self.whole_frames
@@ -261,7 +261,7 @@ fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
     frame.offload = Offload::of_headers(&frame.bytes, kind, header.gso_size, ecn);
 }
 
-/// What the kernel is to be told about `frame`.
+/// Returns what the kernel is to be told about `frame`.
 fn describe(frame: &Frame) -> VirtioNetHeader {
     let mut header = VirtioNetHeader::default();
     if let Checksum::Partial { start, offset } = frame.checksum {

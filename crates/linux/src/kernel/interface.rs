@@ -16,7 +16,7 @@ use crate::kernel::real_interface::Watch;
 /// Bytes of the `virtio_net_hdr` before each frame (the form without `num_buffers`).
 pub const VNET_HEADER_BYTES: usize = 10;
 
-/// What a host's interface is made of.
+/// The kind of device of a host's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterfaceKind {
     /// A TAP.
@@ -32,7 +32,7 @@ pub struct HostInterface {
     pub node: usize,
     /// Index of the port among the host's.
     pub port: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: InterfaceKind,
     /// Non-blocking descriptor: read what the host sends, write what it receives.
     pub fd: OwnedFd,
@@ -44,9 +44,9 @@ pub struct HostInterface {
     pub index: u32,
     /// A socket to the routing subsystem of the host's namespace, for changes while the lab runs.
     pub routing: Option<Arc<Mutex<Netlink>>>,
-    /// Whether frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
+    /// `true` if frames are written cut and with their checksums complete, for a reader that knows nothing of offloads.
     pub whole_frames: bool,
-    /// What tells the state of an interface of the machine; `None` for those that the lab has made.
+    /// The watch that tells the state of an interface of the machine; `None` for those that the lab has made.
     pub watch: Option<Watch>,
 }
 

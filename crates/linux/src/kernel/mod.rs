@@ -1,4 +1,4 @@
-//! What the kernel lends: namespaces, interfaces, packet sockets, netlink, Open vSwitch's datapath.
+//! The parts that the kernel lends: namespaces, interfaces, packet sockets, netlink, Open vSwitch's datapath.
 
 pub mod back_pressure;
 pub mod device;

@@ -26,7 +26,7 @@ const BUILDERS: usize = 2;
 /// Index of the first interface of a host when we choose it; above the tunnels that some kernels put in every
 /// namespace.
 const FIRST_INDEX: u32 = 100;
-/// How often the kernel repeats what an ended program's TCP connection has left to say
+/// The number of times that the kernel repeats what an ended program's TCP connection has left to say
 /// (net.ipv4.tcp_orphan_retries). Such a connection keeps its namespace, also when the lab is gone and nobody can
 /// answer any more: by Linux's own value, 8, for 100 s; by this one for less than 10 s.
 const ORPHAN_RETRIES: &str = "4";
@@ -44,18 +44,18 @@ pub struct HostNamespace {
     pub network: OwnedFd,
 }
 
-/// What building gave: the hosts in the order of the nodes, their interfaces, and what these are.
+/// The result of building: the hosts in the order of the nodes, their interfaces, and what these are.
 #[derive(Debug)]
 pub struct Built {
     /// The hosts.
     pub hosts: Vec<HostNamespace>,
     /// Their interfaces, by node, then port.
     pub interfaces: Vec<HostInterface>,
-    /// What the interfaces are.
+    /// The kind of the interfaces.
     pub kind: InterfaceKind,
 }
 
-/// What is needed to give hosts interfaces of one kind.
+/// The things that are needed to give hosts interfaces of one kind.
 enum Plan {
     Tap,
     Packet { lab: OwnedFd },
@@ -66,7 +66,7 @@ struct Task<'a> {
     node: usize,
     host: &'a HostSpec,
     packet_sockets: Vec<(OwnedFd, u32)>,
-    /// Whether its kernel is to say nothing by itself: it is a place for Open vSwitch, no host.
+    /// `true` if its kernel is to say nothing by itself: it is a place for Open vSwitch, no host.
     silent: bool,
 }
 
@@ -354,7 +354,7 @@ pub fn own_network_namespace() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Whether `/dev/net/tun` lets a TAP be made, seen by making one in a namespace that is then dropped.
+/// Returns `true` if `/dev/net/tun` lets a TAP be made, seen by making one in a namespace that is then dropped.
 #[must_use]
 pub fn tap_can_be_opened() -> bool {
     std::thread::spawn(|| {

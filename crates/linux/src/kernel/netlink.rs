@@ -26,7 +26,7 @@ use crate::kernel::back_pressure::{self, TokenBucket};
 /// Index of the loopback interface: the first of every network namespace.
 pub const LOOPBACK: u32 = 1;
 
-/// What is set of an interface while it is down.
+/// The settings of an interface while it is down.
 #[derive(Clone, Debug)]
 pub struct LinkSettings {
     /// Hardware address; `None` leaves the one that the kernel chose.
@@ -35,7 +35,7 @@ pub struct LinkSettings {
     pub mtu: u32,
     /// Length of its transmit queue in frames.
     pub transmit_queue_frames: u32,
-    /// Whether the kernel has IPv6; then no address is generated, so nothing is probed or solicited.
+    /// `true` if the kernel has IPv6; then no address is generated, so nothing is probed or solicited.
     pub ipv6: bool,
 }
 

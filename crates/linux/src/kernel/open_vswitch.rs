@@ -18,7 +18,7 @@ use crate::service::LabError;
 
 /// The name under which programs are started in the place of Open vSwitch. No node can have it.
 pub const HOST: &str = ".ovs";
-/// What holds its database and its sockets: a file system of its own, in memory, that ends with the lab.
+/// The directory that holds its database and its sockets: a file system of its own, in memory, that ends with the lab.
 pub const DIRECTORY: &str = "/run";
 /// MTU of a port without a link.
 const ETHERNET_MTU: u32 = 1500;
@@ -26,7 +26,7 @@ const ETHERNET_MTU: u32 = 1500;
 /// The namespace to build, as if it were a host.
 #[derive(Debug)]
 pub struct Instance {
-    /// What is to be built.
+    /// The host that is to be built.
     pub host: HostSpec,
     places: Vec<Place>,
 }
@@ -41,7 +41,7 @@ struct Place {
 }
 
 impl Instance {
-    /// What the switches of `network` need; `None` when none is Open vSwitch.
+    /// Returns what the switches of `network` need; `None` when none is Open vSwitch.
     #[must_use]
     pub fn of(network: &NetworkSpec) -> Option<Self> {
         let attachments = network.attachments();
@@ -79,8 +79,8 @@ impl Instance {
         any.then_some(Self { host, places })
     }
 
-    /// What its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand before
-    /// the links.
+    /// Returns what its interfaces need to know of the links. Their rates are the fabric's affair: its queues stand
+    /// before the links.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
         let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet, tunnel: None };
@@ -112,7 +112,8 @@ pub fn mount_directory() -> Result<(), LabError> {
     })
 }
 
-/// Whether the kernel has Open vSwitch's datapath. Asking for it loads its module where the machine permits that.
+/// Returns `true` if the kernel has Open vSwitch's datapath. Asking for it loads its module where the machine permits
+/// that.
 #[must_use]
 pub fn kernel_has_datapath() -> bool {
     generic_netlink_family(c"ovs_datapath").is_ok()

@@ -29,7 +29,7 @@ const NAMED_INTERFACES: usize = 12;
 pub struct OpenInterface {
     /// A packet socket, not bound: it receives nothing yet.
     pub packet: OwnedFd,
-    /// What tells changes of the interface.
+    /// The descriptor that tells changes of the interface.
     pub watch: OwnedFd,
     /// Its index in its namespace.
     pub index: u32,
@@ -194,7 +194,7 @@ fn begin(packet: &OwnedFd, index: u32) -> io::Result<()> {
     bind_packet_socket(packet, index)
 }
 
-/// What tells the state of an interface.
+/// The descriptor that tells the state of an interface.
 #[derive(Debug)]
 pub struct Watch {
     socket: OwnedFd,
@@ -229,7 +229,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What was told since the last call: the last state, if any.
+    /// Returns what was told since the last call: the last state, if any.
     pub fn news(&self) -> Option<State> {
         let mut state = None;
         let mut buffer = [0_u8; 16_384];
@@ -248,7 +248,7 @@ impl Watch {
     }
 }
 
-/// What messages of the routing subsystem tell of the interface `index`.
+/// Returns what messages of the routing subsystem tell of the interface `index`.
 fn told(mut messages: &[u8], index: u32) -> Option<State> {
     let mut state = None;
     while messages.len() >= MESSAGE_HEADER_BYTES {
@@ -282,7 +282,7 @@ pub(crate) struct RealInterface {
     pub(crate) watch: Watch,
     pub(crate) node: usize,
     pub(crate) state: State,
-    /// Whether its link was taken down because of it, and is to be taken up with it.
+    /// `true` if its link was taken down because of it, and is to be taken up with it.
     pub(crate) lowered: bool,
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 
 /// Bytes of a tag.
 pub(crate) const BYTES: u16 = 4;
-/// Where it stands: behind both addresses.
+/// The offset at which it stands: behind both addresses.
 const PLACE: usize = 12;
 /// The tag protocol identifier of IEEE 802.1Q, which old kernels do not tell.
 const IEEE_802_1Q: u16 = 0x8100;

@@ -1,5 +1,5 @@
-//! What the new process does between `clone3` and `execve`. Its memory is a copy of a process whose other threads are
-//! gone, so locks may be held for ever: nothing here allocates, locks or unwinds; only raw system calls are made.
+//! The steps of the new process between `clone3` and `execve`. Its memory is a copy of a process whose other threads
+//! are gone, so locks may be held for ever: nothing here allocates, locks or unwinds; only raw system calls are made.
 
 use std::ffi::{c_char, CStr};
 

@@ -72,7 +72,7 @@ enum Stage {
 
 struct Lab {
     stage: Mutex<Stage>,
-    /// What the agent had used when the record of fidelity began.
+    /// The usage of the agent when the record of fidelity began.
     agent_before: Mutex<(ThreadUsage, Timeliness)>,
     /// Held as long as the lab lives: the zygote ends when it is closed, and the lab ends when the zygote does.
     zygote: Arc<OwnedFd>,

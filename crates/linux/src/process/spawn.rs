@@ -14,7 +14,7 @@ use super::child::{self, Prepared};
 use super::names;
 use crate::service::LabError;
 
-/// What Python runs in the lab process: it loads the extension by its path and hands over to it. Neither
+/// The code that Python runs in the lab process: it loads the extension by its path and hands over to it. Neither
 /// site-packages nor the environment is looked at (`-I -S`), so that nothing but the extension can go wrong.
 const BOOTSTRAP: &str = "import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec

@@ -1,4 +1,4 @@
-//! What a lab process does first: it makes itself at home in its namespaces.
+//! The first steps of a lab process: it makes itself at home in its namespaces.
 
 use std::fs;
 use std::io;
@@ -113,7 +113,7 @@ pub fn set_title(title: &str) {
     }
 }
 
-/// Where the kernel reads the command line from: fields 48 and 49 of `/proc/self/stat`.
+/// Returns where the kernel reads the command line from: fields 48 and 49 of `/proc/self/stat`.
 fn command_line_place() -> Option<(usize, usize)> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let mut fields = stat.get(stat.rfind(')')? + 2..)?.split_whitespace().skip(45);

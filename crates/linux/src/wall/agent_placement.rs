@@ -39,10 +39,10 @@ impl Drop for WhileItRuns {
     }
 }
 
-/// How often the loop's processor is looked at: it seldom changes, and then stays for long.
+/// The interval at which the loop's processor is looked at: it seldom changes, and then stays for long.
 const PERIOD: Duration = Duration::from_ms(20);
 
-/// Where the agent may run.
+/// The processors on which the agent may run.
 pub(crate) struct AgentPlacement {
     agent: AgentThread,
     /// The processors that the lab may use, where there are several; else the agent is left alone.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// How often it looks at what is to be looked at now and then.
+/// The interval at which it looks at what is to be looked at now and then.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Does one thing after the other in a thread of its own, which ends when this is dropped and all is done.

@@ -26,14 +26,14 @@ pub(crate) const THREAD_NAME: &str = "delivery";
 /// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half
 /// of the first, because giving them away halves what it has to do.
 const SHARES: (f64, f64) = (0.5, 0.2);
-/// How often that is decided.
+/// The interval at which that is decided.
 const PERIOD: Duration = Duration::from_ms(20);
 /// Frames that the loop gives away at once.
 const BATCH: usize = 8;
 /// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others
 /// itself, so that both share the work by what each can do.
 const ENOUGH: usize = 128;
-/// How long the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
+/// The time that the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
 const PATIENCE: Duration = Duration::from_us(30);
 /// Frames kept to be used again.
 const KEPT: usize = 1024;
@@ -46,14 +46,14 @@ struct Job {
     frame: Option<Box<Frame>>,
 }
 
-/// What loop and thread share.
+/// The state that loop and thread share.
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
     /// Frames that were given away and are not written yet: all, and by the port of the host.
     outstanding: AtomicUsize,
     of_port: Vec<AtomicUsize>,
-    /// What the thread handed over since the record began.
+    /// The frames that the thread handed over since the record began.
     done: Mutex<HandOvers>,
     /// Frames that were handed over and can be used again.
     // Boxes are what is kept: handing one out costs no allocation.
@@ -72,7 +72,7 @@ struct Queue {
 pub(crate) struct Delivery {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Whether frames are given away at present.
+    /// `true` if frames are given away at present.
     active: bool,
     /// Frames to be given away with the next ones.
     batch: Vec<Job>,
@@ -127,12 +127,12 @@ impl Delivery {
         None
     }
 
-    /// Whether frames are given away at present.
+    /// Returns `true` if frames are given away at present.
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Whether the next frame for the host behind `port` is given away, as far as can be known.
+    /// Returns `true` if the next frame for the host behind `port` is given away, as far as can be known.
     pub(crate) fn gives_away(&self, port: PortId) -> bool {
         self.active || self.shared.of_port.get(port.0 as usize).is_some_and(|of| of.load(Ordering::Acquire) > 0)
     }
@@ -165,7 +165,7 @@ impl Delivery {
         }
     }
 
-    /// What the thread handed over since the record began.
+    /// Returns what the thread handed over since the record began.
     pub(crate) fn hand_overs(&self) -> HandOvers {
         lock(&self.shared.done).clone()
     }
@@ -187,7 +187,7 @@ impl Drop for Delivery {
     }
 }
 
-/// How much of its time the loop works.
+/// The share of its time that the loop works.
 #[derive(Debug, Default)]
 struct Share {
     since: Time,

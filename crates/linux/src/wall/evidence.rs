@@ -1,5 +1,5 @@
-//! What else the machine did to a run, looked at once a second outside of the loop: threads and programs that could
-//! have run and had no processor, quotas, pressure, and time that a hypervisor took.
+//! The other effects of the machine on a run, looked at once a second outside of the loop: threads and programs that
+//! could have run and had no processor, quotas, pressure, and time that a hypervisor took.
 //!
 //! Each quantity is a time. It is told in all and for the worst second; what the kernel does not tell is 0.
 
@@ -32,7 +32,7 @@ const NAMES: [&str; 8] = [
 /// Seconds of each quantity, in the order of [`NAMES`].
 type Times = [f64; NAMES.len()];
 
-/// What the kernel has counted so far.
+/// The counters of the kernel so far.
 #[derive(Clone, Debug, Default)]
 struct Reading {
     /// All but those of programs.
@@ -54,7 +54,7 @@ impl Reading {
         Self { times, programs: programs() }
     }
 
-    /// What came since `before`, and the thread that waited longest.
+    /// Returns what came since `before`, and the thread that waited longest.
     fn since(&self, before: &Self) -> (Times, Option<i32>) {
         // A count that a group's change or a thread's end takes back has grown by nothing.
         let mut grown: Times = std::array::from_fn(|place| (self.times[place] - before.times[place]).max(0.0));
@@ -82,7 +82,7 @@ struct Account {
     second: Times,
     /// The name of the program that waited longest.
     longest: String,
-    /// Whether every look saw all programs.
+    /// `true` if every look saw all programs.
     all_programs_seen: bool,
 }
 
@@ -219,7 +219,7 @@ fn throttled_s() -> f64 {
     groups.lines().filter_map(cpu_group).map(|(mount, path)| throttled_at_or_above(mount, path)).sum()
 }
 
-/// Where the controller of processors is, in version 2 or 1, and the group there: lines such as `0::/lab` and
+/// Returns where the controller of processors is, in version 2 or 1, and the group there: lines such as `0::/lab` and
 /// `3:cpu,cpuacct:/lab`.
 fn cpu_group(line: &str) -> Option<(&'static str, &str)> {
     let mut fields = line.splitn(3, ':').skip(1);

@@ -1,4 +1,4 @@
-//! How closely the fabric kept its own schedule.
+//! The accuracy with which the fabric kept its own schedule.
 //!
 //! Lateness is counted for every frame that is handed to a real host: the wall clock at the hand-over less the moment
 //! at which the frame was due, for each line and for all. What a line could not catch up with it
@@ -53,7 +53,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many were counted.
+    /// Returns the number that was counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
@@ -75,7 +75,7 @@ impl Histogram {
         self.max_ns
     }
 
-    /// What was counted since `before`, an earlier state of this one. The maximum is that of its bucket.
+    /// Returns what was counted since `before`, an earlier state of this one. The maximum is that of its bucket.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut after = self.clone();
@@ -112,7 +112,8 @@ fn bucket(ns: u64) -> usize {
     LogBuckets::of(ns).min(BUCKETS - 1)
 }
 
-/// What bucket `index` is told by: the next one's least value, or its own where it holds only one below 8 ns.
+/// Returns the value that bucket `index` is told by: the next one's least value, or its own where it holds only one
+/// below 8 ns.
 fn upper_ns(index: usize) -> u64 {
     let least = LogBuckets::least(index);
     if index < LogBuckets::PER_OCTAVE {
@@ -122,12 +123,12 @@ fn upper_ns(index: usize) -> u64 {
     }
 }
 
-/// How well a thread that runs apps kept to their timers so far.
+/// The accuracy with which a thread that runs apps kept to their timers so far.
 #[derive(Clone, Debug, Default)]
 pub struct Timeliness {
     /// Time in seconds for which it could have run and another had the processor.
     pub waited_s: f64,
-    /// How long after its moment each timer was served.
+    /// The time after its moment at which each timer was served.
     pub lateness: Histogram,
     /// Senders that gave up because the machine could not follow them.
     pub overloaded_senders: u64,
@@ -136,7 +137,7 @@ pub struct Timeliness {
 }
 
 impl Timeliness {
-    /// What came to pass since `before`.
+    /// Returns what came to pass since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -148,7 +149,7 @@ impl Timeliness {
     }
 }
 
-/// What a thread has used so far.
+/// The usage of a thread so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUsage {
     /// CPU time in user and kernel mode, in seconds.
@@ -160,7 +161,7 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// What both have used together.
+    /// Returns what both have used together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -205,7 +206,7 @@ pub fn steal_s() -> f64 {
 /// Frames that one thread handed to hosts.
 #[derive(Clone, Debug, Default)]
 pub struct HandOvers {
-    /// How late each was.
+    /// The lateness of each.
     pub lateness: Histogram,
     /// The same by the port of the host.
     by_port: Vec<Option<Histogram>>,
@@ -266,9 +267,9 @@ fn is_overload(error: &io::Error) -> bool {
 /// The record that a lab keeps since it started, or since it was reset.
 #[derive(Clone, Debug, Default)]
 pub struct FidelityRecord {
-    /// When the record began.
+    /// The time when the record began.
     pub since: Time,
-    /// What the loop handed over itself.
+    /// The hand-overs of the loop itself.
     pub hand_overs: HandOvers,
     /// Pauses of the loop.
     pub pauses: Pauses,
@@ -313,7 +314,7 @@ impl FidelityRecord {
     }
 }
 
-/// What one line did with lateness.
+/// The record of one line's lateness.
 #[derive(Clone, Debug)]
 struct TakenLine {
     /// The port that sends into it.
@@ -388,7 +389,7 @@ impl TakenRecord {
         Some(whole)
     }
 
-    /// What tells this loop from others that move the same network.
+    /// Returns what tells this loop from others that move the same network.
     pub(crate) fn part_to_json(&self) -> Value {
         let late = &self.record.hand_overs.lateness;
         json!({

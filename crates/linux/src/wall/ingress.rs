@@ -18,13 +18,13 @@ use crate::wall::fidelity::steal_s;
 pub struct Watched {
     /// The name of its port.
     pub port: String,
-    /// What counts them.
+    /// The counter of the lost frames.
     pub counter: Counter,
-    /// Whether its link has a line rate, for which the interface holds frames back.
+    /// `true` if its link has a line rate, for which the interface holds frames back.
     pub rated: bool,
 }
 
-/// What counts the frames that an interface lost.
+/// The counter of the frames that an interface lost.
 #[derive(Clone, Debug)]
 pub enum Counter {
     /// The interface, by its index in its host and a socket to the routing subsystem there.
@@ -100,7 +100,7 @@ impl Losses {
         losses
     }
 
-    /// What came after `before`; of links with a rate the ports that lost something.
+    /// Returns what came after `before`; of links with a rate the ports that lost something.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let grown = |(port, lost): (&String, &u64)| {
@@ -112,7 +112,7 @@ impl Losses {
     }
 }
 
-/// What the kernel has counted so far.
+/// The counters of the kernel so far.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// At the hosts' interfaces.

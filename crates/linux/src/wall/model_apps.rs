@@ -42,7 +42,7 @@ impl LoopApps {
         self.apps.stop(at, app, world)
     }
 
-    /// What apps have counted.
+    /// Returns what apps have counted.
     pub(crate) fn report(&self, at: &RunningNetwork, asked: &AppReports) -> Answer {
         self.apps.report(at, asked)
     }
@@ -92,9 +92,9 @@ pub(crate) enum Share {
     Fabric(Request),
     /// Both, each for its part.
     Both {
-        /// What the agent is asked.
+        /// The request to the agent.
         agent: Request,
-        /// What the fabric is asked.
+        /// The request to the fabric.
         fabric: Request,
     },
 }

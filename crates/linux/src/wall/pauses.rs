@@ -70,7 +70,7 @@ impl Pauses {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How long ago the last frame passed, at most, and how long the loop may then sleep. After the last of them it
+/// The most time since the last frame passed, and the time that the loop may then sleep. After the last of them it
 /// sleeps as long as it likes: an idle lab is to cost nothing.
 const SLEEPS: [(Duration, Duration); 3] = [
     (Duration::from_ms(200), Duration::from_ms(1)),
@@ -81,13 +81,13 @@ const SLEEPS: [(Duration, Duration); 3] = [
 /// Measures the loop from one wake-up to the next.
 #[derive(Debug)]
 pub(crate) struct Watchfulness {
-    /// When the loop woke last.
+    /// The time when the loop woke last.
     woke: Time,
-    /// When a frame passed last.
+    /// The time when a frame passed last.
     passed: Option<Time>,
     /// Frames that had passed then.
     frames: u64,
-    /// Whether a frame passed within the longest time of [`SLEEPS`]: for those who look on from beside the loop.
+    /// `true` if a frame passed within the longest time of [`SLEEPS`]: for those who look on from beside the loop.
     at_work: Arc<AtomicBool>,
 }
 
@@ -97,7 +97,7 @@ impl Watchfulness {
         Self { woke: now, passed: None, frames: 0, at_work: Arc::default() }
     }
 
-    /// Whether the lab is at work.
+    /// Returns whether the lab is at work.
     pub(crate) fn at_work(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.at_work)
     }
@@ -113,7 +113,7 @@ impl Watchfulness {
         stood_still
     }
 
-    /// How long the loop may sleep that would sleep for `wanted`.
+    /// Returns how long the loop may sleep that would sleep for `wanted`.
     pub(crate) fn sleep(&self, wanted: Duration) -> Duration {
         let longest = self.passed.and_then(|passed| {
             let idle = self.woke.since(passed);

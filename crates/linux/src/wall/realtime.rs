@@ -59,15 +59,15 @@ const WAKE_TOKEN: u64 = u64::MAX;
 /// Set in the token of what tells the state of the interface at a port.
 const STATE_TOKEN: u64 = 1 << 32;
 
-/// What the loop keeps of a host's interface beside its device.
+/// The state that the loop keeps of a host's interface beside its device.
 struct Held {
     kind: InterfaceKind,
     mtu: u32,
     index: u32,
     routing: Option<Arc<Mutex<Netlink>>>,
-    /// What counts the frames that were lost on the way to the loop.
+    /// The counter of the frames that were lost on the way to the loop.
     losses: Option<Counter>,
-    /// Whether frames are read as they come, whatever the link's rate: not those of a host, which is held back.
+    /// `true` if frames are read as they come, whatever the link's rate: not those of a host, which is held back.
     eager: bool,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct Hosts {
     interfaces: Vec<Option<Held>>,
     pool: Pool,
     clock: LabClock,
-    /// What the clock showed when the fabric asked for the frame that it hands over next.
+    /// The time that the clock showed when the fabric asked for the frame that it hands over next.
     looked: Option<Time>,
-    /// Whether the line that leads to the host behind each port has a rate.
+    /// `true` where the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
     pub(crate) delivery: Delivery,
     /// Frames that are handed over in one step; empty between any two.
@@ -206,12 +206,13 @@ impl World for Hosts {
     }
 }
 
-/// How the loop is to run.
+/// The options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct RealtimeOptions {
-    /// Whether to ask for real-time scheduling.
+    /// `true` to ask for real-time scheduling.
     pub realtime: bool,
-    /// How late a line may be looked at and still catch up; `None` derives it from each line's rate ([`catch_up`]).
+    /// The lateness at which a line may be looked at and still catch up; `None` derives it from each line's rate
+    /// ([`catch_up`]).
     pub catch_up: Option<Duration>,
 }
 
@@ -227,7 +228,7 @@ impl Default for RealtimeOptions {
     }
 }
 
-/// Which part of a network a loop moves.
+/// The part of a network that a loop moves.
 #[derive(Default)]
 pub(crate) struct Place {
     /// Its number.
@@ -238,7 +239,7 @@ pub(crate) struct Place {
     pub(crate) agent: AgentThread,
 }
 
-/// What a loop is told to do.
+/// An order to a loop.
 pub(crate) enum Order {
     /// A request is to be answered.
     Call(Call),
@@ -246,9 +247,9 @@ pub(crate) enum Order {
     TakeRecord(Box<dyn FnOnce(PartRecord) + Send>),
     /// A sampler is to be started whose first interval begins at `begin`.
     Sample {
-        /// What is asked.
+        /// The request.
         asked: SamplesStart,
-        /// When.
+        /// The time at which to begin.
         begin: Time,
         /// Who asks.
         responder: Responder,
@@ -340,7 +341,7 @@ impl Drop for RealtimeFabric {
     }
 }
 
-/// What the loop's thread owns.
+/// The state that the loop's thread owns.
 pub(crate) struct FabricLoop {
     pub(crate) network: RunningNetwork,
     pub(crate) hosts: Hosts,
@@ -348,7 +349,7 @@ pub(crate) struct FabricLoop {
     pub(crate) controllers: Controllers,
     pub(crate) real: BTreeMap<PortId, RealInterface>,
     pub(crate) clock: LabClock,
-    /// What the kernel had counted when the record of fidelity began.
+    /// The counters of the kernel when the record of fidelity began.
     pub(crate) counted_before: Arc<Mutex<Counted>>,
     /// Does what would hold up the loop.
     pub(crate) aside: Aside,
@@ -616,7 +617,8 @@ impl FabricLoop {
         }
     }
 
-    /// How long nothing is to be done unless something arrives; zero when the next event is close enough to spin.
+    /// Returns how long nothing is to be done unless something arrives; zero when the next event is close enough to
+    /// spin.
     fn idle_time(&mut self) -> Duration {
         let now = self.clock.now();
         let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
@@ -659,7 +661,7 @@ impl FabricLoop {
     }
 }
 
-/// Whether the line that leads to `port` has a rate.
+/// Returns `true` if the line that leads to `port` has a rate.
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
     near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.rate_bps.is_some())

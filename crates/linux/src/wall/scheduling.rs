@@ -29,7 +29,7 @@ pub(crate) fn become_realtime() {
     let _ = schedule_fifo(0);
 }
 
-/// Whether the calling thread has real-time scheduling.
+/// Returns `true` if the calling thread has real-time scheduling.
 pub(crate) fn is_realtime() -> bool {
     // SAFETY: no pointers are passed; 0 means the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) };
@@ -62,12 +62,12 @@ pub(crate) fn go_first() -> bool {
 pub(crate) struct Turns {
     since: Time,
     used_ns: u64,
-    /// Whether the thread used so much in the last period that the kernel might stop it in this one.
+    /// `true` if the thread used so much in the last period that the kernel might stop it in this one.
     busy: bool,
     ordinary: bool,
 }
 
-/// How long two turns take together, and the first of them, which is real-time.
+/// The time that two turns take together, and the first of them, which is real-time.
 const TURNS: Duration = Duration::from_ms(100);
 const REALTIME_TURN: Duration = Duration::from_ms(88);
 /// Of its processor: a thread that used no more needs no ordinary turn.
@@ -104,19 +104,19 @@ impl Turns {
 pub(crate) struct Breaks {
     since: Time,
     used_ns: u64,
-    /// How long the breaks of this period took.
+    /// The time that the breaks of this period took.
     paused_ns: u64,
     need: BreakNeed,
     last: Time,
 }
 
-/// How often it is looked whether breaks are needed.
+/// The interval at which it is looked whether breaks are needed.
 const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 /// Share of the processor above which they are.
 const BREAKS_ABOVE: f64 = 0.9;
 /// Periods after which they are taken: a thread that only spins too much has stopped that by then.
 const BREAKS_AFTER: u32 = 4;
-/// How often a break is taken, and how long it is at least: the 5 % that the kernel would take.
+/// The working time between breaks, and the least length of a break: the 5 % that the kernel would take.
 const WORK: Duration = Duration::from_us(1000);
 const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
 
@@ -152,7 +152,7 @@ fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
     used_ns as f64 / elapsed_ns.saturating_sub(paused_ns).max(1) as f64
 }
 
-/// Whether a thread needs breaks.
+/// The need of a thread for breaks.
 #[derive(Debug, Default)]
 struct BreakNeed {
     /// Periods in a row of which the thread used nearly all, as a real-time one.

@@ -1,5 +1,5 @@
-//! How long before an event the loop stops sleeping and spins: by how late sleeps end here, and by what the processor
-//! can spare.
+//! The time before an event at which the loop stops sleeping and spins: by how late sleeps end here, and by what the
+//! processor can spare.
 
 use twinnet_units::{Duration, Time};
 
@@ -11,7 +11,7 @@ const LONGEST_SPIN: Duration = Duration::from_us(250);
 /// Shares of the processor between which the loop holds itself by spinning less or more: spinning makes hand-overs
 /// exact to a microsecond instead of some tens, and is not worth being stopped for.
 const DUTY_RANGE: (f64, f64) = (0.75, 0.88);
-/// How many times the usual oversleep the loop spins at most, where the processor is free for it: a few sleeps in a
+/// The most multiples of the usual oversleep that the loop spins, where the processor is free for it: a few sleeps in a
 /// thousand end many times later than the others.
 const MOST_EAGER: f64 = 8.0;
 /// Below this share of the margin there is next to no spinning left. From [`MOST_EAGER`] it takes five periods to get
@@ -20,17 +20,18 @@ const LEAST_EAGER: f64 = 0.1;
 /// Share of the processor above which real-time scheduling is taken by [turns](crate::wall::scheduling::Turns): the
 /// kernel stops a real-time thread that uses more than 95 % of a second for the rest of it, 50 ms at once.
 const HIGHEST_DUTY: f64 = 0.9;
-/// What most sleeps keep on any machine: rare ones that end later are not worth spinning all the time for.
+/// The oversleep that most sleeps keep on any machine: rare ones that end later are not worth spinning all the time
+/// for.
 const USUAL_OVERSLEEP: Duration = Duration::from_us(100);
 /// Shares of the processor between which the loop is at work, and leaves something to be kept awake.
 const AT_WORK: std::ops::Range<f64> = 0.02..HIGHEST_DUTY;
-/// How often the share is looked at.
+/// The interval at which the share is looked at.
 const DUTY_PERIOD: Duration = Duration::from_ms(50);
 /// Periods in a row with too high a share, and without spinning, after which that begins: before the kernel's second
 /// is over.
 const PATIENCE: u32 = 4;
 
-/// What the loop has learnt about sleeping and spinning.
+/// The facts that the loop has learnt about sleeping and spinning.
 #[derive(Debug)]
 pub(crate) struct SpinControl {
     oversleep: Oversleep,
@@ -49,8 +50,8 @@ impl SpinControl {
         self.oversleep.observe(late);
     }
 
-    /// How long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor, but
-    /// never so little that a sleep would make the clock slip.
+    /// Returns how long before an event to stop sleeping: as long as sleeps end late, or less to spare the processor,
+    /// but never so little that a sleep would make the clock slip.
     pub(crate) fn margin(&self) -> Duration {
         let margin = self.oversleep.margin();
         let wanted = Duration::from_ps((margin.as_ps() as f64 * self.duty.eagerness) as u64);
@@ -62,13 +63,13 @@ impl SpinControl {
         self.duty.observe(now);
     }
 
-    /// Whether the thread has something to do.
+    /// Returns `true` if the thread has something to do.
     pub(crate) fn is_in_use(&self) -> bool {
         self.duty.share >= AT_WORK.start
     }
 
-    /// Whether the thread sleeps and wakes all the time: there is something to do, and it does not take the whole
-    /// processor.
+    /// Returns `true` if the thread sleeps and wakes all the time: there is something to do, and it does not take the
+    /// whole processor.
     pub(crate) fn is_at_work(&self) -> bool {
         AT_WORK.contains(&self.duty.share)
     }
@@ -79,7 +80,7 @@ impl SpinControl {
 struct Duty {
     since: Time,
     used_ns: u64,
-    /// How many times the margin before an event is spent spinning, from 0 to [`MOST_EAGER`].
+    /// The multiple of the margin that is spent spinning before an event, from 0 to [`MOST_EAGER`].
     eagerness: f64,
     too_high: u32,
     takes_turns: bool,
@@ -121,7 +122,7 @@ impl Duty {
     }
 }
 
-/// How late sleeps end: an estimate that most of them keep.
+/// The lateness at which sleeps end: an estimate that most of them keep.
 #[derive(Debug)]
 struct Oversleep {
     estimate_ns: u64,
@@ -144,7 +145,7 @@ impl Oversleep {
         }
     }
 
-    /// How long before an event to stop sleeping.
+    /// Returns how long before an event to stop sleeping.
     fn margin(&self) -> Duration {
         Duration::from_ns(self.estimate_ns + self.estimate_ns / 8).min(LONGEST_SPIN)
     }

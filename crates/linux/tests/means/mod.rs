@@ -1,5 +1,5 @@
-//! What a machine may lack. A test that cannot run fails, unless `TWINNET_LACKS` names what is lacking: nothing is
-//! passed over by accident.
+//! The means that a machine may lack. A test that cannot run fails, unless `TWINNET_LACKS` names what is lacking:
+//! nothing is passed over by accident.
 
 /// Tells that a test cannot run for `why`, because the machine lacks `means`.
 ///

@@ -40,9 +40,9 @@ pub enum Action {
     RegisterMove(RegisterMove),
     /// `NXAST_REG_LOAD`: writes a constant.
     RegisterLoad {
-        /// Where.
+        /// The bits that are written.
         destination: Subfield,
-        /// What.
+        /// The value that is written.
         value: u64,
     },
     /// `NXAST_REG_LOAD2`: writes a constant into the bits of the mask.
@@ -86,7 +86,7 @@ pub enum Action {
     Controller {
         /// Bytes that go to the controller.
         max_len: u16,
-        /// Which controller.
+        /// The ID of the controller.
         controller_id: u16,
         /// Reason that the packet-in states.
         reason: ControllerReason,
@@ -109,11 +109,11 @@ pub enum Action {
     StackPop(StackItem),
     /// `NXAST_CONJUNCTION`: the flow is one of several that match together.
     Conjunction {
-        /// Which of them, from 0.
+        /// The index of the clause, from 0.
         clause: u8,
-        /// How many.
+        /// The number of clauses.
         clauses: u8,
-        /// What [`crate::oxm::Field::ConjId`] then is.
+        /// The value that [`crate::oxm::Field::ConjId`] then has.
         id: u32,
     },
     /// `NXAST_CT_CLEAR`: forgets the connection tracking state.
@@ -128,7 +128,7 @@ pub struct StackItem {
     pub offset: u16,
     /// The field.
     pub id: FieldId,
-    /// How many bits.
+    /// The number of bits.
     pub bits: u16,
 }
 

@@ -6,7 +6,7 @@ use crate::layout::{open_enum, record};
 use crate::wire::{pad, pad_to_eight, Reader, Wire};
 
 open_enum! {
-    /// What the hash is taken of.
+    /// The fields that the hash is taken of.
     pub enum HashFields: u16 {
         EthSrc = 0 "NX_HASH_FIELDS_ETH_SRC", SymmetricL4 = 1 "NX_HASH_FIELDS_SYMMETRIC_L4",
         SymmetricL3L4 = 2 "NX_HASH_FIELDS_SYMMETRIC_L3L4", SymmetricL3L4Udp = 3 "NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP",
@@ -18,7 +18,7 @@ open_enum! {
 record! {
     /// `NXAST_MULTIPATH`: writes the number of the way.
     pub struct Multipath {
-        /// What the hash is taken of.
+        /// The fields that the hash is taken of.
         pub fields: HashFields;
         /// Start of the hash.
         pub basis: u16 [2];
@@ -28,7 +28,7 @@ record! {
         pub max_link: u16;
         /// Argument of the algorithm.
         pub argument: u32 [2];
-        /// Where the number is written.
+        /// The bits that the number is written to.
         pub destination: Subfield;
     }
 }
@@ -40,13 +40,13 @@ record! {
 pub struct Bundle {
     /// `NX_BD_ALG_*`.
     pub algorithm: u16,
-    /// What the hash is taken of.
+    /// The fields that the hash is taken of.
     pub fields: HashFields,
     /// Start of the hash.
     pub basis: u16,
     /// Header of the field that members are values of: `NXM_OF_IN_PORT`.
     pub member_type: u32,
-    /// Where the number is written; `None`: the frame is output there.
+    /// The bits that the number is written to; `None`: the frame is output there.
     pub destination: Option<Subfield>,
     /// The ports.
     pub members: Vec<u16>,

@@ -17,7 +17,7 @@ pub struct FlowMod {
     pub cookie: u64,
     /// Table; only when [`super::Message::FlowModTableId`] was switched on, 0 otherwise, when the switch chooses.
     pub table_id: u8,
-    /// What to do.
+    /// The command.
     pub command: FlowModCommand,
     /// Seconds without a frame after which the flow ends; 0: never.
     pub idle_timeout: u16,
@@ -31,9 +31,9 @@ pub struct FlowMod {
     pub out_port: u16,
     /// Flags.
     pub flags: FlowFlags,
-    /// Which frames.
+    /// The match: which frames.
     pub matching: Match,
-    /// What is done with them.
+    /// The actions on them.
     pub actions: Vec<Action>,
 }
 
@@ -129,7 +129,7 @@ pub struct FlowRemoved {
     pub packet_count: u64,
     /// Bytes.
     pub byte_count: u64,
-    /// Which frames they were.
+    /// The match: which frames they were.
     pub matching: Match,
 }
 
@@ -171,7 +171,7 @@ impl Wire for FlowRemoved {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct PacketIn {
-    /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
+    /// The buffer in which the switch keeps the frame, or [`crate::NO_BUFFER`].
     pub buffer_id: u32,
     /// Bytes of the whole frame.
     pub total_len: u16,

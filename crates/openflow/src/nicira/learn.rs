@@ -24,22 +24,22 @@ pub struct Learn {
     pub fin_idle_timeout: u16,
     /// Hard timeout once a FIN or RST was seen.
     pub fin_hard_timeout: u16,
-    /// What the flow matches and does.
+    /// The parts of the flow: what it matches and does.
     pub specs: Vec<LearnSpec>,
 }
 
 /// Bits that become a condition or an action of the flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearnSpec {
-    /// How many bits: 1 to 1023.
+    /// The number of bits: 1 to 1023.
     pub bits: u16,
-    /// Where they come from.
+    /// The source of the bits.
     pub source: LearnSource,
-    /// What becomes of them.
+    /// The target of the bits.
     pub target: LearnTarget,
 }
 
-/// Where the bits come from.
+/// The source of the bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LearnSource {
     /// `NX_LEARN_SRC_FIELD`: a field of the frame, from this bit on.
@@ -48,7 +48,7 @@ pub enum LearnSource {
     Immediate(Vec<u8>),
 }
 
-/// What becomes of the bits.
+/// The target of the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearnTarget {
     /// `NX_LEARN_DST_MATCH`: the flow matches on them, in this field from this bit on.

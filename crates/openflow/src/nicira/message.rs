@@ -16,14 +16,14 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// How flows are told of from now on.
+    /// The format in which flows are told of from now on.
     pub enum FlowFormat: u32, BAD_SUBTYPE, "the flow format", "0 (OpenFlow 1.0) or 2 (NXM)" {
         OpenFlow10 = 0 "NXFF_OPENFLOW10", Nxm = 2 "NXFF_NXM",
     }
 }
 
 closed_enum! {
-    /// How packet-ins are sent from now on.
+    /// The format in which packet-ins are sent from now on.
     pub enum PacketInFormat: u32, BAD_SUBTYPE, "the packet-in format", "0 (the version's own) or 1 (NXM)" {
         Standard = 0 "NXPIF_STANDARD", Nxm = 1 "NXPIF_NXT_PACKET_IN",
     }

@@ -12,7 +12,7 @@ pub struct Subfield {
     pub id: FieldId,
     /// Its first bit, counted from the least significant.
     pub offset: u16,
-    /// How many bits: 1 to 64.
+    /// The number of bits: 1 to 64.
     pub bits: u16,
 }
 
@@ -54,7 +54,7 @@ impl<'a> arbitrary::Arbitrary<'a> for Subfield {
 record! {
     /// `NXAST_REG_MOVE`: copies bits of one field into another.
     pub struct RegisterMove {
-        /// How many bits.
+        /// The number of bits.
         pub bits: u16;
         /// First bit in the source.
         pub source_offset: u16;

@@ -9,7 +9,7 @@ use crate::v13::multipart::AggregateStats;
 use crate::wire::{pad, set_length, Reader, Wire};
 use crate::Verbatim;
 
-/// Which flows are asked about.
+/// The flows that are asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStatsRequest {
@@ -38,7 +38,7 @@ impl Wire for FlowStatsRequest {
     }
 }
 
-/// What is said of a flow.
+/// The statistics of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct FlowStats {
@@ -64,9 +64,9 @@ pub struct FlowStats {
     pub packet_count: u64,
     /// Bytes.
     pub byte_count: u64,
-    /// Which frames.
+    /// The match: which frames.
     pub matching: Verbatim<Match>,
-    /// What is done with them.
+    /// The actions on them.
     pub actions: Verbatim<Vec<Action>>,
 }
 
@@ -118,7 +118,7 @@ impl Wire for FlowStats {
     }
 }
 
-/// What [`crate::v10::statistics::VendorStats`] of Nicira ask.
+/// The questions that [`crate::v10::statistics::VendorStats`] of Nicira ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsRequest {
@@ -128,7 +128,7 @@ pub enum StatsRequest {
     Aggregate(FlowStatsRequest),
 }
 
-/// What [`crate::v10::statistics::VendorStats`] of Nicira answer.
+/// The answers that [`crate::v10::statistics::VendorStats`] of Nicira answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum StatsReply {

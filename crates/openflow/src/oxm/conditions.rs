@@ -34,7 +34,7 @@ impl Match {
         self.fields.iter().find(|condition| condition.field == field)
     }
 
-    /// Whether a switch may take the match: known fields only, each once and after those that it needs.
+    /// Checks that a switch may take the match: known fields only, each once and after those that it needs.
     ///
     /// # Errors
     /// `OFPBMC_BAD_FIELD`, `OFPBMC_DUP_FIELD` or `OFPBMC_BAD_PREREQ`.

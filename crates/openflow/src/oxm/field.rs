@@ -24,11 +24,11 @@ pub struct WireNumber {
     pub class: u16,
     /// The field's number in the class, 0 to 127.
     pub number: u8,
-    /// Whether a mask is allowed.
+    /// `true` if a mask is allowed.
     pub maskable: bool,
 }
 
-/// What a match must contain, before the field that asks for it.
+/// The condition that a match must contain, before the field that asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prerequisite {
     /// The field, matched in any way.
@@ -48,7 +48,7 @@ impl Prerequisite {
         }
     }
 
-    /// Whether `value` of the field is one that this asks for.
+    /// Returns `true` if `value` of the field is one that this asks for.
     #[must_use]
     pub fn is_met_by(self, value: u128) -> bool {
         match self {
@@ -59,7 +59,7 @@ impl Prerequisite {
     }
 }
 
-/// What is known of a field.
+/// The known facts of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldInfo {
     /// The name, as `ovs-ofctl` and os-ken write it.
@@ -72,7 +72,7 @@ pub struct FieldInfo {
     pub oxm: Option<WireNumber>,
     /// Its number among the Nicira fields.
     pub nxm: Option<WireNumber>,
-    /// What must be matched before it.
+    /// The conditions that must be matched before it.
     pub prerequisites: &'static [Prerequisite],
 }
 
@@ -94,7 +94,7 @@ macro_rules! fields {
                 self.info().name
             }
 
-            /// What is known of the field.
+            /// Returns what is known of the field.
             #[must_use]
             pub const fn info(self) -> &'static FieldInfo {
                 static TABLE: [FieldInfo; Field::ALL.len()] = INFO;
@@ -277,8 +277,8 @@ impl Field {
         u128::MAX >> (128 - self.info().bits as u32)
     }
 
-    /// What the specification allows a Set-Field action to write: all but the ports that a frame came in by and the
-    /// metadata (and what only a match can ask for).
+    /// Returns `true` if the specification allows a Set-Field action to write it: all but the ports that a frame came
+    /// in by and the metadata (and what only a match can ask for).
     #[must_use]
     pub const fn is_settable(self) -> bool {
         !matches!(

@@ -5,7 +5,7 @@ use crate::error::{Fault, Refusal};
 use crate::v13::{BadAction, BadMatch, ErrorKind};
 use crate::wire::{Reader, Wire};
 
-/// Which numbers are written where a field has two.
+/// The numbers that are written where a field has two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
     /// OpenFlow 1.3.
@@ -38,7 +38,7 @@ impl FieldMatch {
         Self { field, value: value & mask, mask }
     }
 
-    /// Whether every bit matters.
+    /// Returns `true` if every bit matters.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.mask == self.field.maximum()
@@ -196,7 +196,7 @@ impl FieldId {
         (self.0 >> 9) as u8 & 0x7f
     }
 
-    /// Whether a mask follows the value.
+    /// Returns `true` if a mask follows the value.
     #[must_use]
     pub const fn has_mask(self) -> bool {
         self.0 & 0x100 != 0
@@ -208,7 +208,7 @@ impl FieldId {
         self.0 as u8
     }
 
-    /// Whether four bytes with an experimenter follow the header.
+    /// Returns `true` if four bytes with an experimenter follow the header.
     #[must_use]
     pub const fn is_experimenter(self) -> bool {
         self.class() == CLASS_EXPERIMENTER
@@ -256,7 +256,7 @@ pub(super) const fn refuse(code: BadMatch, field: Field, given: u64, allowed: &'
     Refusal::new(fault(code), field.name(), given, allowed)
 }
 
-/// What of a value is shown in an error.
+/// Returns the bits of a value that are shown in an error.
 const fn low_bits(value: u128) -> u64 {
     value as u64
 }

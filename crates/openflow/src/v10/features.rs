@@ -1,11 +1,11 @@
-//! What the switch is and can do, how it is configured, and its queues.
+//! The identity, abilities and configuration of the switch, and its queues.
 
 use super::port::Port;
 use crate::layout::{flags, open_enum, record};
 use crate::v13::QueueProperty;
 
 flags! {
-    /// What a switch can do.
+    /// The abilities of a switch.
     pub struct Capabilities: u32 {
         FLOW_STATS = 1 << 0, "OFPC_FLOW_STATS";
         TABLE_STATS = 1 << 1, "OFPC_TABLE_STATS";
@@ -36,7 +36,7 @@ record! {
 }
 
 open_enum! {
-    /// What is done with IP fragments. The version has no error for other values.
+    /// The treatment of IP fragments. The version has no error for other values.
     pub enum FragmentHandling: u16 { Normal = 0 "OFPC_FRAG_NORMAL", Drop = 1 "OFPC_FRAG_DROP",
         Reassemble = 2 "OFPC_FRAG_REASM" }
 }
@@ -44,7 +44,7 @@ open_enum! {
 record! {
     /// `OFPT_SET_CONFIG` and `OFPT_GET_CONFIG_REPLY`.
     pub struct SwitchConfig {
-        /// What is done with IP fragments.
+        /// The treatment of IP fragments.
         pub fragments: FragmentHandling;
         /// Bytes of a frame that go to the controller when no action says how many.
         pub miss_send_len: u16;

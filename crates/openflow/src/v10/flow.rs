@@ -10,7 +10,7 @@ use crate::verbatim;
 use crate::Verbatim;
 
 closed_enum! {
-    /// What to do with flows.
+    /// The command of a change of flows.
     pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command",
         "0 to 4" {
         Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT",
@@ -20,7 +20,7 @@ closed_enum! {
 }
 
 flags! {
-    /// How a flow behaves. Other bits are kept: the version has no error for them.
+    /// The behaviour of a flow. Other bits are kept: the version has no error for them.
     pub struct FlowFlags: u16 {
         SEND_FLOW_REM = 1 << 0, "OFPFF_SEND_FLOW_REM";
         CHECK_OVERLAP = 1 << 1, "OFPFF_CHECK_OVERLAP";
@@ -31,14 +31,14 @@ flags! {
 record! {
     /// `OFPT_FLOW_MOD`.
     pub struct FlowMod {
-        /// Which frames.
+        /// The match: which frames.
         pub matching: Match;
         /// Cookie to set.
         pub cookie: u64;
         /// Table: Nicira's extension ([`crate::nicira::Message::FlowModTableId`]) has it in the upper half of the
         /// command's 16 bits. While that is off, a switch answers anything but 0 with `OFPFMFC_BAD_COMMAND`.
         pub table_id: u8;
-        /// What to do.
+        /// The command.
         pub command: FlowModCommand;
         /// Seconds without a frame after which the flow ends; 0: never.
         pub idle_timeout: u16;
@@ -52,7 +52,7 @@ record! {
         pub out_port: u16;
         /// Flags.
         pub flags: FlowFlags;
-        /// What is done with the frames; nothing: they are dropped.
+        /// The actions on the frames; none: they are dropped.
         pub actions: Vec<Action>;
     }
 }
@@ -77,7 +77,7 @@ open_enum! {
 record! {
     /// `OFPT_FLOW_REMOVED`.
     pub struct FlowRemoved {
-        /// Which frames they were.
+        /// The match: which frames they were.
         pub matching: Verbatim<Match>;
         /// Cookie.
         pub cookie: u64;

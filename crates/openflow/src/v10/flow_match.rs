@@ -30,7 +30,7 @@ pub const NOT_ETHER_TYPE: u16 = 0x05ff;
 record! {
     /// `ofp_match`.
     pub struct Match {
-        /// Which of the fields do not matter.
+        /// The fields that do not matter.
         pub wildcards: Wildcards;
         /// Port that the frame came in by.
         pub in_port: u16;

@@ -14,7 +14,7 @@ record! {
     pub struct Vendor {
         /// Who.
         pub vendor: u32;
-        /// What.
+        /// The data.
         pub data: Vec<u8>;
     }
 }

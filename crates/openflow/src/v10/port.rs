@@ -27,7 +27,7 @@ pub mod port_number {
 }
 
 flags! {
-    /// How a port is configured.
+    /// The configuration of a port.
     pub struct PortConfig: u32 {
         PORT_DOWN = 1 << 0, "OFPPC_PORT_DOWN";
         NO_STP = 1 << 1, "OFPPC_NO_STP";
@@ -51,7 +51,7 @@ flags! {
 }
 
 flags! {
-    /// What a port can do, does, or is told to advertise.
+    /// The features that a port can do, does, or is told to advertise.
     pub struct PortFeatures: u32 {
         RATE_10MB_HD = 1 << 0, "OFPPF_10MB_HD";
         RATE_10MB_FD = 1 << 1, "OFPPF_10MB_FD";
@@ -93,14 +93,14 @@ record! {
 }
 
 open_enum! {
-    /// What happened to a port.
+    /// The change of a port.
     pub enum PortReason: u8 { Add = 0 "OFPPR_ADD", Delete = 1 "OFPPR_DELETE", Modify = 2 "OFPPR_MODIFY" }
 }
 
 record! {
     /// `OFPT_PORT_STATUS`.
     pub struct PortStatus {
-        /// What happened.
+        /// The change that happened.
         pub reason: PortReason [7];
         /// The port as it is now.
         pub port: Port;
@@ -116,7 +116,7 @@ record! {
         pub hw_addr: MacAddress;
         /// New configuration.
         pub config: PortConfig;
-        /// Which bits of it to take over.
+        /// The bits of it to take over.
         pub mask: PortConfig;
         /// Features to advertise; 0: as they are.
         pub advertise: PortFeatures [4];

@@ -10,7 +10,7 @@ use crate::wire::{Reader, Text, Wire};
 use crate::Verbatim;
 
 record! {
-    /// Which flows are asked about, each or all together.
+    /// The flows that are asked about, each or all together.
     pub struct FlowStatsRequest {
         /// Only flows at least as narrow.
         pub matching: Match;
@@ -22,12 +22,12 @@ record! {
 }
 
 record! {
-    /// What is said of a flow.
+    /// The statistics of a flow.
     pub struct FlowStats sized 0, 88 {
         [2];
         /// Table.
         pub table_id: u8 [1];
-        /// Which frames.
+        /// The match: which frames.
         pub matching: Verbatim<Match>;
         /// Whole seconds that it has lived.
         pub duration_sec: u32;
@@ -45,13 +45,13 @@ record! {
         pub packet_count: u64;
         /// Bytes.
         pub byte_count: u64;
-        /// What is done with them.
+        /// The actions on them.
         pub actions: Verbatim<Vec<Action>>;
     }
 }
 
 record! {
-    /// What is said of a table.
+    /// The statistics of a table.
     pub struct TableStats {
         /// Number.
         pub table_id: u8 [3];
@@ -71,7 +71,7 @@ record! {
 }
 
 record! {
-    /// Which port is asked about.
+    /// The port that is asked about.
     pub struct PortStatsRequest {
         /// Number; [`super::port_number::NONE`]: all.
         pub port_no: u16 [6];
@@ -79,7 +79,7 @@ record! {
 }
 
 record! {
-    /// What is said of a port. A counter that the switch does not have is all ones.
+    /// The statistics of a port. A counter that the switch does not have is all ones.
     pub struct PortStats {
         /// Number.
         pub port_no: u16 [6];
@@ -111,7 +111,7 @@ record! {
 }
 
 record! {
-    /// Which queue is asked about.
+    /// The queue that is asked about.
     pub struct QueueStatsRequest {
         /// Port; [`super::port_number::ALL`]: all.
         pub port_no: u16 [2];
@@ -121,7 +121,7 @@ record! {
 }
 
 record! {
-    /// What is said of a queue.
+    /// The statistics of a queue.
     pub struct QueueStats {
         /// Port.
         pub port_no: u16 [2];
@@ -142,7 +142,7 @@ record! {
     pub struct VendorStats {
         /// Who.
         pub vendor: u32;
-        /// What.
+        /// The data.
         pub data: Vec<u8>;
     }
 }
@@ -151,9 +151,9 @@ record! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Statistics<B> {
-    /// Whether another part with the same transaction follows.
+    /// `true` if another part with the same transaction follows.
     pub more: bool,
-    /// What it is about.
+    /// The body: what it is about.
     pub body: B,
 }
 

@@ -1,4 +1,4 @@
-//! What is done to a frame.
+//! The actions on a frame.
 
 use crate::error::{Fault, Refusal};
 use crate::nicira::{self, NICIRA};
@@ -57,7 +57,7 @@ pub enum Action {
     Experimenter {
         /// Who.
         experimenter: u32,
-        /// What; a multiple of eight bytes.
+        /// The data; a multiple of eight bytes.
         #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::eights))]
         data: Vec<u8>,
     },

@@ -1,4 +1,4 @@
-//! What a controller is to the switch: its role, and which messages it gets unasked.
+//! The relation of a controller to the switch: its role, and which messages it gets unasked.
 
 use super::error::{ErrorKind, RoleRequestFailed};
 use crate::layout::{closed_enum, record};

@@ -1,10 +1,10 @@
-//! What the switch is and can do, and how it is configured.
+//! The identity, abilities and configuration of the switch.
 
 use super::error::{ErrorKind, SwitchConfigFailed};
 use crate::layout::{closed_enum, flags, record};
 
 flags! {
-    /// What a switch can do.
+    /// The abilities of a switch.
     pub struct Capabilities: u32 {
         FLOW_STATS = 1 << 0, "OFPC_FLOW_STATS";
         TABLE_STATS = 1 << 1, "OFPC_TABLE_STATS";
@@ -35,7 +35,7 @@ record! {
 }
 
 closed_enum! {
-    /// What is done with IP fragments.
+    /// The treatment of IP fragments.
     pub enum FragmentHandling: u16, ErrorKind::SwitchConfigFailed(SwitchConfigFailed::BadFlags).fault(),
         "the handling of fragments", "0 (normal), 1 (drop) or 2 (reassemble)" {
         Normal = 0 "OFPC_FRAG_NORMAL", Drop = 1 "OFPC_FRAG_DROP", Reassemble = 2 "OFPC_FRAG_REASM",
@@ -45,7 +45,7 @@ closed_enum! {
 record! {
     /// `OFPT_SET_CONFIG` and `OFPT_GET_CONFIG_REPLY`.
     pub struct SwitchConfig {
-        /// What is done with IP fragments.
+        /// The treatment of IP fragments.
         pub fragments: FragmentHandling;
         /// Bytes of a frame that go to the controller when no action says how many.
         pub miss_send_len: u16;

@@ -18,7 +18,7 @@ pub mod table_number {
 }
 
 closed_enum! {
-    /// What to do with flows.
+    /// The command of a change of flows.
     pub enum FlowModCommand: u8, ErrorKind::FlowModFailed(FlowModFailed::BadCommand).fault(), "the flow-mod command",
         "0 to 4" {
         Add = 0 "OFPFC_ADD", Modify = 1 "OFPFC_MODIFY", ModifyStrict = 2 "OFPFC_MODIFY_STRICT",
@@ -28,7 +28,7 @@ closed_enum! {
 }
 
 flags! {
-    /// How a flow behaves.
+    /// The behaviour of a flow.
     pub struct FlowFlags: u16, ErrorKind::FlowModFailed(FlowModFailed::BadFlags).fault(), "the flow's flags",
         "0 to 0x1f" {
         SEND_FLOW_REM = 1 << 0, "OFPFF_SEND_FLOW_REM";
@@ -48,7 +48,7 @@ record! {
         pub cookie_mask: u64;
         /// Table; [`table_number::ALL`] only when deleting.
         pub table_id: u8;
-        /// What to do.
+        /// The command.
         pub command: FlowModCommand;
         /// Seconds without a frame after which the flow ends; 0: never.
         pub idle_timeout: u16;
@@ -64,9 +64,9 @@ record! {
         pub out_group: u32;
         /// Flags.
         pub flags: FlowFlags [2];
-        /// Which frames.
+        /// The match: which frames.
         pub matching: Match;
-        /// What is done with them.
+        /// The instructions for them.
         pub instructions: Vec<Instruction>;
     }
 }
@@ -113,7 +113,7 @@ record! {
         pub packet_count: u64;
         /// Bytes.
         pub byte_count: u64;
-        /// Which frames they were.
+        /// The match: which frames they were.
         pub matching: Verbatim<Match>;
     }
 }

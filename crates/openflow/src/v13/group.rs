@@ -18,7 +18,7 @@ pub mod group_number {
 }
 
 closed_enum! {
-    /// What to do with a group.
+    /// The command of a change of a group.
     pub enum GroupModCommand: u16, ErrorKind::GroupModFailed(GroupModFailed::BadCommand).fault(),
         "the group-mod command", "0 to 2" {
         Add = 0 "OFPGC_ADD", Modify = 1 "OFPGC_MODIFY", Delete = 2 "OFPGC_DELETE",
@@ -26,7 +26,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Which of a group's buckets are used.
+    /// The rule for which of a group's buckets are used.
     pub enum GroupType: u8, ErrorKind::GroupModFailed(GroupModFailed::BadType).fault(), "the group's type", "0 to 3" {
         All = 0 "OFPGT_ALL", Select = 1 "OFPGT_SELECT", Indirect = 2 "OFPGT_INDIRECT", FastFailover = 3 "OFPGT_FF",
     }
@@ -50,9 +50,9 @@ record! {
 record! {
     /// `OFPT_GROUP_MOD`.
     pub struct GroupMod {
-        /// What to do.
+        /// The command.
         pub command: GroupModCommand;
-        /// Which buckets are used.
+        /// The rule for which buckets are used.
         pub group_type: GroupType [1];
         /// Number; [`group_number::ALL`] only when deleting.
         pub group_id: u32;

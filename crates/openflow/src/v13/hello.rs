@@ -23,7 +23,7 @@ pub enum HelloElement {
         #[cfg_attr(any(test, feature = "arbitrary"),
             arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(2..=9)))]
         kind: u16,
-        /// What it holds.
+        /// The contents of the element.
         data: Vec<u8>,
     },
 }
@@ -38,7 +38,8 @@ impl Hello {
         Self { elements: vec![HelloElement::Versions(vec![bits])] }
     }
 
-    /// Whether the sender, whose header said `version`, speaks `asked`: by its bitmap, or else any up to its own.
+    /// Returns `true` if the sender, whose header said `version`, speaks `asked`: by its bitmap, or else any up to its
+    /// own.
     #[must_use]
     pub fn speaks(&self, version: u8, asked: u8) -> bool {
         let bitmap = self.elements.iter().find_map(|element| match element {

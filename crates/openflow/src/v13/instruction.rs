@@ -1,4 +1,4 @@
-//! What a flow does with the frames that it matches.
+//! The instructions of a flow for the frames that it matches.
 
 use super::action::Action;
 use super::error::{BadInstruction, ErrorKind};
@@ -15,7 +15,7 @@ pub enum Instruction {
     WriteMetadata {
         /// Bits to write.
         metadata: u64,
-        /// Where to write them.
+        /// The mask of the bits to write.
         mask: u64,
     },
     /// `OFPIT_WRITE_ACTIONS`: puts the actions into the action set.
@@ -30,7 +30,7 @@ pub enum Instruction {
     Experimenter {
         /// Who.
         experimenter: u32,
-        /// What; a multiple of eight bytes.
+        /// The data; a multiple of eight bytes.
         #[cfg_attr(any(test, feature = "arbitrary"), arbitrary(with = crate::arbitrary_parts::eights))]
         data: Vec<u8>,
     },

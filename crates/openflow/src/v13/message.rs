@@ -15,9 +15,9 @@ record! {
     pub struct Experimenter {
         /// Who.
         pub experimenter: u32;
-        /// Which of the experimenter's messages.
+        /// The type of the experimenter's message.
         pub experimenter_type: u32;
-        /// What.
+        /// The data.
         pub data: Vec<u8>;
     }
 }

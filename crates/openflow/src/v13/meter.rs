@@ -21,7 +21,7 @@ pub mod meter_number {
 }
 
 closed_enum! {
-    /// What to do with a meter.
+    /// The command of a change of a meter.
     pub enum MeterModCommand: u16, ErrorKind::MeterModFailed(MeterModFailed::BadCommand).fault(),
         "the meter-mod command", "0 to 2" {
         Add = 0 "OFPMC_ADD", Modify = 1 "OFPMC_MODIFY", Delete = 2 "OFPMC_DELETE",
@@ -29,7 +29,7 @@ closed_enum! {
 }
 
 flags! {
-    /// How a meter measures.
+    /// The way a meter measures.
     pub struct MeterFlags: u16, ErrorKind::MeterModFailed(MeterModFailed::BadFlags).fault(), "the meter's flags",
         "0 to 0xf" {
         KBPS = 1 << 0, "OFPMF_KBPS";
@@ -39,7 +39,7 @@ flags! {
     }
 }
 
-/// What happens to frames above a rate.
+/// The treatment of frames above a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct MeterBand {
@@ -47,11 +47,11 @@ pub struct MeterBand {
     pub rate: u32,
     /// Burst: kbit, or frames.
     pub burst_size: u32,
-    /// What happens.
+    /// The effect on the frames.
     pub effect: MeterEffect,
 }
 
-/// What a band does.
+/// The effect of a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum MeterEffect {
@@ -63,7 +63,7 @@ pub enum MeterEffect {
     Experimenter {
         /// Who.
         experimenter: u32,
-        /// What.
+        /// The data.
         data: Vec<u8>,
     },
 }
@@ -125,9 +125,9 @@ impl Wire for MeterBand {
 record! {
     /// `OFPT_METER_MOD`.
     pub struct MeterMod {
-        /// What to do.
+        /// The command.
         pub command: MeterModCommand;
-        /// How the meter measures.
+        /// The way the meter measures.
         pub flags: MeterFlags;
         /// Number.
         pub meter_id: u32;

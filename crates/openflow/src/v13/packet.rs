@@ -15,7 +15,7 @@ open_enum! {
 record! {
     /// `OFPT_PACKET_IN`.
     pub struct PacketIn {
-        /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
+        /// The buffer in which the switch keeps the frame, or [`crate::NO_BUFFER`].
         pub buffer_id: u32;
         /// Bytes of the whole frame.
         pub total_len: u16;
@@ -36,11 +36,11 @@ record! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct PacketOut {
-    /// Where the switch keeps the frame, or [`crate::NO_BUFFER`].
+    /// The buffer in which the switch keeps the frame, or [`crate::NO_BUFFER`].
     pub buffer_id: u32,
     /// Port that the frame counts as having come in by, or [`super::port_number::CONTROLLER`].
     pub in_port: u32,
-    /// What to do with it.
+    /// The actions on it.
     pub actions: Vec<Action>,
     /// The frame, unless the switch keeps it.
     pub data: Vec<u8>,

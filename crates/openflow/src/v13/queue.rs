@@ -49,7 +49,7 @@ pub enum QueueProperty {
     Experimenter {
         /// Who.
         experimenter: u32,
-        /// What.
+        /// The data.
         data: Vec<u8>,
     },
     /// A property of another type.
@@ -58,7 +58,7 @@ pub enum QueueProperty {
         #[cfg_attr(any(test, feature = "arbitrary"),
             arbitrary(with = |source: &mut arbitrary::Unstructured| source.int_in_range(3..=9)))]
         kind: u16,
-        /// What it holds.
+        /// The contents of the property.
         data: Vec<u8>,
     },
 }

@@ -1,5 +1,5 @@
-//! What the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real messages
-//! with a few bytes changed.
+//! Runs what the fuzz target does, with bytes from proptest: wholly random ones behind a right header, and real
+//! messages with a few bytes changed.
 
 mod exercise;
 

@@ -89,7 +89,7 @@ fn what_a_queue_borrowed_is_not_held_against_its_guarantee() {
 
 const STUDY: &str = r#"{"0":{"min_rate_bps":1000000000,"max_rate_bps":1000000000},
     "1":{"min_rate_bps":512000000,"max_rate_bps":512000000},"2":{"min_rate_bps":512000000,"max_rate_bps":512000000}}"#;
-/// What a gigabit line carries at the link layer in frames of 1514 bytes that cost 1538 on the wire.
+/// The rate that a gigabit line carries at the link layer in frames of 1514 bytes that cost 1538 on the wire.
 const LINE_BPS: u64 = GIGABIT / 1538 * 1514;
 
 #[test]

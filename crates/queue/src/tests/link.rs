@@ -156,7 +156,7 @@ impl Link {
         self.now = self.now.max(end);
     }
 
-    /// When the line is idle again, or else when the discipline says that it has something.
+    /// Returns the time when the line is idle again, or else when the discipline says that it has something.
     fn next_step(&self) -> Option<Time> {
         if self.busy_until > self.now {
             return Some(self.busy_until);

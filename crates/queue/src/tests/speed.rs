@@ -1,4 +1,4 @@
-//! What a frame costs in each discipline. A measurement, to be run alone:
+//! The cost of a frame in each discipline. A measurement, to be run alone:
 //! `cargo test --release -p twinnet-fabric --lib queue::tests::speed -- --ignored --nocapture`
 
 use std::collections::VecDeque;

@@ -29,7 +29,7 @@ fn recorded() -> Vec<Vec<u8>> {
     hex.map(digits).collect()
 }
 
-/// What is done to a recorded message before it is sent.
+/// The damage done to a recorded message before it is sent.
 #[derive(Clone, Debug)]
 enum Damage {
     None,

@@ -1,5 +1,5 @@
-//! What a controller cannot get: more life than whole messages show, more flows than there is room for, what is
-//! meant for others.
+//! Tests of what a controller cannot get: more life than whole messages show, more flows than there is room for, what
+//! is meant for others.
 
 use twinnet_openflow::nicira;
 use twinnet_openflow::v13::{self, ErrorKind, FlowModFailed, Message};

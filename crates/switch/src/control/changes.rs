@@ -1,4 +1,4 @@
-//! What controllers change, in either version: flows, groups, meters, ports; and the frames that they send.
+//! Changes by controllers, in either version: flows, groups, meters, ports; and the frames that they send.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::super::value;
 use super::actions::ActionReader;
 use super::{Context, TABLES};
 
-/// What to do with flows.
+/// The command of a change of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Add,

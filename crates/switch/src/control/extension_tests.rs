@@ -18,7 +18,8 @@ fn whole(field: Oxm) -> FieldId {
     FieldId::nxm(field, false)
 }
 
-/// What an access switch learns: frames to the source go out by the port that this one came in by, in table 1.
+/// Builds the action by which an access switch learns: frames to the source go out by the port that this one came in
+/// by, in table 1.
 fn learning(idle_timeout: u16) -> Learn {
     Learn {
         idle_timeout,

@@ -52,7 +52,7 @@ const CROWDED_BYTES: usize = 1 << 20;
 /// Tables of the pipeline.
 pub(super) const TABLES: u8 = table_number::MAX + 1;
 
-/// What passed a port, as OpenFlow counts it.
+/// The traffic that passed a port, as OpenFlow counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTraffic {
     /// Frames that arrived.
@@ -69,28 +69,28 @@ pub struct PortTraffic {
     pub sent_dropped: u64,
 }
 
-/// What is known of a port's line.
+/// The known facts of a port's line.
 #[derive(Clone, Debug, Default)]
 pub struct PortFacts {
-    /// What passed it.
+    /// The traffic that passed it.
     pub traffic: PortTraffic,
     /// Its line rate.
     pub rate_bps: Option<u64>,
     /// Counters of the classes of its queue discipline, as JSON.
     pub classes: serde_json::Value,
-    /// What the classes of its queue discipline are promised.
+    /// The rates that the classes of its queue discipline are promised.
     pub rates: Vec<ClassRates>,
-    /// When it began to exist.
+    /// The time when it began to exist.
     pub since: Time,
 }
 
-/// What the agent asks of the links at its switch.
+/// The questions that the agent asks of the links at its switch.
 pub trait Lines {
-    /// What is known of a port.
+    /// Returns the known facts of a port.
     fn facts(&self, port: u32) -> Option<PortFacts>;
 }
 
-/// What a controller is to the switch.
+/// The relation of a controller to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A controller: while one is connected the switch does not fall back to its fail mode.
@@ -99,7 +99,7 @@ pub enum Peer {
     Tool,
 }
 
-/// How one connection stands.
+/// The state of one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionState {
     /// Its number.
@@ -124,7 +124,7 @@ pub struct Agent {
     /// The highest generation of a role request so far.
     generation: Option<u64>,
     buffers: Buffers,
-    /// What controllers want the tables to be able to do.
+    /// The abilities that controllers want of the tables.
     tables: TableLimits,
 }
 
@@ -232,14 +232,14 @@ impl Agent {
         }
     }
 
-    /// Whether something waits to be told or sent.
+    /// Returns `true` if something waits to be told or sent.
     #[must_use]
     pub fn has_output(&self, switch: &Switch) -> bool {
         !switch.events.is_empty()
             || self.connections.values().any(|connection| !connection.out.is_empty() || connection.ending.is_some())
     }
 
-    /// What is to be sent, by connection; and whether the connection is to be closed then, and why.
+    /// Returns what is to be sent, by connection; and whether the connection is to be closed then, and why.
     pub fn take_output(&mut self) -> Vec<(u64, Vec<u8>, Option<String>)> {
         let waiting = self.connections.iter_mut().filter(|(_, one)| !one.out.is_empty() || one.ending.is_some());
         let taken: Vec<_> =
@@ -259,7 +259,7 @@ impl Agent {
         }
     }
 
-    /// When [`Agent::tick`] is to be called next.
+    /// Returns the time when [`Agent::tick`] is to be called next.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         // One that is given up is only waiting to be taken out.
@@ -274,7 +274,7 @@ impl Agent {
         }
     }
 
-    /// How the connections stand.
+    /// Returns the state of each connection.
     pub fn state(&self) -> Vec<ConnectionState> {
         self.connections.iter().map(|(number, connection)| connection.state(*number)).collect()
     }

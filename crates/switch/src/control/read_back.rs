@@ -20,7 +20,7 @@ fn encoded_v10(message: &v10::Message) -> Vec<u8> {
     bytes
 }
 
-/// What the switch sends when it gets `message`, in whole messages.
+/// Returns what the switch sends when it gets `message`, in whole messages.
 fn answers(bench: &mut Bench, message: &[u8]) -> Vec<Vec<u8>> {
     bench.raw(1, message);
     let bytes: Vec<u8> = bench.agent.take_output().into_iter().flat_map(|(_, bytes, _)| bytes).collect();
@@ -242,7 +242,7 @@ fn parts(bytes: &[u8], [cookie, priority, timeouts, matching, actions]: [usize; 
     }
 }
 
-/// Where the match of 1.3 at `at` ends, padding included.
+/// Returns the offset at which the match of 1.3 at `at` ends, padding included.
 fn match_end(bytes: &[u8], at: usize) -> usize {
     at + usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]])).next_multiple_of(8)
 }

@@ -1,4 +1,5 @@
-//! What a slave may not do, known from a message's first bytes: its role is looked at before what it wrote.
+//! The requests that a slave may not make, known from a message's first bytes: its role is looked at before what it
+//! wrote.
 
 use twinnet_openflow::{nicira, v10};
 
@@ -7,8 +8,8 @@ pub(super) fn xid_of(message: &[u8]) -> u32 {
     message.get(4..8).map_or(0, |xid| u32::from_be_bytes([xid[0], xid[1], xid[2], xid[3]]))
 }
 
-/// Whether a whole message sends frames or changes the state of the switch, which "the slave controller must be
-/// denied" (OpenFlow 1.3, 6.3.4). In 1.0 roles are Nicira's extension, with the same meaning.
+/// Returns `true` if a whole message sends frames or changes the state of the switch, which "the slave controller must
+/// be denied" (OpenFlow 1.3, 6.3.4). In 1.0 roles are Nicira's extension, with the same meaning.
 pub(super) fn is_denied_to_slaves(version: u8, message: &[u8]) -> bool {
     const EXPERIMENTER: u8 = 4;
     const SET_CONFIG: u8 = 9;

@@ -25,7 +25,7 @@ use super::connection::Connection;
 use super::fields::{read_match, write_match};
 use super::{Context, PortFacts};
 
-/// What a queue of a port has done.
+/// The counters of a queue of a port.
 pub(super) struct QueueFacts {
     pub(super) queue: u32,
     pub(super) frames: u64,

@@ -1,4 +1,4 @@
-//! What the tables can do, told and written. All are alike and can do everything, until a controller writes what
+//! The abilities of the tables, told and written. All are alike and can do everything, until a controller writes what
 //! they are to be able to do.
 
 use twinnet_openflow::oxm::FieldId;

@@ -1,4 +1,4 @@
-//! What a controller has written that the tables shall be able to do: nothing else is taken from then on.
+//! The abilities that a controller has written for the tables: nothing else is taken from then on.
 
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ fn check_fields(fields: &[FieldListing], matching: &OxmMatch) -> Result<(), Erro
     Ok(())
 }
 
-/// Whether `field` can be matched only beside `other`.
+/// Returns `true` if `field` can be matched only beside `other`.
 fn needs(field: Oxm, other: Oxm) -> bool {
     let before = field.info().prerequisites.iter().map(|prerequisite| prerequisite.field());
     before.into_iter().any(|one| one == other || needs(one, other))

@@ -1,4 +1,4 @@
-//! What controllers are told unasked: frames, flows that ended, ports that changed.
+//! Messages that controllers get unasked: frames, flows that ended, ports that changed.
 
 use twinnet_openflow::oxm::{Field as Oxm, FieldMatch, Match as OxmMatch};
 use twinnet_openflow::v13::{self, FlowRemovedReason, PacketInReason, PortReason};

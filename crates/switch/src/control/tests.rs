@@ -61,7 +61,7 @@ impl Bench {
         self.say_from(1, message)
     }
 
-    /// What the controller got, less what is not of its version.
+    /// Returns what the controller got, less what is not of its version.
     pub(super) fn heard_by(&mut self, number: u64) -> Vec<Message> {
         self.agent.tell(&mut self.switch);
         let mut framer = Framer::new();

@@ -33,7 +33,7 @@ const fn command(wire: FlowModCommand) -> Command {
     }
 }
 
-/// What the flow-mods of 1.0 and of Nicira have in common.
+/// The part that the flow-mods of 1.0 and of Nicira have in common.
 struct NarrowFlowMod<'a> {
     matching: Match,
     cookie: u64,

@@ -98,7 +98,7 @@ pub(crate) fn tagged(frame: &Frame, tci: u16) -> Frame {
     frame
 }
 
-/// Whether the checksums of an IPv4 or IPv6 frame are right (a partial one is finished first).
+/// Checks that the checksums of an IPv4 or IPv6 frame are right (a partial one is finished first).
 pub(crate) fn verify(frame: &Frame) {
     let mut frame = frame.clone();
     frame.finish_checksum();

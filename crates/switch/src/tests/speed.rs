@@ -1,5 +1,5 @@
-//! How fast cached look-ups are. Run with
-//! `cargo test --release -p twinnet-fabric cached_lookups -- --ignored --nocapture`.
+//! The speed of cached look-ups. Run with `cargo test --release -p twinnet-fabric cached_lookups -- --ignored
+//! --nocapture`.
 
 use std::time::Instant;
 

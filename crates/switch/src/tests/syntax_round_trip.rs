@@ -8,7 +8,7 @@ use super::super::{parse, value};
 use super::properties::an_action;
 use super::*;
 
-/// What makes sure of the headers that other fields need.
+/// The matches that make sure of the headers that other fields need.
 const PROTOCOLS: [&str; 20] = [
     "",
     "ip",

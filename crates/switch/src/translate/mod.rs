@@ -29,7 +29,7 @@ enum Halt {
     Reparse,
 }
 
-/// What becomes of frames that no flow matches.
+/// The treatment of frames that no flow matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     Drop,
@@ -39,18 +39,18 @@ pub(crate) enum Miss {
     Controller,
 }
 
-/// What the walk is about beside the flows.
+/// The settings of a walk beside the flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) miss: Miss,
     pub(crate) drop_fragments: bool,
     /// Bytes of a frame that go to the controllers when no action says how many.
     pub(crate) miss_send_len: u16,
-    /// Whether some controller wants frames whose time to live ran out.
+    /// `true` if some controller wants frames whose time to live ran out.
     pub(crate) tell_invalid_ttl: bool,
 }
 
-/// Where a walk begins.
+/// The place where a walk begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Start<'a> {
     /// At the first table.
@@ -69,13 +69,13 @@ struct Walk<'a> {
     queue: u32,
     action_set: Vec<Action>,
     resubmits: usize,
-    /// What came out at the stops that are behind the frame.
+    /// The outcomes of the stops that are behind the frame.
     outcomes: &'a [Outcome],
     /// Stops so far.
     stops: usize,
-    /// Whether the key no longer tells what headers the frame has.
+    /// `true` if the key no longer tells what headers the frame has.
     stale: bool,
-    /// Whether the flow that is being carried out is a table-miss flow.
+    /// `true` if the flow that is being carried out is a table-miss flow.
     table_miss: bool,
     /// Groups within groups.
     depth: usize,
@@ -209,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// When the key is stale, takes it from the frame; ends the walk where the frame has not come so far yet.
+    /// Takes a stale key from the frame anew; ends the walk where the frame has not come so far yet.
     fn look_again(&mut self) -> Result<(), Halt> {
         if !self.stale {
             return Ok(());

@@ -27,11 +27,11 @@ const SEARCHING_COUNT: u64 = 20;
 #[derive(Clone, Debug)]
 struct Epoch {
     began_ms: u64,
-    /// Where the function is flat (`W_max`), in segments.
+    /// The window at which the function is flat (`W_max`), in segments.
     origin: u64,
-    /// When it gets there (`K`), in parts of a second since the epoch began.
+    /// The time at which it gets there (`K`), in parts of a second since the epoch began.
     until_origin: u64,
-    /// What Reno's window would be, in segments, and the segments delivered since it grew.
+    /// Reno's window in its place, in segments, and the segments delivered since it grew.
     friendly: u64,
     friendly_counted: u64,
     /// Segments to be delivered for one more in the window.
@@ -138,7 +138,7 @@ impl Epoch {
         }
     }
 
-    /// What the cubic function asks for at `at_ms`, a round trip ahead.
+    /// Returns the window that the cubic function asks for at `at_ms`, a round trip ahead.
     fn cubic_count(&self, window: u64, at_ms: u64) -> u64 {
         let elapsed = at_ms.saturating_sub(self.began_ms).saturating_mul(PARTS_PER_SECOND) / 1000;
         let away = u128::from(elapsed.abs_diff(self.until_origin));
@@ -155,7 +155,7 @@ impl Epoch {
         }
     }
 
-    /// What Reno's window, were it in this one's place, asks for (RFC 9438, 4.3).
+    /// Returns the window that Reno's would be in this one's place (RFC 9438, 4.3).
     fn friendly_count(&mut self, window: u64) -> u64 {
         let for_one = (window * FRIENDLY_EIGHTHS / 8).max(1);
         // As many steps as Linux's loop makes: while more than `for_one` are counted.

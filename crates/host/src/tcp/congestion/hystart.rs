@@ -19,7 +19,7 @@ const DELAY_GROWTH: (Duration, Duration) = (Duration::from_ms(4), Duration::from
 /// Largest super-segment that Linux gives to an interface, in bytes (`sk_gso_max_size`).
 const SUPER_SEGMENT_BYTES: u64 = 65_536;
 
-/// What the current round has shown.
+/// The observations of the current round.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     round_began: Time,
@@ -89,8 +89,8 @@ impl HyStart {
     }
 }
 
-/// What segmentation and its reversal in the two hosts may add to a train: the time of four super-segments at the
-/// rate of slow start, at most a millisecond.
+/// Returns the time that segmentation and its reversal in the two hosts may add to a train: the time of four
+/// super-segments at the rate of slow start, at most a millisecond.
 fn acknowledgement_delay(told: &Acknowledged, window: u32) -> Duration {
     let bytes_a_round = 2 * u128::from(window) * u128::from(told.segment_bytes);
     let round = told.smoothed_round_trip.as_ps();

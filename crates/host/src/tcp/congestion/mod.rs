@@ -58,10 +58,10 @@ impl Algorithm {
     }
 }
 
-/// What an acknowledgement told, after the connection has brought its own state up to date.
+/// The contents of an acknowledgement, after the connection has brought its own state up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {
-    /// When it arrived.
+    /// The time when it arrived.
     pub now: Time,
     /// Segments that it newly acknowledged cumulatively.
     pub acknowledged: u32,
@@ -79,12 +79,12 @@ pub struct Acknowledged {
     pub least_round_trip: Duration,
     /// Smoothed round trip; zero before the first sample.
     pub smoothed_round_trip: Duration,
-    /// Whether the window is being reduced in proportion, in fast recovery or for a mark (Linux's
+    /// `true` if the window is being reduced in proportion, in fast recovery or for a mark (Linux's
     /// `tcp_in_cwnd_reduction`): windows do not grow. Not after a timeout, when they grow by slow start.
     pub in_recovery: bool,
-    /// What the connection repairs.
+    /// The connection's kind of repair.
     pub repair: Repair,
-    /// Whether the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
+    /// `true` if the window, and not the app or the peer, limited the sender since the last window's worth (Linux's
     /// `tcp_is_cwnd_limited`): windows grow only then.
     pub window_limited: bool,
     /// The delivery rate, where one could be measured.
@@ -97,7 +97,7 @@ pub struct Acknowledged {
     pub segment_bytes: u32,
 }
 
-/// What a connection repairs (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is
+/// The kind of repair of a connection (the states of Linux's `icsk_ca_state` that matter to an algorithm). The order is
 /// deliberate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
@@ -117,13 +117,13 @@ pub struct RateSample {
     pub delivered: u32,
     /// The longer of the send and the acknowledgement interval.
     pub interval: Duration,
-    /// What the connection had delivered, in segments, when the newest acknowledged segment was sent.
+    /// The data that the connection had delivered, in segments, when the newest acknowledged segment was sent.
     pub delivered_before: u64,
-    /// What it has delivered now; `delivered` of this acknowledgement are in it.
+    /// The data that it has delivered now; `delivered` of this acknowledgement are in it.
     pub delivered_total: u64,
-    /// Whether the app had nothing to send when that segment was sent.
+    /// `true` if the app had nothing to send when that segment was sent.
     pub app_limited: bool,
-    /// Whether the peer may have delayed this acknowledgement (a single segment acknowledged, as delayed ACKs do).
+    /// `true` if the peer may have delayed this acknowledgement (a single segment acknowledged, as delayed ACKs do).
     pub delayed: bool,
 }
 
@@ -140,7 +140,7 @@ pub enum Congestion {
 
 /// An algorithm in the midst of a connection.
 pub trait CongestionControl: Send + std::fmt::Debug {
-    /// Which one it is.
+    /// Returns its algorithm.
     fn algorithm(&self) -> Algorithm;
 
     /// The congestion window in segments, at least 1. During fast recovery the connection uses it only when
@@ -187,11 +187,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// `tcp_slow_start_after_idle`).
     fn restarted(&mut self, idle: Duration, timeout: Duration, now: Time);
 
-    /// How fast segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment on the
-    /// network layer.
+    /// Returns the rate at which segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment
+    /// on the network layer.
     fn pacing_rate(&self, segment_bytes: u32) -> Option<Rate>;
 
-    /// Whether the algorithm rules the window in recovery too (BBR).
+    /// Returns `true` if the algorithm rules the window in recovery too (BBR).
     fn rules_recovery(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What is lost, late, doubled or marked.
+//! Tests with segments lost, late, doubled or marked.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What a segment costs. Not run by default: a measurement, not a test of behaviour.
+//! The cost of a segment. Not run by default: a measurement, not a test of behaviour.
 
 use std::time::Instant;
 

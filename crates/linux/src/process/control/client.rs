@@ -19,7 +19,7 @@ pub struct Client {
     socket: OwnedFd,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
-    /// Whether the kernel lacked something beside room in the socket when an answer was sent last.
+    /// `true` if the kernel lacked something beside room in the socket when an answer was sent last.
     stalled: bool,
 }
 
@@ -36,13 +36,13 @@ impl Client {
         self.socket.as_fd()
     }
 
-    /// Whether answers wait for it.
+    /// Returns `true` if answers wait for it.
     #[must_use]
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether sending is to be tried again after a while, although the socket may have room.
+    /// Returns `true` if sending is to be tried again after a while, although the socket may have room.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.stalled

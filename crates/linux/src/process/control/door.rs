@@ -1,4 +1,4 @@
-//! Where new clients come in. Who cannot be let in is told why; a process that has no descriptor left for a client
+//! The way in for new clients. Who cannot be let in is told why; a process that has no descriptor left for a client
 //! must not spin on a listener that stays ready, so one descriptor is kept in reserve to take the client and turn
 //! it away.
 
@@ -28,7 +28,7 @@ impl Door {
         door
     }
 
-    /// What is to be watched for clients; `None` while the door is shut.
+    /// Returns what is to be watched for clients; `None` while the door is shut.
     #[must_use]
     pub fn watched(&self) -> Option<BorrowedFd<'_>> {
         self.reserve.is_some().then(|| self.listener.as_fd())

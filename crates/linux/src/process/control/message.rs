@@ -20,7 +20,7 @@ const MOST_DESCRIPTORS: usize = 8;
 /// The packet that announces a text in a memfd.
 const MEMFD_NOTE: &[u8] = br#"{"memfd": true}"#;
 
-/// What came in one message.
+/// The contents of one message.
 #[derive(Debug)]
 pub struct Message {
     /// The text, not yet read as JSON.
@@ -29,14 +29,14 @@ pub struct Message {
     pub descriptors: Vec<OwnedFd>,
 }
 
-/// What there was to receive.
+/// The result of receiving.
 #[derive(Debug)]
 pub enum Received {
     /// A message.
     Message(Message),
     /// A message that breaks the rules of the transport; the next may be well.
     Malformed {
-        /// Which rule.
+        /// The rule that was broken.
         why: &'static str,
         /// The packet as far as it came: it may still say whose request it was.
         packet: Vec<u8>,

@@ -1,4 +1,4 @@
-//! How a lab is spoken to (docs/reference/lab-protocol.md): one thread that reads requests of all clients, hands
+//! The control of a lab (docs/reference/lab-protocol.md): one thread that reads requests of all clients, hands
 //! them to the part of the lab that they are for, and writes the answers. It never blocks on a client or on a part.
 
 mod client;
@@ -21,12 +21,12 @@ pub use outbox::Outbox;
 
 /// Clients at one time, the owner included.
 const MOST_CLIENTS: usize = 64;
-/// How long is waited for what the kernel lacked (descriptors, mostly) before it is tried again.
+/// The time that is waited for what the kernel lacked (descriptors, mostly) before it is tried again.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The owner's number.
 const OWNER: u64 = 0;
 
-/// What the loop tells the lab.
+/// The incidents that the loop tells the lab.
 pub enum Incident {
     /// The owner is gone.
     OwnerGone,
@@ -36,7 +36,7 @@ pub enum Incident {
     Call(Call),
 }
 
-/// What the lab wants next.
+/// The next wish of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Go on.

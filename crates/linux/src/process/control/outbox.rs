@@ -9,13 +9,13 @@ use twinnet_lab::protocol::Answer;
 
 use crate::service::Responder;
 
-/// What one request is answered.
+/// The answer to one request.
 pub struct Answered {
     /// The client that asked.
     pub client: u64,
     /// The `id` of the request, as it came.
     pub id: Value,
-    /// What is answered.
+    /// The answer.
     pub answer: Answer,
 }
 
@@ -31,7 +31,7 @@ impl Answered {
     }
 }
 
-/// Where answers wait.
+/// The place where answers wait.
 pub struct Outbox {
     answers: Mutex<Vec<Answered>>,
     wake: OwnedFd,

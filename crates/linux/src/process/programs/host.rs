@@ -24,13 +24,13 @@ use crate::service::LabError;
 /// Time between the signal that asks a program to end and the one that ends it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the first process of a host is made of.
+/// The parts of the first process of a host.
 pub struct HostSetUp {
     /// Name of the host.
     pub name: String,
     /// Its network namespace.
     pub network: OwnedFd,
-    /// Where orders come from.
+    /// The socket that orders come from.
     pub socket: OwnedFd,
     /// Content of its `/etc/hosts`.
     pub hosts: OwnedFd,
@@ -112,9 +112,9 @@ fn failure(what: &'static str) -> impl Fn(io::Error) -> LabError {
 struct Job {
     number: u64,
     started: Instant,
-    /// When the next signal of the time limit is due.
+    /// The time when the next signal of the time limit is due.
     due: Option<Instant>,
-    /// Whether the time limit has struck.
+    /// `true` if the time limit has struck.
     limit: bool,
 }
 

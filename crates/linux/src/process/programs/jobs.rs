@@ -10,7 +10,7 @@ use crate::service::{LabError, Responder};
 /// Ended jobs that are remembered; beyond, the oldest is forgotten.
 const REMEMBERED: usize = 10_000;
 
-/// What became of a job.
+/// The outcome of a job.
 enum State {
     /// The order is on its way; the reply goes to who ordered.
     Starting(Option<Responder>),

@@ -1,4 +1,4 @@
-//! What the keeper of programs and the first process of a host say to each other, over a socket of their own.
+//! The messages between the keeper of programs and the first process of a host, over a socket of their own.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::LabError;
 
-/// What the zygote is told: make the first process of a host. Beside it: the host's network namespace, the
+/// The order to the zygote: make the first process of a host. Beside it: the host's network namespace, the
 /// process's end of its socket, and a memfd with the content of `/etc/hosts`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostOrder {
@@ -14,7 +14,7 @@ pub struct HostOrder {
     pub host: String,
 }
 
-/// What the first process of a host is told.
+/// An order to the first process of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -40,13 +40,13 @@ pub struct ProgramOrder {
     pub env: Option<BTreeMap<String, String>>,
     /// Working directory; `None`: that of the lab's owner.
     pub cwd: Option<String>,
-    /// Whether the one descriptor that came is a terminal, to be the program's controlling one.
+    /// `true` if the one descriptor that came is a terminal, to be the program's controlling one.
     pub terminal: bool,
     /// Time after which the program's group is ended.
     pub limit_ns: Option<u64>,
 }
 
-/// What the first process of a host tells.
+/// A notice from the first process of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -73,21 +73,21 @@ pub enum Notice {
     Ended {
         /// The job.
         job: u64,
-        /// How.
+        /// The way it ended.
         outcome: Outcome,
     },
 }
 
-/// How a program ended.
+/// The way a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Its exit status, when it exited.
     pub status: Option<i32>,
     /// The signal that ended it otherwise.
     pub signal: Option<i32>,
-    /// Whether it was ended because its time was over.
+    /// `true` if it was ended because its time was over.
     pub limit: bool,
-    /// How long it ran.
+    /// The time that it ran.
     pub elapsed_ns: u64,
 }
 

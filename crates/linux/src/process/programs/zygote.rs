@@ -17,7 +17,7 @@ use crate::process::start_up::{reap, set_title, signal_descriptor, waiting_signa
 pub struct Zygote {
     /// Its process.
     pub pid: i32,
-    /// Where it takes orders; its end is the zygote's end.
+    /// The socket that it takes orders from; its end is the zygote's end.
     pub socket: OwnedFd,
 }
 

@@ -17,7 +17,7 @@ const MOST_DISCARDED: u32 = 64;
 /// Bytes that may wait for a controller; one that lets more wait is let go.
 const MOST_BACKLOG_BYTES: usize = 64 << 20;
 
-/// What reading came to.
+/// The result of reading.
 pub(super) enum Heard {
     /// Nothing is there.
     Nothing,
@@ -34,15 +34,15 @@ pub(super) struct Line {
     socket: OwnedFd,
     epoll: OwnedFd,
     waiting: VecDeque<u8>,
-    /// Whether there may be something to read.
+    /// `true` if there may be something to read.
     readable: bool,
-    /// Whether the socket may take bytes.
+    /// `true` if the socket may take bytes.
     writable: bool,
-    /// Whether its end may have come behind what there is to read.
+    /// `true` if its end may have come behind what there is to read.
     hung: bool,
-    /// Whether nothing is read for now.
+    /// `true` if nothing is read for now.
     pub(super) held: bool,
-    /// Whether it is to be closed when all is sent.
+    /// `true` if it is to be closed when all is sent.
     last: bool,
     told_backlog: usize,
 }
@@ -77,7 +77,7 @@ impl Line {
         events.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR)
     }
 
-    /// Whether there may be something to do now.
+    /// Returns `true` if there may be something to do now.
     pub(super) fn is_ready(&self) -> bool {
         (self.readable && !self.held && !self.last) || (self.writable && !self.waiting.is_empty())
     }

@@ -126,7 +126,7 @@ impl Controllers {
         }
     }
 
-    /// How long the loop may leave controllers alone from `now` on; `None`: they have nothing to say.
+    /// Returns how long the loop may leave controllers alone from `now` on; `None`: they have nothing to say.
     pub(crate) fn patience(&mut self, now: Time) -> Option<Duration> {
         (!self.ready.is_empty()).then(|| self.share.rest(now))
     }

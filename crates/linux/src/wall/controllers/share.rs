@@ -1,4 +1,4 @@
-//! How much of its time the loop gives to controllers.
+//! The share of its time that the loop gives to controllers.
 //!
 //! Frames are looked after between any two pieces of what controllers say, so a flood of messages costs them a
 //! piece's time at most. But it must not take the whole processor either: a loop of real-time class that does so is
@@ -8,9 +8,9 @@ use twinnet_units::{Duration, Time};
 
 /// Share of the time that controllers may take for long: four fifths.
 const SHARE: (u64, u64) = (4, 5);
-/// What they may take beyond that in a row.
+/// The most that they may take beyond that in a row.
 const MOST_CREDIT: Duration = Duration::from_ms(1);
-/// Where nothing was left, what there has to be before the next piece: to sleep for less is not worth it.
+/// The least credit before the next piece where nothing was left: to sleep for less is not worth it.
 const FRESH_CREDIT: Duration = Duration::from_us(200);
 
 /// Time that is left for controllers; it grows as time passes and shrinks as they use it.
@@ -29,7 +29,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// How long controllers are to be left alone from `now` on; zero: not at all.
+    /// Returns how long controllers are to be left alone from `now` on; zero: not at all.
     pub(super) fn rest(&mut self, now: Time) -> Duration {
         self.settle(Duration::ZERO, now);
         let due_ps = if self.rests { signed_ps(FRESH_CREDIT) } else { 0 };
@@ -45,7 +45,7 @@ impl Share {
         self.rests |= self.left_ps <= 0;
     }
 
-    /// What has grown until `now`, less what was `taken` of it.
+    /// Adds what has grown until `now`, less what was `taken` of it.
     fn settle(&mut self, taken: Duration, now: Time) {
         let (work, all) = SHARE;
         let grown = Duration::from_ps((now - self.at).as_ps() / all * work);

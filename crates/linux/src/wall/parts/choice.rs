@@ -1,4 +1,4 @@
-//! How many threads move a network.
+//! The choice of how many threads move a network.
 
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::partition::{partition, Partition};
@@ -42,7 +42,7 @@ struct Processors {
 }
 
 impl Processors {
-    /// How many threads there are for, and why.
+    /// Returns how many threads there are for, and why.
     fn threads(self) -> (usize, String) {
         let free = self.all.saturating_sub(self.busy);
         let wanted = (free / PROCESSORS_PER_THREAD).clamp(1, MOST_UNASKED);
@@ -56,7 +56,7 @@ impl Processors {
     }
 }
 
-/// How many threads a network that can be divided has on this machine now when nothing is asked for, and why.
+/// Returns how many threads a network that can be divided has on this machine now when nothing is asked for, and why.
 #[must_use]
 pub(crate) fn threads_unasked() -> (usize, String) {
     Processors::of_this_machine().threads()

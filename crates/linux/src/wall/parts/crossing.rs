@@ -23,19 +23,19 @@ const MOST_WAITING_BYTES: u64 = 64 << 20;
 /// A loop that wakes so long before a frame is due need not be woken for it: the longest time that it spins before an
 /// event.
 const WAKES_BEFORE: Duration = Duration::from_us(300);
-/// How long a loop sleeps at most that has not been able to hand over everything.
+/// The longest sleep of a loop that has not been able to hand over everything.
 const RETRY: Duration = Duration::from_us(50);
 
 /// A frame that is on its way to another part.
 struct Message {
     /// The port that it left.
     port: PortId,
-    /// When it arrives at the far end of that port's line.
+    /// The time when it arrives at the far end of that port's line.
     arrival: Time,
     frame: Box<Frame>,
 }
 
-/// What waits for a loop, from one other.
+/// The messages that wait for a loop, from one other.
 #[derive(Default)]
 struct Channel {
     queue: Mutex<Waiting>,
@@ -78,11 +78,11 @@ impl Bell {
 struct Outgoing {
     channel: Arc<Channel>,
     bell: Arc<Bell>,
-    /// What was given away and is not in the queue yet.
+    /// The messages that were given away and are not in the queue yet.
     pending: VecDeque<Message>,
 }
 
-/// What crossed between parts since the record began, as one of them counted it.
+/// The messages that crossed between parts since the record began, as one of the parts counted them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CrossingRecord {
     /// Messages to others: a frame, or a train of them, each.
@@ -219,8 +219,8 @@ impl Crossings {
         count
     }
 
-    /// How long the loop may sleep that would sleep for `wait` from `now` on. Others wake it from then on, until it is
-    /// [`awake`](Self::awake).
+    /// Returns how long the loop may sleep that would sleep for `wait` from `now` on. Others wake it from then on,
+    /// until it is [`awake`](Self::awake).
     pub(crate) fn before_sleep(&mut self, wait: Duration, now: Time) -> Duration {
         // Controllers may have sent something since the last turn.
         self.flush();

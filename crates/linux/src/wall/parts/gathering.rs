@@ -116,7 +116,7 @@ fn join_two(before: Reply, reply: Reply, part: usize, places: &Places) -> Answer
     })
 }
 
-/// How a direction stands, its sender knows.
+/// Joins the state of a direction, which its sender knows.
 fn join_direction(row: &mut DirectionRow, other: DirectionRow, part: usize, places: &Places) {
     let counters = row.counters.plus(&other.counters);
     if places.port(&row.port) == part {

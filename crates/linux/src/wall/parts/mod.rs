@@ -30,7 +30,7 @@ use gathering::{gather, responders};
 use record::{told, Layout};
 use routing::{Places, Route};
 
-/// How long before its first interval a sampler of several parts is asked for: all of them are to hear of it in time.
+/// The time before its first interval a sampler of several parts is asked for: all of them are to hear of it in time.
 const AHEAD: Duration = Duration::from_ms(2);
 
 /// The fabric of a lab on the wall clock, in as many threads as it was divided for. They end when this is dropped.

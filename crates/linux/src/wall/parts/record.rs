@@ -6,22 +6,22 @@ use crate::wall::fidelity::{Histogram, TakenRecord};
 use crate::wall::ingress::Losses;
 use crate::wall::parts::crossing::CrossingRecord;
 
-/// What one part has to tell.
+/// The record of one part.
 #[derive(Debug)]
 pub(crate) struct PartRecord {
     pub(crate) taken: TakenRecord,
-    /// What the kernel counted at the part's interfaces since the record began.
+    /// The losses that the kernel counted at the part's interfaces since the record began.
     pub(crate) losses: Losses,
     /// Time that a hypervisor took from the machine meanwhile.
     pub(crate) steal_s: f64,
-    /// What else the machine did.
+    /// The other effects of the machine.
     pub(crate) machine: Value,
     pub(crate) crossings: CrossingRecord,
     /// Events that the part's fabric handled since the record began.
     pub(crate) events: u64,
 }
 
-/// How a network is divided, as it is told.
+/// The division of a network, as it is told.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Why there are so many threads.
@@ -69,7 +69,7 @@ pub(crate) fn told(records: Vec<PartRecord>, layout: &Layout) -> Value {
     told
 }
 
-/// What each part did, and what they said to each other.
+/// Returns what each part did, and what they said to each other.
 #[allow(clippy::cast_precision_loss)]
 fn parts(records: &[PartRecord], layout: &Layout) -> Value {
     let events: u64 = records.iter().map(|record| record.events).sum();

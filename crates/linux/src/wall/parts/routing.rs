@@ -1,4 +1,4 @@
-//! Which parts a request concerns.
+//! The choice of the parts that a request concerns.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(crate) const fn first_number(part: usize) -> u32 {
     part as u32 * NUMBERS_PER_PART
 }
 
-/// Where everything is.
+/// The places of everything.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) parts: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Places {
     ports: HashMap<String, usize>,
 }
 
-/// What becomes of a request.
+/// The route of a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Route {
     /// One part answers it.
@@ -65,7 +65,7 @@ impl Places {
         self.capture(number.saturating_sub(FIRST_MODEL_APP))
     }
 
-    /// Where `request` goes.
+    /// Returns where `request` goes.
     pub(crate) fn route(&self, request: Request) -> Route {
         if self.parts == 1 {
             return Route::One(0, request);

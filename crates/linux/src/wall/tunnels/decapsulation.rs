@@ -1,11 +1,11 @@
-//! What came over an underlay, checked: whose tunnel it is of, and the frame in it. Any bytes may come.
+//! The packets that came over an underlay, checked: whose tunnel it is of, and the frame in it. Any bytes may come.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use twinnet_packet::{ethernet, gre, ipv4, vxlan};
 
-/// What tells the tunnels of one socket apart.
+/// The identifier that tells the tunnels of one socket apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Identifier {
     /// A GRE key, or none.

@@ -27,7 +27,7 @@ const MOST_REFUSED: usize = 64;
 /// Frames that wait for a tunnel while another one of its socket is being served.
 const LONGEST_INBOX: usize = 1024;
 
-/// What a tunnel has done so far.
+/// The counters of a tunnel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Counters {
     sent: u64,
@@ -129,7 +129,7 @@ impl Tunnels {
         ends.into_iter().map(|(_, end)| row(end)).collect()
     }
 
-    /// Whether `port` is the end of a tunnel.
+    /// Returns `true` if `port` is the end of a tunnel.
     pub(crate) fn has(&self, port: PortId) -> bool {
         self.ends.contains_key(&port.0)
     }

@@ -12,12 +12,12 @@ use super::decapsulation::{from_gre, from_vxlan, Identifier, Refusal};
 /// The longest IPv4 packet.
 const LONGEST_PACKET: usize = 65_535;
 
-/// Which protocol a socket speaks.
+/// The protocol that a socket speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// GRE over raw IPv4.
     Gre {
-        /// Whether headers have a checksum.
+        /// `true` if headers have a checksum.
         checksum: bool,
     },
     /// VXLAN over UDP.
@@ -29,11 +29,11 @@ pub(crate) struct Underlay {
     descriptor: OwnedFd,
     protocol: Protocol,
     buffer: Vec<u8>,
-    /// What is being sent.
+    /// The bytes that are being sent.
     outgoing: Vec<u8>,
 }
 
-/// What one look at the socket found.
+/// The result of one look at the socket.
 pub(crate) enum Received<'a> {
     /// Nothing waits.
     Nothing,

@@ -23,7 +23,7 @@ record! {
 }
 
 record! {
-    /// Which flows are asked about, each or all together.
+    /// The flows that are asked about, each or all together.
     pub struct FlowStatsRequest {
         /// Table; [`crate::v13::table_number::ALL`]: every one.
         pub table_id: u8 [3];
@@ -41,7 +41,7 @@ record! {
 }
 
 record! {
-    /// What is said of a flow.
+    /// The statistics of a flow.
     pub struct FlowStats sized 0, 56 {
         [2];
         /// Table.
@@ -64,15 +64,15 @@ record! {
         pub packet_count: u64;
         /// Bytes.
         pub byte_count: u64;
-        /// Which frames.
+        /// The match: which frames.
         pub matching: Verbatim<Match>;
-        /// What is done with them.
+        /// The instructions for them.
         pub instructions: Verbatim<Vec<Instruction>>;
     }
 }
 
 record! {
-    /// What is said of flows all together.
+    /// The statistics of flows all together.
     pub struct AggregateStats {
         /// Frames.
         pub packet_count: u64;
@@ -84,7 +84,7 @@ record! {
 }
 
 record! {
-    /// What is said of a table.
+    /// The statistics of a table.
     pub struct TableStats {
         /// Number.
         pub table_id: u8 [3];

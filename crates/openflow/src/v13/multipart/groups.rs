@@ -5,7 +5,7 @@ use crate::v13::{Bucket, GroupType};
 use crate::Verbatim;
 
 record! {
-    /// Which group is asked about.
+    /// The group that is asked about.
     pub struct GroupStatsRequest {
         /// Number; [`crate::v13::group_number::ALL`]: every one.
         pub group_id: u32 [4];
@@ -13,7 +13,7 @@ record! {
 }
 
 record! {
-    /// What a bucket carried.
+    /// The frames and bytes that a bucket carried.
     pub struct BucketCounter {
         /// Frames.
         pub packet_count: u64;
@@ -23,7 +23,7 @@ record! {
 }
 
 record! {
-    /// What is said of a group.
+    /// The statistics of a group.
     pub struct GroupStats sized 0, 40 {
         [4];
         /// Number.
@@ -47,7 +47,7 @@ record! {
     /// A group as it was added.
     pub struct GroupDescription sized 0, 8 {
         [2];
-        /// Which buckets are used.
+        /// The rule for which buckets are used.
         pub group_type: GroupType [1];
         /// Number.
         pub group_id: u32;
@@ -57,7 +57,7 @@ record! {
 }
 
 flags! {
-    /// What a switch's groups can do.
+    /// The abilities of a switch's groups.
     pub struct GroupCapabilities: u32 {
         SELECT_WEIGHT = 1 << 0, "OFPGFC_SELECT_WEIGHT";
         SELECT_LIVENESS = 1 << 1, "OFPGFC_SELECT_LIVENESS";
@@ -67,7 +67,7 @@ flags! {
 }
 
 record! {
-    /// What a switch's groups can be.
+    /// The features of a switch's groups.
     pub struct GroupFeatures {
         /// Bit `n` for groups of type `n`.
         pub types: u32;

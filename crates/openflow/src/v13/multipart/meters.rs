@@ -5,7 +5,7 @@ use crate::v13::{MeterBand, MeterFlags};
 use crate::Verbatim;
 
 record! {
-    /// Which meter is asked about.
+    /// The meter that is asked about.
     pub struct MeterRequest {
         /// Number; [`crate::v13::meter_number::ALL`]: every one.
         pub meter_id: u32 [4];
@@ -13,7 +13,7 @@ record! {
 }
 
 record! {
-    /// What a band was applied to.
+    /// The frames and bytes that a band was applied to.
     pub struct MeterBandCounter {
         /// Frames.
         pub packet_count: u64;
@@ -23,7 +23,7 @@ record! {
 }
 
 record! {
-    /// What is said of a meter.
+    /// The statistics of a meter.
     pub struct MeterStats sized 4, 40 {
         /// Number.
         pub meter_id: u32 [8];
@@ -46,7 +46,7 @@ record! {
     /// A meter as it was added.
     pub struct MeterConfig sized 0, 8 {
         [2];
-        /// How it measures.
+        /// The way it measures.
         pub flags: MeterFlags;
         /// Number.
         pub meter_id: u32;
@@ -56,7 +56,7 @@ record! {
 }
 
 record! {
-    /// What a switch's meters can be.
+    /// The features of a switch's meters.
     pub struct MeterFeatures {
         /// Greatest number of meters.
         pub max_meter: u32;

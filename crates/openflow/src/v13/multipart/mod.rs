@@ -25,9 +25,9 @@ const MORE: u16 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Multipart<B> {
-    /// Whether another part with the same transaction follows.
+    /// `true` if another part with the same transaction follows.
     pub more: bool,
-    /// What it is about.
+    /// The body: what it is about.
     pub body: B,
 }
 

@@ -3,7 +3,7 @@
 use crate::layout::record;
 
 record! {
-    /// Which port is asked about.
+    /// The port that is asked about.
     pub struct PortStatsRequest {
         /// Number; [`crate::v13::port_number::ANY`]: all.
         pub port_no: u32 [4];
@@ -11,7 +11,7 @@ record! {
 }
 
 record! {
-    /// What is said of a port. A counter that the switch does not have is all ones.
+    /// The statistics of a port. A counter that the switch does not have is all ones.
     pub struct PortStats {
         /// Number.
         pub port_no: u32 [4];
@@ -47,7 +47,7 @@ record! {
 }
 
 record! {
-    /// Which queue is asked about.
+    /// The queue that is asked about.
     pub struct QueueStatsRequest {
         /// Port; [`crate::v13::port_number::ANY`]: all.
         pub port_no: u32;
@@ -57,7 +57,7 @@ record! {
 }
 
 record! {
-    /// What is said of a queue.
+    /// The statistics of a queue.
     pub struct QueueStats {
         /// Port.
         pub port_no: u32;

@@ -1,4 +1,4 @@
-//! What a table can do, read and written.
+//! The abilities of a table, read and written.
 
 use crate::error::{Fault, Refusal};
 use crate::layout::record;
@@ -7,7 +7,7 @@ use crate::v13::{ErrorKind, TableFeaturesFailed};
 use crate::wire::{pad_to_eight, set_length, Reader, Text, Wire};
 
 record! {
-    /// What a table can do.
+    /// The abilities of a table.
     pub struct TableFeatures sized 0, 64 {
         [2];
         /// Number.

@@ -1,4 +1,4 @@
-//! How much more than the bandwidth promises acknowledgements bring at once.
+//! The excess of acknowledgements over what the bandwidth promises.
 //!
 //! Hosts and radio links acknowledge in bursts. A window of one bandwidth-delay product would run dry between them,
 //! so BBR adds the largest excess that the last five to ten rounds have shown.

@@ -31,16 +31,16 @@ const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNI
 const CYCLE_STARTS: u64 = 7;
 /// Rounds over which the largest bandwidth is kept: a cycle and two.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// How long the least round trip is believed.
+/// The time that the least round trip is believed.
 const ROUND_TRIP_WINDOW: Duration = Duration::from_secs(10);
-/// How long the pipe is kept empty to measure it, at least.
+/// The time that the pipe is kept empty to measure it, at least.
 const PROBE_ROUND_TRIP: Duration = Duration::from_ms(200);
 /// The pipe is full when the bandwidth has not grown by a quarter in three rounds.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 /// Round trip that is assumed before the first was measured.
 const NOMINAL_ROUND_TRIP: Duration = Duration::from_ms(1);
-/// What BBR is about.
+/// The phase that BBR is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -80,7 +80,7 @@ pub struct Bbr {
     full_rounds: u32,
     pipe_filled: bool,
 
-    /// When the round trip has been probed for long enough; `None` until the pipe is empty.
+    /// The time when the round trip has been probed for long enough; `None` until the pipe is empty.
     probe_ends: Option<Time>,
     probe_round_done: bool,
     /// Samples of segments sent while the window was held down tell nothing: counts of delivered segments, from and to.
@@ -173,7 +173,7 @@ impl Bbr {
         }
     }
 
-    /// Whether the sample tells what was sent rather than what the path carries.
+    /// Returns `true` if the sample tells what was sent rather than what the path carries.
     fn is_app_limited(&self, sample: &RateSample) -> bool {
         let (from, to) = self.held_down;
         sample.app_limited || (from..=to).contains(&sample.delivered_before)

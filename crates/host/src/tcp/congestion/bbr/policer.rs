@@ -1,4 +1,4 @@
-//! Whether a token bucket polices the path: two intervals of heavy loss with the same throughput tell its rate.
+//! Detects that a token bucket polices the path: two intervals of heavy loss with the same throughput tell its rate.
 
 use twinnet_units::Time;
 
@@ -8,13 +8,13 @@ use super::bandwidth::{Bandwidth, UNIT};
 const INTERVAL_ROUNDS: u32 = 4;
 /// Lost segments for one delivered, in 256ths, that an interval needs.
 const HEAVY_LOSS: u64 = 50;
-/// How far two intervals may differ: this share in 256ths, or this many bytes per second.
+/// The most by which two intervals may differ: this share in 256ths, or this many bytes per second.
 const SAME_SHARE: u64 = UNIT / 8;
 const SAME_BYTES_PER_SECOND: u64 = 4000 / 8;
 /// Rounds for which the rate found is used before the path is probed anew.
 const ROUNDS_OF_USE: u32 = 48;
 
-/// What BBR's account of the connection says at an acknowledgement.
+/// The contents of BBR's account of the connection at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub now: Time,
@@ -25,12 +25,12 @@ pub(super) struct Account {
     pub newly_lost: u32,
     pub app_limited: bool,
     pub round_begins: bool,
-    /// Whether BBR is in its steady state.
+    /// `true` if BBR is in its steady state.
     pub steady: bool,
     pub segment_bytes: u32,
 }
 
-/// What the account led to.
+/// The result of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     Nothing,

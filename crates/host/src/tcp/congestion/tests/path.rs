@@ -15,7 +15,7 @@ use super::super::{Acknowledged, Congestion, CongestionControl, RateSample, Repa
 pub const SEGMENT_BYTES: u32 = 1500;
 /// Segments by which a later one must have passed a lost one.
 const REORDERING: u64 = 3;
-/// How long a receiver waits for a second segment to acknowledge.
+/// The time that a receiver waits for a second segment to acknowledge.
 const DELAYED_ACKNOWLEDGEMENT: Duration = Duration::from_ms(40);
 /// Silence after which all is taken for lost.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Settings {
     pub rate: Rate,
     pub round_trip: Duration,
-    /// What the bottleneck holds, in segments.
+    /// The capacity of the bottleneck's buffer, in segments.
     pub buffer: u64,
     /// Segments that a receiver acknowledges at once.
     pub acknowledged_at_once: u32,
@@ -77,7 +77,7 @@ pub struct Flow {
     pub delivered: u64,
     pub lost: u64,
     pub timeouts: u64,
-    /// Whether the app has something to send.
+    /// `true` if the app has something to send.
     pub sending: bool,
     outstanding: BTreeMap<u64, Sent>,
     /// Numbers of the outstanding segments, in the order of sending.
@@ -91,7 +91,7 @@ pub struct Flow {
     first_of_sample: Time,
     delivered_at: Time,
     may_send_at: Time,
-    /// When pacing wakes the sender next.
+    /// The time when pacing wakes the sender next.
     wakes_at: Option<Time>,
     last_sent_at: Time,
     progress_at: Time,
@@ -152,7 +152,7 @@ impl Path {
         self.schedule(self.now + TIMEOUT, Event::TimeoutCheck(flow));
     }
 
-    /// Whether the app of `flow` has something to send from now on.
+    /// Sets whether the app of `flow` has something to send from now on.
     pub fn set_sending(&mut self, flow: usize, sending: bool) {
         self.flows[flow].sending = sending;
         self.schedule(self.now, Event::Wake(flow));
@@ -246,7 +246,7 @@ impl Path {
         }
     }
 
-    /// When a segment that is sent now arrives; `None` when it is thrown away.
+    /// Returns the time when a segment that is sent now arrives; `None` when it is thrown away.
     fn through_bottleneck(&mut self) -> Option<Time> {
         if let Some((rate, depth)) = self.settings.policer {
             let segment = rate.serialise(u64::from(SEGMENT_BYTES)).as_secs_f64();
