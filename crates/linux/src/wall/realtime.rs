@@ -493,8 +493,8 @@ impl FabricLoop {
             self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
-            // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find its
-            // processor idle.
+            // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find
+            // its processor idle.
             let hardly_sleeps = self.hosts.delivery.is_active();
             self.wakefulness.keep(wait < LONG_SLEEP && self.spin.is_at_work() && !hardly_sleeps);
             // Where a second thread of the fabric takes the other processor, the kernel knows better.
