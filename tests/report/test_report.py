@@ -144,6 +144,15 @@ def test_reasons_that_differ_in_a_number_are_one():
     ]
 
 
+def test_merged_reasons_keep_their_names_and_the_numbers_that_are_the_same():
+    lines = [f"the line of s1-eth4 slipped by {share} % of its worst second (limit 1 / 5)" for share in (1.97, 1.2)]
+    timers = [f"one timer in 100 was late by more than {late} ms (limit 1 / 10)" for late in ("9.5", "10.1")]
+    assert merged_reasons([*lines, *timers]) == [
+        "The line of s1-eth4 slipped by 1.2 to 1.97 % of its worst second (limit 1 / 5) (2 runs)",
+        "One timer in 100 was late by more than 9.5 to 10.1 ms (limit 1 / 10) (2 runs)",
+    ]
+
+
 def test_figures_and_tables_stand_beside_the_page(page):
     names = {path.name for path in page.parent.iterdir()}
     assert {f"throughput.{form}" for form in ("svg", "pdf", "png", "tex")} <= names

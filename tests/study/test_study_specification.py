@@ -159,6 +159,27 @@ def test_wrong_values_and_wrong_names_are_told_in_one_round():
     ]
 
 
+def test_names_in_levels_and_selections_are_told_beside_wrong_values():
+    text = RIGHT
+    for right, wrong in (
+        ("slow: {}", "slow: {queues: {s1-eth9: {kind: fifo}}, flows: {s2: [actions=normal]}, links: {h1-s9: {}}}"),
+        ("interval: 500 ms}", "interval: 500 ms, only: [bulky]}"),
+        ('port: "${port}"', "port: 70000"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    assert [(one.line, one.key) for one in caught.value.problems] == [
+        (16, "factors.speed.levels.slow.queues.s1-eth9"),
+        (16, "factors.speed.levels.slow.flows.s2"),
+        (16, "factors.speed.levels.slow.links.h1-s9"),
+        (19, "traffic[0].port"),
+        (21, "measurements.throughput.only[0]"),
+    ]
+    assert "did you mean 'bulk'?" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

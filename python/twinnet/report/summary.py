@@ -45,7 +45,8 @@ __all__ = [
 
 CLOCKS = {"wall": "wall (emulation, real hosts)", "virtual": "virtual (simulation, model hosts)"}
 """The clocks in a few words."""
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# A number that stands for itself: no part of a name such as s1-eth4.
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -148,13 +149,22 @@ def merged_reasons(reasons: Sequence[str]) -> list[str]:
         kinds.setdefault(_NUMBER.sub("#", reason), []).append(reason)
     merged: list[str] = []
     for same in kinds.values():
-        ordered = sorted(set(same), key=lambda reason: float(found.group()) if (found := _NUMBER.search(reason)) else 0)
-        said = ordered[0][:1].upper() + ordered[0][1:]
-        if len(ordered) > 1:
-            least, most = (_NUMBER.findall(one)[0] for one in (ordered[0], ordered[-1]))
-            said = said.replace(least, f"{least} to {most}", 1)
+        numbers = [_NUMBER.findall(reason) for reason in dict.fromkeys(same)]
+        said = _with_numbers(same[0], [_from_least_to_most(column) for column in zip(*numbers, strict=True)])
+        said = said[:1].upper() + said[1:]
         merged.append(said + (f" ({counted(len(same), 'run')})" if len(same) > 1 else ""))
     return merged
+
+
+def _with_numbers(reason: str, numbers: Sequence[str]) -> str:
+    """Return `reason` with these instead of its numbers."""
+    left = iter(numbers)
+    return _NUMBER.sub(lambda _: next(left), reason)
+
+
+def _from_least_to_most(numbers: Sequence[str]) -> str:
+    least, most = min(numbers, key=float), max(numbers, key=float)
+    return least if float(least) == float(most) else f"{least} to {most}"
 
 
 def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:

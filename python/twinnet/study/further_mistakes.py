@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from twinnet.errors import did_you_mean
+from twinnet.errors import UsageError, did_you_mean
 from twinnet.network.network import Network
 from twinnet.network.nodes import Host
 from twinnet.network.sound_parts import mistakes_between_parts
 from twinnet.network.topology_file import build_network
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.study.dimensions import ANY
-from twinnet.study.measurement import Measurement
+from twinnet.study.measurement import Measurement, unknown_selection
+from twinnet.study.network_of import link_between, port_named, switch_named
 from twinnet.study.predicate import Names, parse_check
 from twinnet.study.quantity import Quantity
 from twinnet.yaml_source import Document, Problem, SourceError
@@ -34,6 +35,8 @@ def further_mistakes(document: Document, data: Mapping[str, Any], parameters: Ma
         *_of_networks(document, data, networks),
         *_of_hosts(document, data, networks),
         *_of_levels(document, data, parameters),
+        *_of_level_names(document, data, networks),
+        *_of_selections(document, data),
         *_of_statements(document, data, parameters),
     ]
 
@@ -61,8 +64,7 @@ def _of_networks(document: Document, data: Mapping[str, Any], built: list[Networ
 
 def _of_hosts(document: Document, data: Mapping[str, Any], networks: list[Network]) -> list[Problem]:
     """Hosts that traffic names and no network has; nothing where a network could not be built."""
-    sections = len(_mapping(data.get("networks"))) + ("network" in data)
-    if not networks or len(networks) < sections:
+    if not _all_built(data, networks):
         return []
     known = {name for network in networks for name, node in network.nodes.items() if isinstance(node, Host)}
     traffic = data.get("traffic")
@@ -78,6 +80,55 @@ def _of_hosts(document: Document, data: Mapping[str, Any], networks: list[Networ
             if isinstance(name, str) and name and name not in known:
                 message = f"the network has no host {name!r}; {did_you_mean(name, known)}"
                 problems.append(document.problem(("traffic", index, *path), message))
+    return problems
+
+
+def _all_built(data: Mapping[str, Any], networks: list[Network]) -> bool:
+    sections = len(_mapping(data.get("networks"))) + ("network" in data)
+    return bool(networks) and len(networks) == sections
+
+
+def _of_level_names(document: Document, data: Mapping[str, Any], networks: list[Network]) -> list[Problem]:
+    """Ports, switches and links that levels change and no network has; nothing where one could not be built."""
+    if not _all_built(data, networks):
+        return []
+    ask: dict[str, Callable[[Network, str], object]] = {
+        "queues": port_named,
+        "flows": switch_named,
+        "links": link_between,
+    }
+    problems: list[Problem] = []
+    for factor, given in _mapping(data.get("factors")).items():
+        for level, changes in _mapping(_mapping(given).get("levels")).items():
+            for key, find in ask.items():
+                for name in _mapping(_mapping(changes).get(key)):
+                    mistakes = [told for network in networks if (told := _refusal(find, network, name)) is not None]
+                    if len(mistakes) == len(networks):
+                        path = ("factors", factor, "levels", level, key, name)
+                        problems.append(document.problem(path, mistakes[0], key=True))
+    return problems
+
+
+def _refusal(find: Callable[[Network, str], object], network: Network, name: str) -> str | None:
+    try:
+        find(network, name)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _of_selections(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+    """Traffic that measurements select by `only` and the study does not have."""
+    traffic = data.get("traffic")
+    entries = cast(list[Any], traffic) if isinstance(traffic, list) else []
+    known = [name for entry in entries if isinstance(name := _mapping(entry).get("name"), str)]
+    problems: list[Problem] = []
+    for name, given in _mapping(data.get("measurements")).items():
+        only = _mapping(given).get("only")
+        for place, wanted in enumerate(cast(list[Any], only) if isinstance(only, list) else []):
+            if isinstance(wanted, str) and known and wanted not in known:
+                message = unknown_selection(name, wanted, known)
+                problems.append(document.problem(("measurements", name, "only", place), message))
     return problems
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from twinnet.errors import did_you_mean
 from twinnet.study.field_types import STRICT, IntervalPs
 
-__all__ = ["Measurement"]
+__all__ = ["Measurement", "unknown_selection"]
 
 _UNITS = {
     "throughput": "bit/s",
@@ -30,6 +32,11 @@ _UNITS = {
 """Of measurements that are no times."""
 _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
 """Quantities that every packet has."""
+
+
+def unknown_selection(measurement: str, given: str, traffic: Iterable[str]) -> str:
+    """Return what is wrong with `given`, by which `measurement` selects traffic that the study does not have."""
+    return f"the measurement {measurement} names the traffic {given!r}; {did_you_mean(given, traffic)}"
 
 
 class _Strict(BaseModel):

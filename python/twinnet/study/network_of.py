@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from twinnet.errors import BadTopology, UnknownNode, UsageError, did_you_mean
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.network import Network
-from twinnet.network.nodes import Host, Port, Switch
+from twinnet.network.nodes import Host, Link, Port, Switch
 from twinnet.network.topology_file import build_network
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.policy_of import compiled_policy
@@ -62,7 +62,8 @@ def _apply(network: Network, level: Level, place: Place, document: Document, pro
         attempt("links", name, lambda name=name: _set_link(network, name, level))
 
 
-def _port(network: Network, name: str) -> Port:
+def port_named(network: Network, name: str) -> Port:
+    """Return the port of `network` that a level names, such as `s1-eth2`; `UnknownNode` where there is none."""
     ports = {port.name: port for node in network.nodes.values() for port in node.ports}
     if name not in ports:
         raise UnknownNode(f"the network has no port {name!r}", did_you_mean(name, ports))
@@ -70,30 +71,43 @@ def _port(network: Network, name: str) -> Port:
 
 
 def _set_queue(network: Network, name: str, level: Level) -> None:
-    port, queue = _port(network, name), level.queues[name]
+    port, queue = port_named(network, name), level.queues[name]
     port.queue = queue
 
 
-def _add_flows(network: Network, name: str, level: Level) -> None:
+def switch_named(network: Network, name: str) -> Switch:
+    """Return the switch of `network` that a level names; `UnknownNode` where there is none."""
     switch = network.nodes.get(name)
     if not isinstance(switch, Switch):
         known = [one.name for one in network.switches]
         raise UnknownNode(f"the network has no switch {name!r}", did_you_mean(name, known))
-    switch.flows = (*switch.flows, *level.flows[name])
+    return switch
 
 
-def _set_link(network: Network, name: str, level: Level) -> None:
-    """Set both directions of the link that `name` means: `A-B`, where node names may hold hyphens themselves."""
+def link_between(network: Network, name: str) -> Link:
+    """Return the link that `name` means: `A-B`, where node names may hold hyphens themselves.
+
+    `BadTopology` where it does not name two nodes, and the error of `Network.find_link` where they have no link.
+    """
     parts = name.split("-")
     pairs = [("-".join(parts[:cut]), "-".join(parts[cut:])) for cut in range(1, len(parts))]
     for a, b in pairs:
         if a in network and b in network:
-            link = network.find_link(a, b)
-            change = direction_spec(level.links[name].model_dump(exclude_unset=True))
-            link.ab.update(change)
-            link.ba.update(change)
-            return
+            return network.find_link(a, b)
     raise BadTopology(f"{name!r} does not name two nodes of the network", "write the names of a link's ends: h1-s1")
+
+
+def _add_flows(network: Network, name: str, level: Level) -> None:
+    switch = switch_named(network, name)
+    switch.flows = (*switch.flows, *level.flows[name])
+
+
+def _set_link(network: Network, name: str, level: Level) -> None:
+    """Set both directions of the link that `name` means."""
+    link = link_between(network, name)
+    change = direction_spec(level.links[name].model_dump(exclude_unset=True))
+    link.ab.update(change)
+    link.ba.update(change)
 
 
 def check_networks(
@@ -156,7 +170,7 @@ def _unknown_ports(document: Document, specification: StudySpecification, networ
     for name, measurement in specification.measurements.items():
         for index, port in enumerate(measurement.ports or ()):
             try:
-                _port(network, port)
+                port_named(network, port)
             except UsageError as error:
                 problems.append(document.problem(("measurements", name, "ports", index), str(error)))
     return problems

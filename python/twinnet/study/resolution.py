@@ -335,7 +335,10 @@ def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside)
             raise SourceError(document.file, [])
         return specification
     except SourceError as error:
-        found = [*error.problems, *further_mistakes(document, data, values)]
+        further = further_mistakes(document, data, values)
+        # A check of the whole study knows no place; the same mistake found further on has one.
+        placed = {one.message for one in further}
+        found = [*(one for one in error.problems if one.path or one.message not in placed), *further]
         # Where a reference leads to nothing, what is said of the value that it leaves is no mistake of its own.
         found = [one for one in found if not any(_touch(one, other) for other in unknown)]
         told = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])

@@ -23,7 +23,7 @@ from twinnet.study.field_types import (
     ParameterName,
     Scalar,
 )
-from twinnet.study.measurement import Measurement
+from twinnet.study.measurement import Measurement, unknown_selection
 from twinnet.study.policy_of import PolicySettings
 from twinnet.study.reference_settings import Reference
 from twinnet.study.traffic import Traffic
@@ -274,9 +274,7 @@ class StudySpecification(_Strict):
         for name, measurement in self.measurements.items():
             unknown = sorted(set(measurement.only or ()) - traffic)
             if unknown:
-                raise ValueError(
-                    f"the measurement {name} names the traffic {unknown[0]!r}; {did_you_mean(unknown[0], traffic)}"
-                )
+                raise ValueError(unknown_selection(name, unknown[0], traffic))
             self._check_packets(name, measurement)
         self._check_choice_of_network()
         return self
