@@ -120,3 +120,18 @@ def test_a_lab_with_next_to_nothing_to_do_loses_nothing(needs_labs):
     assert record.handed_over >= 10
     assert record.overload_drop_share == 0
     assert record.slipped_share == 0
+
+
+def test_what_a_host_sends_into_a_link_that_is_down_is_no_loss_of_the_machine(needs_labs):
+    """The kernel drops such frames at the host's interface and counts them, as it counts those that nobody read."""
+    network = tn.templates.single(2, rate="100 Mbit")
+    with network.emulate() as lab:
+        assert lab["h1"].run("ping -c 1 h2").returncode == 0
+        lab.fidelity(reset=True)
+        link = lab.link("h1", "s1")
+        for _ in range(2):
+            link.set(up=False)
+            assert lab["h1"].run("ping -c 5 -i 0.1 -W 1 h2").returncode != 0
+            link.set(up=True)
+            assert lab["h1"].run("ping -c 3 -i 0.1 -W 2 h2").returncode == 0
+        assert lab.fidelity().interface_drops == 0

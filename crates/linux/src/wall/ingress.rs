@@ -28,9 +28,71 @@ pub struct Watched {
 #[derive(Clone, Debug)]
 pub enum Counter {
     /// The interface, by its index in its host and a socket to the routing subsystem there.
-    Interface(u32, Arc<Mutex<Netlink>>),
+    Interface(u32, Arc<Mutex<Netlink>>, Arc<WhileDown>),
     /// The packet socket that listens at it.
     Socket(Arc<SocketLosses>),
+}
+
+impl Counter {
+    fn total(&self) -> u64 {
+        match self {
+            Self::Interface(_, _, down) => {
+                let dropped = self.dropped();
+                dropped.saturating_sub(down.of(dropped))
+            }
+            Self::Socket(socket) => socket.total(),
+        }
+    }
+
+    /// The link of the interface comes `up` or goes down now.
+    pub(crate) fn follow(&self, up: bool) {
+        if let Self::Interface(_, _, down) = self {
+            down.follow(up, self.dropped());
+        }
+    }
+
+    /// What the kernel says; 0 for an interface that is gone.
+    fn dropped(&self) -> u64 {
+        let Self::Interface(index, routing, _) = self else { return 0 };
+        let mut routing = routing.lock().unwrap_or_else(PoisonError::into_inner);
+        routing.transmit_drops(*index).unwrap_or(0)
+    }
+}
+
+/// Frames that a host sent while its link was down. The kernel drops and counts them, and nothing read too late.
+#[derive(Debug)]
+pub struct WhileDown {
+    /// Of earlier times.
+    before: AtomicU64,
+    /// The kernel's count when the link went down, or [`UP`].
+    since: AtomicU64,
+}
+
+/// No count of the kernel's.
+const UP: u64 = u64::MAX;
+
+impl Default for WhileDown {
+    fn default() -> Self {
+        Self { before: AtomicU64::new(0), since: AtomicU64::new(UP) }
+    }
+}
+
+impl WhileDown {
+    fn follow(&self, up: bool, dropped: u64) {
+        if up {
+            let since = self.since.swap(UP, Ordering::Relaxed);
+            self.before.fetch_add(dropped.saturating_sub(since), Ordering::Relaxed);
+        } else {
+            // A link that is down already stays so.
+            let _ = self.since.compare_exchange(UP, dropped, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how many of `dropped` frames were sent while the link was down.
+    fn of(&self, dropped: u64) -> u64 {
+        let since = self.since.load(Ordering::Relaxed);
+        self.before.load(Ordering::Relaxed) + dropped.saturating_sub(since)
+    }
 }
 
 /// Frames that a packet socket had no room for. The kernel forgets its count when it tells it.
@@ -84,13 +146,7 @@ impl Losses {
     pub fn of(interfaces: &[Watched]) -> Self {
         let mut losses = Self::default();
         for interface in interfaces {
-            let lost = match &interface.counter {
-                Counter::Interface(index, routing) => {
-                    let mut routing = routing.lock().unwrap_or_else(PoisonError::into_inner);
-                    routing.transmit_drops(*index).unwrap_or(0)
-                }
-                Counter::Socket(socket) => socket.total(),
-            };
+            let lost = interface.counter.total();
             if interface.rated {
                 losses.rated.insert(interface.port.clone(), lost);
             } else {
@@ -126,5 +182,25 @@ impl Counted {
     #[must_use]
     pub fn of(interfaces: &[Watched]) -> Self {
         Self { losses: Losses::of(interfaces), steal_s: steal_s() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_sends_while_its_link_is_down_is_no_loss() {
+        let down = WhileDown::default();
+        assert_eq!(down.of(3), 0, "lost while the link was up");
+        down.follow(false, 3);
+        assert_eq!(down.of(10), 7);
+        down.follow(false, 12);
+        assert_eq!(down.of(13), 10, "down already");
+        down.follow(true, 15);
+        assert_eq!(down.of(20), 12);
+        down.follow(true, 20);
+        down.follow(false, 21);
+        assert_eq!(down.of(22), 13);
     }
 }

@@ -184,9 +184,12 @@ impl World for Hosts {
     fn carrier(&mut self, port: PortId, up: bool) {
         const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
         let at = port.0 as usize;
-        if let (Some(Some(device)), Some(Some(Held { kind: InterfaceKind::Tap, .. }))) =
+        if let (Some(Some(device)), Some(Some(Held { kind: InterfaceKind::Tap, losses, .. }))) =
             (self.devices.get(at), self.interfaces.get(at))
         {
+            if let Some(losses) = losses {
+                losses.follow(up);
+            }
             let state = libc::c_int::from(up);
             // SAFETY: the descriptor is a TAP's; the call reads one int. A kernel without it only leaves the carrier
             // on.
@@ -397,7 +400,7 @@ impl FabricLoop {
             let Some(port) = port.map(|port| port.0) else { continue };
             let losses = match (&interface.watch, &interface.routing) {
                 (Some(_), _) => Some(Counter::Socket(Arc::new(SocketLosses::of(&interface.fd)?))),
-                (None, Some(routing)) => Some(Counter::Interface(interface.index, Arc::clone(routing))),
+                (None, Some(routing)) => Some(Counter::Interface(interface.index, Arc::clone(routing), Arc::default())),
                 (None, None) => None,
             };
             let eager = !matches!(network.spec.nodes.get(interface.node), Some(NodeSpec::Host(_)));
