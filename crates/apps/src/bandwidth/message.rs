@@ -33,6 +33,8 @@ const STAMPS_HEADER: usize = 48;
 pub const ASK_LENGTH: usize = STAMPS_HEADER + 4 * MOST_STAMPS;
 /// The mark of a packet that did not arrive.
 const LOST: u32 = u32::MAX;
+/// The latest time that a stamp tells, in nanoseconds: 146 years, so that sums of a few never overflow.
+const LATEST_NS: u64 = 1 << 62;
 
 /// The contents of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,12 +127,13 @@ impl Message {
         let overflowed = u32::from_be_bytes(number(bytes, 24)?);
         let [flags, shift] = number(bytes, 28)?;
         let base = u64::from_be_bytes(number(bytes, 32)?);
-        if count > MOST_STAMPS || flags > 1 || shift > 24 || base > 1 << 62 {
+        if count > MOST_STAMPS || flags > 1 || shift > 24 || base > LATEST_NS {
             return None;
         }
         let stamp = |index: usize| {
             let stamp = u32::from_be_bytes(number(bytes, STAMPS_HEADER + 4 * index)?);
-            Some((stamp != LOST).then(|| base + (u64::from(stamp) << shift)))
+            let arrived = (stamp != LOST).then(|| base + (u64::from(stamp) << shift));
+            arrived.is_none_or(|arrived| arrived <= LATEST_NS).then_some(arrived)
         };
         let arrived_ns = (0..count).map(stamp).collect::<Option<Vec<_>>>()?;
         Some(Stamps { cookie, train, place, overflowed, clock_stepped: flags == 1, arrived_ns })
@@ -237,6 +240,15 @@ mod tests {
             // 20 s in 2^32 - 2 steps: at most 8 ns each.
             assert!(true_time.unwrap() - told.unwrap() < 8, "{true_time:?} was told as {told:?}");
         }
+    }
+
+    #[test]
+    fn no_stamp_is_later_than_the_latest_that_can_be_told_again() {
+        let latest = |arrived| Message::Stamps(Stamps { arrived_ns: vec![Some(arrived)], ..Stamps::default() });
+        assert_eq!(read(&latest(LATEST_NS)), Some(latest(LATEST_NS)));
+        let mut bytes = latest(LATEST_NS).emit();
+        *bytes.last_mut().unwrap() = 1;
+        assert_eq!(Message::parse(&bytes, bytes.len()), None);
     }
 
     #[test]
