@@ -135,13 +135,20 @@ class CompiledPolicy:
         Raises
         ------
         BadPolicy
-            When the network has a controller, or a switch cannot have such a queue or speaks no OpenFlow 1.3.
+            When the network has a controller, or a switch is Open vSwitch, cannot have such a queue, or speaks no
+            OpenFlow 1.3.
         """
         if network.controller_choice is not None:
             raise BadPolicy(
                 "the network has a controller already", "leave it away: the policy's controller installs the rules"
             )
         self._put_queues(network)
+        theirs = next((name for name in self.switches if network.node(name, Switch).datapath != "own"), None)
+        if theirs is not None:
+            raise BadPolicy(
+                f"a policy's controller runs in this process and cannot drive {theirs}, which is Open vSwitch",
+                "use write_into(), or commands of open_vswitch_commands()",
+            )
         for name in self.switches:
             network.node(name, Switch).fail_mode = "secure"
         controller = self.policy.controller(self)
