@@ -71,7 +71,8 @@ def line_rate_bps(value: object, what: str = "rate") -> int:
     """A rate in bits per second: at most 10 Tbit/s."""
     found = rate_bps(value, what)
     if found > FASTEST_LINE_BPS:
-        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are 1 bit/s to {format_rate(FASTEST_LINE_BPS)}")
+        most = format_rate(FASTEST_LINE_BPS)
+        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are 1 bit/s to {most}")
     return found
 
 

@@ -269,8 +269,9 @@ class TrafficSettings(Described):
     """Names that studies have for settings, and those here."""
     counted_by: ClassVar[str | None] = "interval"
     """The setting of the interval in which the receiver counts."""
-    only_apps: ClassVar[frozenset[str]] = frozenset()
-    """Settings that no ordinary program takes, with `using: programs` in a study."""
+    only_apps: ClassVar[frozenset[str] | None] = None
+    """Settings that no ordinary program takes, with `using: programs` in a study; ``None``: no program makes such
+    traffic (``twinnet.study.program_traffic`` has those that do)."""
 
     def __post_init__(self) -> None:
         optional = {one.name for one in fields(self) if one.default is None}
@@ -279,6 +280,7 @@ class TrafficSettings(Described):
             if value is not None or name not in optional:
                 self._keep(name, setting.kept(value, name))
         self.check()
+        self.complete()
 
     def _keep(self, name: str, value: object) -> None:
         """Change a field while the object is made."""
@@ -286,6 +288,9 @@ class TrafficSettings(Described):
 
     def check(self) -> None:
         """Raise `BadValue` for settings that contradict each other; subclasses say which."""
+
+    def complete(self) -> None:
+        """Fill in what follows from the other settings, which are checked; subclasses say what."""
 
     def given(self, kind: type[TrafficSettings] | None = None) -> dict[str, Any]:
         """Return the settings that are not left out, in the form of the protocol; those of `kind` where it is told."""
