@@ -24,6 +24,7 @@ from twinnet.errors import (
 )
 from twinnet.network import addressing, datapaths
 from twinnet.network.checks import (
+    checked_fabric_threads,
     checked_routes,
     checked_seed,
     checked_sysctls,
@@ -67,6 +68,8 @@ class Network(Drawable, Startable):
     ----------
     seed
         The seed of all randomness in the network (loss, jitter, ties).
+    fabric_threads
+        How many threads move the network on the wall clock, 1 to 64; ``auto``: by the processors that are free.
 
     Examples
     --------
@@ -78,8 +81,9 @@ class Network(Drawable, Startable):
     '10.0.0.2'
     """
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, fabric_threads: int | Literal["auto"] = "auto") -> None:
         self.seed: int = checked_seed(seed)
+        self.fabric_threads: int | Literal["auto"] = checked_fabric_threads(fabric_threads)
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}

@@ -153,7 +153,9 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
 def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:
     from twinnet.network import templates
 
-    return templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
+    net = templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
+    net.fabric_threads = model.fabric_threads
+    return net
 
 
 def _given(model: Any) -> dict[str, Any]:

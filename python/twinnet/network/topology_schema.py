@@ -18,6 +18,7 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
     create_model,
+    model_serializer,
     model_validator,
 )
 
@@ -25,6 +26,7 @@ from twinnet.control.choice import app_factory
 from twinnet.control.tls import Tls
 from twinnet.errors import BadValue
 from twinnet.network import addressing, templates
+from twinnet.network.checks import MOST_FABRIC_THREADS, checked_fabric_threads
 from twinnet.network.flow_syntax import checked_flow
 from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions
 from twinnet.network.link_settings import LINK_DEFAULTS, Delay, DirectionSettings, LineChange, LineOptions
@@ -265,6 +267,11 @@ _LineChange = create_model("_LineChange", __base__=_Strict, **_fields_of(LineCha
 class LineChangeModel(_LineChange):
     """Settings of a link that may change while it runs."""
 
+    @model_serializer(mode="plain")
+    def _what_changes(self) -> dict[str, Any]:
+        """What is not given stays as it is, so nothing else is told."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
 
 class ChangeModel(_Strict):
     """A change of a link after the start."""
@@ -287,6 +294,14 @@ class NetworkModel(_Strict):
     template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
+    fabric_threads: Annotated[
+        Literal["auto"] | int,
+        BeforeValidator(checked_fabric_threads),
+        WithJsonSchema(
+            {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": MOST_FABRIC_THREADS}]}
+        ),
+        Field(description="The number of threads that move the network on the wall clock."),
+    ] = "auto"
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
