@@ -100,7 +100,7 @@ def test_a_plain_report_has_the_fields_of_its_class(kind: str) -> None:
 
 
 def test_every_report_of_the_core_has_its_reader() -> None:
-    elsewhere = {"app", "clock", "train"}
+    elsewhere = {"app", "clock", "train", "plan", "planned"}
     assert READERS.keys() | INSIDE | PLAIN.keys() | elsewhere == REPORTS.keys()
     assert REPORTS["app"].keys() == {"flows"}
     told = AppReport.from_spec({"app": 1, "host": "h1", "kind": "ping", "report": {"flows": [Asked("flow", {})]}})

@@ -24,7 +24,7 @@ const CHOICES: [(&str, &str); 7] = [
 ];
 
 /// Types with one form: the type, its group, and its kind there.
-const RECORDS: [(&str, &str, &str); 36] = [
+const RECORDS: [(&str, &str, &str); 38] = [
     ("DrrClassConfig", "queue_class", "drr"),
     ("HtbQueueConfig", "queue_class", "htb"),
     ("CbqClassConfig", "queue_class", "cbq"),
@@ -61,6 +61,8 @@ const RECORDS: [(&str, &str, &str); 36] = [
     ("TrainRates", "report", "train_rates"),
     ("Train", "report", "train"),
     ("HopFinding", "report", "hop"),
+    ("Plan", "report", "plan"),
+    ("Planned", "report", "planned"),
 ];
 
 /// Units by the endings of names.
