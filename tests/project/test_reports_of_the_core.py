@@ -74,11 +74,8 @@ READERS: dict[str, Callable[[Any], object]] = {
     "video": Viewing.from_spec,
     "bandwidth": Bandwidth.from_spec,
 }
-READ_ELSEWHERE = {
-    # By those that compare clocks, and those that replay an estimate: both take the report as it came.
-    "flow": {"clock"},
-    "bandwidth": {"record"},
-}
+READ_ELSEWHERE = {"flow": {"clock"}}
+"""By those that compare clocks, who take the report as it came."""
 INSIDE = {"interval_times", "carried", "interval_orders", "interval_round_trips", "frames", "played_at"}
 """Reports that are read with the one that they stand in."""
 PLAIN: dict[str, type] = {"train_rates": TrainRates, "hop": HopBandwidth}
