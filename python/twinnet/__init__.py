@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
-    from twinnet.network.link_settings import GilbertElliott, Jitter, JitterTable
+    from twinnet.network.impairments import GilbertElliott, Jitter, JitterTable
     from twinnet.network.nodes import Host, Router, Switch
     from twinnet.network.topology_file import load_network
     from twinnet.network.tunnels import Tunnel, gre, vxlan
@@ -89,10 +89,10 @@ _MODULES = {
 }
 _HOMES = {
     "FidelityRecord": "results.fidelity",
-    "GilbertElliott": "network.link_settings",
+    "GilbertElliott": "network.impairments",
     "Host": "network.nodes",
-    "Jitter": "network.link_settings",
-    "JitterTable": "network.link_settings",
+    "Jitter": "network.impairments",
+    "JitterTable": "network.impairments",
     "Lab": "lab",
     "LabError": "errors",
     "Network": "network",

@@ -16,25 +16,27 @@ from twinnet.units import (
 )
 
 __all__ = [
+    "FASTEST_LINE_BPS",
     "LONGEST_RUN_PS",
+    "LONGEST_WAY_PS",
     "SHORTEST_INTERVAL_PS",
     "counting_interval_ps",
     "line_rate_bps",
     "moment_ps",
     "run_time_ps",
-    "stored_bytes",
     "transfer_bytes",
     "way_ps",
 ]
 
-_HOUR_PS = 3600 * PS_PER_SECOND
-LONGEST_RUN_PS = 100 * 24 * _HOUR_PS
+LONGEST_WAY_PS = 3600 * PS_PER_SECOND
+"""The longest time that a frame may take somewhere, and the longest interval in which apps count: an hour."""
+LONGEST_RUN_PS = 100 * 24 * LONGEST_WAY_PS
 """The longest time that traffic may last, and the last moment at which something may happen."""
 SHORTEST_INTERVAL_PS = PS_PER_SECOND // 1000
 """The shortest interval in which apps count."""
-_FASTEST_BPS = 10**13
+FASTEST_LINE_BPS = 10**13
+"""The greatest rate of a line."""
 _LARGEST_TRANSFER_BYTES = 10**15
-_LARGEST_STORE_BYTES = 10**12
 
 
 def _within_time(value: object, what: str, least_ps: int, most_ps: int) -> int:
@@ -47,7 +49,7 @@ def _within_time(value: object, what: str, least_ps: int, most_ps: int) -> int:
 
 def way_ps(value: object, what: str) -> int:
     """The time that a frame takes somewhere, in picoseconds: at most an hour."""
-    return _within_time(value, what, 0, _HOUR_PS)
+    return _within_time(value, what, 0, LONGEST_WAY_PS)
 
 
 def moment_ps(value: object, what: str = "time") -> int:
@@ -62,14 +64,15 @@ def run_time_ps(value: object, what: str = "duration") -> int:
 
 def counting_interval_ps(value: object, what: str = "interval") -> int:
     """An interval in which apps count, in picoseconds: 1 ms to an hour."""
-    return _within_time(value, what, SHORTEST_INTERVAL_PS, _HOUR_PS)
+    return _within_time(value, what, SHORTEST_INTERVAL_PS, LONGEST_WAY_PS)
 
 
 def line_rate_bps(value: object, what: str = "rate") -> int:
     """A rate in bits per second: at most 10 Tbit/s."""
     found = rate_bps(value, what)
-    if found > _FASTEST_BPS:
-        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are 1 bit/s to {format_rate(_FASTEST_BPS)}")
+    if found > FASTEST_LINE_BPS:
+        most = format_rate(FASTEST_LINE_BPS)
+        raise BadQuantity(f"the {what} {value!r} is out of range; allowed are 1 bit/s to {most}")
     return found
 
 
@@ -83,8 +86,3 @@ def _within_size(value: object, what: str, least: int, most: int) -> int:
 def transfer_bytes(value: object, what: str = "size", least: int = 0) -> int:
     """The size of a transfer in bytes: at most 1 PB."""
     return _within_size(value, what, least, _LARGEST_TRANSFER_BYTES)
-
-
-def stored_bytes(value: object, what: str = "size") -> int:
-    """Return the capacity of a queue or a bucket, in bytes: at most 1 TB."""
-    return _within_size(value, what, 0, _LARGEST_STORE_BYTES)

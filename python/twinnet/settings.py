@@ -264,13 +264,15 @@ class OneOf(Setting):
 
 @cache
 def settings_of(kind: type) -> Mapping[str, Setting]:
-    """Return the settings of a dataclass by the names of its fields; fields of other kinds are left out."""
+    """Return the settings of a dataclass or ``TypedDict`` by the names of its fields; fields of other kinds are left
+    out."""
     hints = typing.get_type_hints(kind, include_extras=True)
+    names = [one.name for one in fields(kind)] if is_dataclass(kind) else list(hints)
     found: dict[str, Setting] = {}
-    for one in fields(kind):
-        setting = next(_settings_in(hints[one.name]), None)
+    for name in names:
+        setting = next(_settings_in(hints[name]), None)
         if setting is not None:
-            found[one.name] = setting
+            found[name] = setting
     return found
 
 

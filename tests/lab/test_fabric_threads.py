@@ -205,6 +205,17 @@ def test_a_lab_on_the_virtual_clock_has_no_threads() -> None:
         Lab(chain(), clock="virtual", fabric_threads=2)
 
 
+def test_a_network_says_how_many_threads_move_it_and_a_call_overrides_it() -> None:
+    network = chain()
+    network.fabric_threads = 2
+    with network.emulate() as lab:
+        assert lab.started["fabric_threads"] == 2
+    with network.emulate(fabric_threads=1) as lab:
+        assert lab.started["fabric_threads"] == 1
+    with network.simulate() as lab:
+        assert "fabric_threads" not in lab.started
+
+
 HOG = """
 import os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})

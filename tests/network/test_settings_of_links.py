@@ -1,19 +1,96 @@
-"""A link's settings are the same ones for the Python API, in files and where nothing is said."""
+"""A link's settings are one for the core, the Python API, files, and where nothing is said."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 import twinnet as tn
-from twinnet.network.link_options import DirectionSettings, LineChange, LinkOptions
-from twinnet.network.link_settings import DEFAULT_DIRECTION, SETTINGS, direction_spec
-from twinnet.network.topology_schema import DirectionModel, LinkModel
+from twinnet import _core
+from twinnet.errors import BadProbability
+from twinnet.network.impairments import DISTRIBUTIONS
+from twinnet.network.link_settings import (
+    DEFAULT_DIRECTION,
+    LINK_DEFAULTS,
+    MAY_BE_NONE,
+    SETTINGS,
+    DirectionSettings,
+    LineOptions,
+    LinkOptions,
+    direction_spec,
+    read_setting,
+)
+from twinnet.network.topology_schema import DirectionModel, FarTunnelModel, LineChangeModel, LinkModel
+from twinnet.settings import Flag, OneOf, Quantity, Whole, settings_of
+
+CORE: dict[str, dict[str, Any]] = json.loads(_core.vocabulary())["link"]
+DRAWN = {"jitter", "loss"}
+"""Settings that are a choice among models."""
 
 
-def test_keywords_files_and_readers_have_the_same_settings() -> None:
-    keywords = set(DirectionSettings.__annotations__)
-    assert keywords == set(DirectionModel.model_fields) == set(SETTINGS) - {"up"}
-    assert set(LineChange.__annotations__) - keywords == {"up"}
-    assert set(LinkOptions.__annotations__) | {"between"} == set(LinkModel.model_fields)
+def test_a_link_has_in_python_the_settings_that_it_has_in_the_core() -> None:
+    told = {setting.key(name) for name, setting in settings_of(DirectionSettings).items()}
+    assert told == CORE["direction"].keys()
+    # What stands at the ends of a link, or is told for both directions at once.
+    assert CORE["link"].keys() == {"a", "b", "ab", "ba", "mtu", "up", "tunnel"}
+    assert {"mtu", "up", "tunnel"} <= LinkOptions.__annotations__.keys()
+
+
+@pytest.mark.parametrize("name", [*settings_of(DirectionSettings), "mtu", "up"])
+def test_a_setting_has_the_unit_default_and_range_that_the_core_tells(name: str) -> None:
+    setting = settings_of(LinkOptions)[name]
+    core = (CORE["direction"] | CORE["link"])[setting.key(name)]
+    assert not core["required"]
+    assert core.get("default") == read_setting(name, LINK_DEFAULTS.get(name))
+    assert core.get("nullable", False) == (name in MAY_BE_NONE - {"duplicate", "corrupt"})
+    match setting:
+        case Quantity():
+            assert core["unit"] == {"ps": "ps", "bps": "bit/s", "bytes": "B"}[setting.unit]
+            # Python stops before the core, which has no maximum but its clock's.
+            assert core["minimum"] == setting.least
+            assert setting.most <= core.get("maximum", (1 << 63) - 1)
+        case Whole():
+            assert (core["minimum"], core["maximum"]) == (setting.least, setting.most)
+        case Flag():
+            assert core["type"] == "boolean"
+        case OneOf():
+            assert tuple(core["values"]) == setting.words
+        case _ if name in DRAWN:
+            assert core["of"] == name
+        case _:
+            assert (core["minimum"], core["maximum"]) == (0, 1)
+            for allowed, refused in ((0, -0.001), (1, 1.001)):
+                assert setting.read(allowed, name) == allowed
+                with pytest.raises(BadProbability):
+                    setting.read(refused, name)
+
+
+@pytest.mark.parametrize("kind", ["normal", "pareto", "pareto_normal", "uniform"])
+def test_each_jitter_of_the_core_is_one_of_python(kind: str) -> None:
+    told = tn.Jitter("1 ms", kind).to_spec()
+    core = json.loads(_core.vocabulary())["jitter"]
+    assert core.keys() == {*DISTRIBUTIONS, "table"}
+    assert told.keys() - {"distribution"} == core[kind].keys()
+    assert core["table"].keys() == tn.JitterTable(["0 s"]).to_spec().keys() - {"distribution"}
+
+
+def test_each_loss_of_the_core_is_one_of_python_with_the_same_defaults() -> None:
+    core = json.loads(_core.vocabulary())["loss"]
+    bursts = tn.GilbertElliott(0.1, 0.2).to_spec()
+    assert bursts.pop("model") == "gilbert_elliott"
+    assert core.keys() == {"gilbert_elliott", "bernoulli"}
+    assert bursts.keys() == core["gilbert_elliott"].keys()
+    defaults = {name: one["default"] for name, one in core["gilbert_elliott"].items() if not one["required"]}
+    assert defaults == {"loss_good": bursts["loss_good"], "loss_bad": bursts["loss_bad"]}
+    assert core["bernoulli"].keys() == direction_spec({"loss": 0.5})["loss"].keys() - {"model"}
+
+
+def test_files_have_the_settings_of_the_keywords() -> None:
+    assert set(DirectionModel.model_fields) == set(DirectionSettings.__annotations__) == set(SETTINGS) - {"up"}
+    assert set(LinkModel.model_fields) == set(LinkOptions.__annotations__) | {"between"}
+    assert set(FarTunnelModel.model_fields) == set(LineOptions.__annotations__) | {"at", "through", "name"}
+    assert set(LineChangeModel.model_fields) == set(SETTINGS)
 
 
 def test_a_file_that_says_nothing_has_the_settings_of_a_link_that_says_nothing() -> None:

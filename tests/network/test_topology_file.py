@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import twinnet as tn
+from twinnet.errors import BadValue
 from twinnet.network.topology_file import json_schema, parse_network
 from twinnet.yaml_source import SourceError, parse_yaml
 
@@ -194,3 +195,30 @@ def test_mistakes_between_parts_are_told_beside_those_within_them() -> None:
         (7, "links[3]"),
         (8, "links[4]"),
     ]
+
+
+@pytest.mark.parametrize("threads", ["auto", 1, 64])
+def test_a_file_says_how_many_threads_move_the_network(threads: int | str) -> None:
+    net = parse_network(f"fabric_threads: {threads}\ntemplate: single:2\n")
+    assert net.fabric_threads == threads
+    assert parse_network("template: single:2\n").fabric_threads == "auto"
+
+
+@pytest.mark.parametrize("threads", [0, 65, 1.5, "many", "true"])
+def test_a_file_with_another_number_of_threads_is_refused(threads: object) -> None:
+    with pytest.raises(SourceError, match=r"1:17: fabric_threads: .*allowed are 'auto' and whole numbers from 1 to 64"):
+        parse_network(f"fabric_threads: {threads}\ntemplate: single:2\n")
+    with pytest.raises(BadValue, match="allowed are 'auto' and whole numbers from 1 to 64"):
+        tn.Network(fabric_threads=threads)  # type: ignore[arg-type]
+
+
+def test_an_end_of_a_tunnel_takes_the_settings_of_a_link() -> None:
+    net = parse_network(
+        "switches: {s1: }\ntunnels:\n"
+        "- {at: s1, through: {gre: {remote: 10.0.0.9}}, rate: 1 Mbit, port_a: 7,"
+        " queue_a: {kind: fifo, limit_frames: 9}}\n"
+    )
+    (link,) = net.to_spec()["links"]
+    assert link["ab"]["rate_bps"] == 10**6
+    assert net.switches[0].ports[0].number == 7
+    assert net.switches[0].ports[0].queue == tn.qos.Fifo(limit_frames=9)

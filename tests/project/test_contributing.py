@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from twinnet.study.quantities import QUANTITIES
 from twinnet.traffic import apps
 from twinnet.traffic.kinds import FLOWS, SOURCES
 from twinnet.traffic.traffic_settings import TrafficSettings
@@ -33,3 +34,11 @@ def test_each_kind_of_traffic_stands_in_a_file_of_traffic_and_says_what_others_m
         assert kind.__module__.startswith("twinnet.traffic.")
         assert kind.in_words
         assert kind in vars(apps).values() or kind.__module__ == "twinnet.traffic.bandwidth"
+
+
+def test_each_measurement_is_in_the_reference_and_says_what_it_means() -> None:
+    page = (ROOT / "docs/reference/study-files.md").read_text(encoding="utf-8")
+    for name, quantity in QUANTITIES.items():
+        assert f"`{name}`" in page, name
+        assert quantity.meaning.endswith("."), name
+        assert quantity.unit, name

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from twinnet.study.network_of import network_of
 from twinnet.study.plan import derived_seed, plan_study
 from twinnet.study.resolution import load_study
 
@@ -30,6 +31,12 @@ def test_a_seed_is_the_same_on_every_machine():
 def test_more_repetitions_keep_the_runs_that_are_there_and_wording_changes_nothing():
     few, many = plan(repetitions="2"), plan(repetitions="3", title="Another title")
     assert [run.id for run in few] == [run.id for run in many][:4]
+
+
+def test_the_threads_that_move_a_network_change_no_run():
+    threads = plan(**{"network.fabric_threads": "2"})
+    assert [run.id for run in threads] == [run.id for run in plan()]
+    assert all(network_of(run.specification, run.levels, run.seed).fabric_threads == 2 for run in threads)
 
 
 def test_what_changes_the_work_changes_the_name():

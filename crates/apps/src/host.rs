@@ -281,7 +281,7 @@ pub trait Host {
 /// by what the host's clock makes of it, and never before. [`Event::Stop`] comes at most once. After `finished` was
 /// true, the host asks for nothing but the [`report`](Self::report).
 ///
-/// What stays true: `now` never goes back. An app uses only sockets that this host opened for it, draws chance from
+/// Invariants: `now` never goes back. An app uses only sockets that this host opened for it, draws chance from
 /// [`Host::random`] alone, and changes nothing in `report`, which may be asked for at any moment. Everything it was
 /// told wrong (a refused socket, a lost connection) is in its report.
 pub trait App: Send {

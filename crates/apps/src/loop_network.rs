@@ -490,7 +490,7 @@ impl RecordingHost {
         self.refusal = Some(error);
     }
 
-    /// What is sent from now on is handed over then.
+    /// Datagrams that are sent from now on are handed over then.
     pub fn hand_over(&mut self, handover: Handover) {
         self.handover = Some(handover);
     }

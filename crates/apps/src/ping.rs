@@ -40,7 +40,7 @@ const MOST_PAYLOAD: u32 = 65_499;
 /// The longest interval, and the longest time to wait: 1 h.
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
-/// What a ping is to do, free of contradictions.
+/// The task of a ping, free of contradictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "PingFields", into = "PingFields")]
 pub struct PingConfig {
@@ -63,7 +63,7 @@ struct PingFields {
     to: IpAddr,
     /// The flow's number.
     flow: u32,
-    /// How many requests.
+    /// The number of requests.
     #[schemars(range(min = 1, max = u64::MAX))]
     count: u64,
     /// The distance between requests. Either this or `gap_ps`.
@@ -84,7 +84,7 @@ struct PingFields {
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
     dscp: Option<u8>,
-    /// How long to wait for a reply; at most 30,000 intervals.
+    /// The longest wait for a reply; at most 30,000 intervals.
     #[schemars(range(min = 1))]
     timeout_ps: u64,
     /// The interval of counting; a second when nothing is said.

@@ -2,7 +2,7 @@
 //! nothing itself and reads no clock: a capture is any [`std::io::Read`], read once from begin to end in memory
 //! that does not grow with its length. A thread reads ahead of the analysis.
 //!
-//! What is wrong with a file becomes an annotation beside the numbers, never a wrong number: see [`Ending`] and
+//! A fault of a file becomes an annotation beside the numbers, never a wrong number: see [`Ending`] and
 //! [`Report::notes`]. Left out: reassembly of TCP, SCTP, IPsec, decryption, link types other than those that
 //! [`LinkType`] names.
 

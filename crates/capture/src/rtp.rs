@@ -1,6 +1,6 @@
 //! One RTP stream, measured as Wireshark's stream analysis measures it, so that the numbers can be compared.
 //!
-//! Where Wireshark's numbers depend on the order in which late packets come, ours do not: see
+//! Some of Wireshark's numbers depend on the order in which late packets come, ours do not: see
 //! docs/reference/capture-columns.md.
 
 use std::collections::VecDeque;

@@ -47,7 +47,7 @@ impl Source {
     /// Returns whether the next `count` bytes are there; waits for what is missing.
     ///
     /// # Errors
-    /// What the input says, unless it is that compressed bytes are damaged: then the input ends there, and
+    /// The error of the input, unless it is that compressed bytes are damaged: then the input ends there, and
     /// [`Source::damage`] says why.
     #[inline]
     pub(crate) fn need(&mut self, count: usize) -> io::Result<bool> {

@@ -1,7 +1,7 @@
 //! One TCP connection as seen from where the capture stood: round trips, retransmissions, reordering, duplicate
 //! acknowledgements, windows.
 //!
-//! What counts as what follows Wireshark's sequence analysis, so that the counts can be compared.
+//! The kinds of segments follow Wireshark's sequence analysis, so that the counts can be compared.
 
 use std::collections::VecDeque;
 

@@ -19,7 +19,8 @@ pub struct HostCounters {
     pub too_big: u64,
     /// Datagrams and segments for which nobody waits.
     pub unwanted: u64,
-    /// Frames that found the interface's queue, or the queue of a neighbour that is asked for, full.
+    /// Frames that found the interface's queue, or the queue of a neighbour that is asked for, full; requests for
+    /// connections that find no room.
     pub overflowed: u64,
     /// Packets put together from fragments.
     pub reassembled: u64,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use twinnet_apps::HostError;
 use twinnet_packet::tcp::{Flags, Options, Packet as TcpPacket, Repr, PROTOCOL};
 use twinnet_packet::{Checksum, Frame};
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::interface::Charge;
 use super::packet::Packet;
@@ -410,7 +410,9 @@ impl Stack {
             self.counters.unwanted += 1;
             return self.reset_stranger(packet, local, peer, segment, turn);
         };
-        let Some(Socket { app, kind: Kind::Listener(at), .. }) = self.sockets.get(number) else { return };
+        let Some(Socket { app, kind: Kind::Listener(at), .. }) = self.sockets.get(number) else {
+            return impossible!("a listening port without its listener");
+        };
         if at.half_open >= BACKLOG {
             self.counters.overflowed += 1;
             return;
@@ -424,7 +426,10 @@ impl Stack {
         let mut config = self.parameters.tcp.clone();
         config.congestion_control = algorithm.unwrap_or(config.congestion_control);
         let connection = Connection::accept(&config, local, peer, path.mtu, sequence, segment, turn.now);
-        let Ok(connection) = self.keep_connection(app, connection, path, number) else { return };
+        let Ok(connection) = self.keep_connection(app, connection, path, number) else {
+            self.counters.overflowed += 1;
+            return;
+        };
         if let Some(Socket { kind: Kind::Listener(at), .. }) = self.sockets.get(number) {
             at.half_open += 1;
         }

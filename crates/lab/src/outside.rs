@@ -37,7 +37,7 @@ pub struct InterfacePortSpec {
     pub queue: Option<QueueConfig>,
 }
 
-/// What moves a switch's frames.
+/// The datapath that moves a switch's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Datapath {

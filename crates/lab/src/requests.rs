@@ -207,7 +207,7 @@ fn schedule(at: &mut RunningNetwork, asked: &Schedule) -> Answer {
 /// Schedules the changes that the network's description lists.
 ///
 /// # Errors
-/// What is wrong with the first change that cannot be.
+/// The fault of the first change that cannot be.
 pub fn schedule_described(at: &mut RunningNetwork) -> Result<(), LabError> {
     let described = std::mem::take(&mut at.spec.schedule);
     for (position, change) in described.iter().enumerate() {

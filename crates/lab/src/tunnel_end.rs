@@ -39,7 +39,7 @@ pub struct TunnelEndSpec {
 pub struct TunnelPortSpec {
     /// Its name in the lab.
     pub name: String,
-    /// What waits before the link into the network. `None`: FIFO of 1000 frames.
+    /// The queue before the link into the network. `None`: FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,
 }

@@ -56,7 +56,7 @@ impl World for Outside {
 /// [`take_control`](Self::take_control) has to the controllers, their answers to
 /// [`give_control`](Self::give_control), and asks again: virtual time waits for them meanwhile.
 ///
-/// What stays true: the same description, seed and requests at the same moments give the same replies and the same
+/// Invariants: the same description, seed and requests at the same moments give the same replies and the same
 /// trace hash, on every machine. A request that is refused has changed nothing.
 pub struct VirtualLab {
     network: RunningNetwork,
@@ -70,7 +70,7 @@ impl VirtualLab {
     /// Builds the network that `spec` describes, with models for hosts; `files` has the files of captures.
     ///
     /// # Errors
-    /// What is wrong with the description.
+    /// The fault of the description.
     pub fn new(spec: NetworkSpec, files: Arc<dyn CaptureStore>) -> Result<Self, LabError> {
         let mut network = assemble(spec, Bodies::Models)?;
         schedule_described(&mut network)?;

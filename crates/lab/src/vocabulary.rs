@@ -1,12 +1,12 @@
-//! The contents that a description can have, told by the types that read it: kinds, fields, types, units, defaults and
-//! ranges.
+//! The contents that a description and a report can have, told by the types that read and write them: kinds, fields,
+//! types, units, defaults and ranges.
 //!
 //! Other languages hold their own definitions against this. The types' JSON schemas (`schemars`) have the facts; here
 //! they are put into one flat form. Tests ask the types themselves whether the ranges are true.
 
 use schemars::SchemaGenerator;
 use serde_json::{json, Map, Value};
-use twinnet_apps::AppConfig;
+use twinnet_apps::{AppConfig, AppReport};
 use twinnet_queue::QueueConfig;
 
 use crate::network::{LinkSpec, SwitchSpec};
@@ -24,7 +24,7 @@ const CHOICES: [(&str, &str); 7] = [
 ];
 
 /// Types with one form: the type, its group, and its kind there.
-const RECORDS: [(&str, &str, &str); 13] = [
+const RECORDS: [(&str, &str, &str); 38] = [
     ("DrrClassConfig", "queue_class", "drr"),
     ("HtbQueueConfig", "queue_class", "htb"),
     ("CbqClassConfig", "queue_class", "cbq"),
@@ -38,6 +38,31 @@ const RECORDS: [(&str, &str, &str); 13] = [
     ("SwitchSpec", "switch", "switch"),
     ("SwitchPortSpec", "switch", "port"),
     ("TlsSpec", "switch", "tls"),
+    ("AppReport", "report", "app"),
+    ("FlowReport", "report", "flow"),
+    ("SummaryReport", "report", "summary"),
+    ("SignedReport", "report", "spread"),
+    ("LengthsReport", "report", "lengths"),
+    ("DensityReport", "report", "reordering_density"),
+    ("Samples", "report", "samples"),
+    ("PacingReport", "report", "pacing"),
+    ("IntervalsReport", "report", "intervals"),
+    ("IntervalTimesReport", "report", "interval_times"),
+    ("CarriedReport", "report", "carried"),
+    ("IntervalOrdersReport", "report", "interval_orders"),
+    ("IntervalRoundTripsReport", "report", "interval_round_trips"),
+    ("TcpInfoReport", "report", "tcp_info"),
+    ("RtpReport", "report", "rtp"),
+    ("FramesReport", "report", "frames"),
+    ("VideoReport", "report", "video"),
+    ("PlayedAt", "report", "played_at"),
+    ("ClockReport", "report", "clock"),
+    ("BandwidthReport", "report", "bandwidth"),
+    ("TrainRates", "report", "train_rates"),
+    ("Train", "report", "train"),
+    ("HopFinding", "report", "hop"),
+    ("Plan", "report", "plan"),
+    ("Planned", "report", "planned"),
 ];
 
 /// Units by the endings of names.
@@ -53,7 +78,7 @@ const UNITS: [(&str, &str); 9] = [
     ("_per_second", "1/s"),
 ];
 
-/// Returns what a description can hold: `{group: {kind: {field: {...}}}}`.
+/// Returns what a description or a report can hold: `{group: {kind: {field: {...}}}}`.
 ///
 /// Of a field: `type`, `required` and, where they apply, `unit`, `default`, `nullable`, `minimum`, `maximum`,
 /// `exclusive_minimum`, `or_zero`, `values`, `items`, `least_items`, `most_items`, `of` and `description`.
@@ -93,6 +118,7 @@ fn definitions() -> Map<String, Value> {
     generator.subschema_for::<LinkSpec>();
     generator.subschema_for::<SwitchSpec>();
     generator.subschema_for::<TunnelEndSpec>();
+    generator.subschema_for::<AppReport>();
     generator.take_definitions(true)
 }
 

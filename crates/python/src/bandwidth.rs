@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use twinnet_apps::{replay_bandwidth as replay, BandwidthMethod, Framing, Layer, Probing, Train};
 
-/// What is to be replayed.
+/// The trains to replay.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -18,7 +18,7 @@ struct Request {
     trains: Vec<Train>,
 }
 
-/// What a method finds in recorded trains; `request` and the answer are JSON.
+/// The findings of a method in recorded trains; `request` and the answer are JSON.
 #[pyfunction]
 pub fn replay_bandwidth(py: Python<'_>, request: &str) -> PyResult<String> {
     let refused = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());

@@ -16,7 +16,7 @@ use twinnet_units::{Duration, Rate, Time};
 /// The longest payload of a frame at a port.
 const LONGEST_PAYLOAD_BYTES: u64 = 9000;
 
-/// What a controller gets: its connection's number, the bytes, and why the connection ends after them.
+/// Messages to a controller: its connection's number, the bytes, and why the connection ends after them.
 type ForController = (u64, Vec<u8>, Option<String>);
 
 /// The hosts at the ports: what they want to send, and what has come to them.
@@ -151,7 +151,7 @@ impl BareSwitch {
         })
     }
 
-    /// What controllers have been sent since the last call.
+    /// The messages to controllers since the last call.
     fn heard(&self, py: Python<'_>) -> PyResult<Vec<ForController>> {
         self.with(py, |bench| {
             let output = bench.fabric.take_control_output();

@@ -14,7 +14,7 @@ use twinnet_units::{Duration, Time};
 /// The longest payload of a frame on a cable.
 const LONGEST_PAYLOAD_BYTES: u64 = 9000;
 
-/// What a controller gets: the switch, the connection's number, the bytes, and why the connection ends after them.
+/// Messages to a controller: the switch, the connection's number, the bytes, and why the connection ends after them.
 type ForController = (usize, u64, Vec<u8>, Option<String>);
 
 /// Nothing is beside the switches and their cables.
@@ -115,7 +115,7 @@ impl CabledSwitches {
         })
     }
 
-    /// What controllers have been sent since the last call.
+    /// The messages to controllers since the last call.
     fn heard(&self, py: Python<'_>) -> PyResult<Vec<ForController>> {
         self.with(py, |bench| {
             let switches = bench.switches;

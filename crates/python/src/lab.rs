@@ -94,7 +94,7 @@ pub fn open_interface(name: &str) -> PyResult<(i32, i32, u32, u32)> {
     Ok((open.packet.into_raw_fd(), open.watch.into_raw_fd(), open.index, open.mtu))
 }
 
-/// Whether the kernel has Open vSwitch's datapath.
+/// Returns `true` if the kernel has Open vSwitch's datapath.
 #[pyfunction]
 pub fn kernel_has_open_vswitch() -> bool {
     twinnet_linux::kernel::open_vswitch::kernel_has_datapath()
@@ -106,7 +106,7 @@ pub fn list_labs() -> PyResult<Vec<String>> {
     process::list_labs().map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// What this machine can and cannot do, as a JSON array.
+/// The abilities that this machine has and lacks, as a JSON array.
 #[pyfunction]
 pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| twinnet_linux::doctor::examine().to_string())

@@ -15,7 +15,7 @@ mod virtual_lab;
 
 use pyo3::prelude::*;
 
-/// What only Rust can do for the package `twinnet`. Private: its names may change.
+/// The part of the package `twinnet` that only Rust can do. Private: its names may change.
 #[pymodule]
 mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};

@@ -1,4 +1,4 @@
-//! What the core makes of a description: with it Python's tests hold their own definitions against those here.
+//! The form that the core gives a description: with it Python's tests hold their own definitions against those here.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub fn check_queue(configuration: &str) -> PyResult<String> {
     serde_json::to_string(&config).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// What a description can hold, as JSON: kinds, fields, types, units, defaults and ranges.
+/// The contents that a description or a report can have, as JSON: kinds, fields, types, units, defaults and ranges.
 #[pyfunction]
 pub fn vocabulary() -> String {
     twinnet_lab::vocabulary::vocabulary().to_string()

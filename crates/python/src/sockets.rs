@@ -14,7 +14,7 @@ use twinnet_linux::wall::clock::LabClock;
 
 use crate::lab::core_error;
 
-/// How often a request that takes long looks whether it was interrupted.
+/// The interval at which a request that takes long looks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A thread that runs apps on sockets of this machine, in the caller's network namespace.
@@ -76,7 +76,7 @@ impl SocketAgent {
         answer?.map(|reply| reply.into_json().to_string()).map_err(core_error)
     }
 
-    /// What the thread has used, and what it found about its processor, as JSON.
+    /// The time that the thread has used, and the findings about its processor, as JSON.
     fn usage(&self) -> PyResult<String> {
         let agent = self.agent.lock().map_err(|_| PyValueError::new_err("the agent has failed"))?;
         let used = agent.as_ref().map(Agent::cpu).unwrap_or_default();

@@ -13,7 +13,7 @@ use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
 
-/// How often a request that takes long looks whether it was interrupted.
+/// The interval at which a request that takes long looks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A network of model hosts, in the caller's process. Requests of several threads are answered one after the other.
@@ -66,7 +66,7 @@ impl VirtualLab {
         }
     }
 
-    /// What controllers are to get now, in order: the connection's number, whole messages, and why the connection
+    /// The messages to controllers now, in order: the connection's number, whole messages, and why the connection
     /// is over then, if it is.
     fn take_control<'py>(&self, py: Python<'py>) -> PyResult<Vec<ToController<'py>>> {
         let messages = py.detach(|| self.lab().map(|mut lab| lab.take_control()))?;

@@ -49,7 +49,7 @@ const DEFAULT_BURST_FRAMES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbqConfig {
-    /// What the whole link may carry.
+    /// The rate of the whole link.
     #[schemars(range(min = 1, max = HIGHEST_RATE_BPS))]
     pub rate_bps: u64,
     /// By class number. A frame's queue number selects its leaf; a number that is no leaf goes to the leaf with the
@@ -105,7 +105,7 @@ pub struct CbqClassConfig {
     #[serde(default = "default_burst")]
     #[schemars(range(max = 1000))]
     pub burst_frames: u32,
-    /// What queues a leaf's frames; null is a FIFO of 1000 frames.
+    /// The queue of a leaf's frames; null is a FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,
 }

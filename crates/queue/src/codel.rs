@@ -40,7 +40,7 @@ pub struct CodelConfig {
     #[serde(default = "default_target")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
-    /// How long the delay may lie above the target: about the longest usual round trip.
+    /// The time that the delay may lie above the target: about the longest usual round trip.
     #[serde(default = "default_interval")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub interval_ps: u64,

@@ -52,7 +52,7 @@ impl Site<'_> {
     }
 }
 
-/// What a port does with frames that it cannot send yet.
+/// The queue discipline of a port: the treatment of frames that it cannot send yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueConfig {
@@ -85,7 +85,7 @@ pub enum QueueConfig {
         /// Depth of the bucket in link-layer bytes.
         #[schemars(range(min = SHALLOWEST_BURST_BYTES))]
         burst_bytes: u64,
-        /// What waits for tokens waits in this; null is a FIFO of 1000 frames.
+        /// The queue of what waits for tokens; null is a FIFO of 1000 frames.
         #[serde(default)]
         queue: Option<Box<QueueConfig>>,
     },
@@ -120,7 +120,7 @@ pub struct DrrClassConfig {
     /// Link-layer bytes it may send in a turn.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub quantum_bytes: u64,
-    /// What queues its frames; null is a FIFO of 1000 frames.
+    /// The queue of its frames; null is a FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,
 }
@@ -145,7 +145,7 @@ pub struct HtbQueueConfig {
     #[serde(default)]
     #[schemars(range(max = PRIORITIES - 1))]
     pub priority: u32,
-    /// What queues its frames; null is a FIFO of 1000 frames.
+    /// The queue of its frames; null is a FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,
 }

@@ -13,7 +13,7 @@
 //! the port's: the leaves then share the line in their turns, and the root falls into debt, which is forgotten
 //! beyond 60 s of its rate; until it is paid nothing is borrowed.
 //!
-//! What the defaults are in Open vSwitch, and here: a queue's burst is at least MTU + 64 bytes, the root's is the
+//! The defaults of Open vSwitch, and of this file: a queue's burst is at least MTU + 64 bytes, the root's is the
 //! MTU; a queue without `min-rate` gets MTU bytes/s, without `max-rate` the port's. Frames for a queue that does
 //! not exist go to queue 0; when queue 0 is not configured `bridge.c` makes one of these defaults, with priority 0.
 //! The MTU is 1500, or what the longest frame seen shows it to be.

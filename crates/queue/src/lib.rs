@@ -142,7 +142,7 @@ pub struct ClassRates {
 /// asks [`next_ready`](Self::next_ready) and calls `dequeue` again then, or after the next `enqueue`, whichever comes
 /// first. `now` never goes back from one call to the next.
 ///
-/// What stays true: each frame that was offered is in the [`backlog`](Self::backlog), has come out of `dequeue`, or
+/// Invariants: each frame that was offered is in the [`backlog`](Self::backlog), has come out of `dequeue`, or
 /// was given to the [`DropSink`], exactly once (a property test holds every discipline to it). All chance comes
 /// from the stream of the [`Site`] that it was built for.
 pub trait QueueDiscipline: Send {

@@ -48,7 +48,7 @@ pub struct PieConfig {
     #[serde(default = "default_period")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
-    /// How often the probability is set.
+    /// The period after which the probability is set.
     #[serde(default = "default_period")]
     #[schemars(range(min = SHORTEST_UPDATE_PS, max = LONGEST_SPAN_PS))]
     pub update_ps: u64,

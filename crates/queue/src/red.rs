@@ -36,7 +36,7 @@ pub struct RedConfig {
     /// Below this average nothing is dropped.
     #[schemars(range(min = 1, max = MOST_BYTES))]
     pub min_bytes: u64,
-    /// Where the probability reaches `max_probability`; null is three times `min_bytes`.
+    /// The average at which the probability reaches `max_probability`; null is three times `min_bytes`.
     #[serde(default)]
     #[schemars(range(min = 1, max = MOST_BYTES))]
     pub max_bytes: Option<u64>,

@@ -42,7 +42,7 @@ pub struct SfqConfig {
     #[serde(default = "default_quantum")]
     #[schemars(range(min = LEAST_QUANTUM_BYTES, max = u32::MAX))]
     pub quantum_bytes: u64,
-    /// How often the hash changes; 0 is never.
+    /// The period after which the hash changes; 0 is never.
     #[serde(default = "default_perturb")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS), extend("or_zero" = true))]
     pub perturb_ps: u64,

@@ -128,7 +128,7 @@ pub(super) enum Step {
     },
     /// Measures the frame: a stop.
     Meter(u32),
-    /// What follows depends on headers that the key does not hold: a stop, and the end of the decision until they
+    /// The decision depends on headers that the key does not hold: a stop, and the end of the decision until they
     /// are known.
     Reparse,
 }

@@ -56,7 +56,7 @@ pub(super) enum GroupRefusal {
     Loop,
     /// Another group leads here.
     Chained,
-    /// What a bucket watches does not exist, or it watches nothing.
+    /// A bucket watches a port or group that does not exist, or none.
     BadWatch,
     /// A bucket names a group that does not exist.
     BadOutGroup,

@@ -81,7 +81,7 @@ use translate::{translate, Miss, Start};
 pub use decision::SwitchDrop;
 pub use syntax::FlowSyntaxError;
 
-/// What a switch does with frames that no flow matches.
+/// The treatment of frames that no flow matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
@@ -150,7 +150,7 @@ pub struct SwitchCounters {
 /// calls [`expire`](Self::expire) at that moment: flows do not end by themselves. A controller is spoken with
 /// through [`control`], which uses the switch in between.
 ///
-/// What stays true: `now` never goes back. A frame that came in went out, to a controller, or is in
+/// Invariants: `now` never goes back. A frame that came in went out, to a controller, or is in
 /// [`counters`](Self::counters) with a reason. Forwarding through the cache is what a walk through the tables would
 /// have done (a property test compares them), so whatever changes a table empties the cache. Nothing that can be
 /// seen depends on the seed.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use twinnet_packet::{Field, FlowKey};
+use twinnet_units::impossible;
 
 use super::field::{Format, MatchField};
 use super::value;
@@ -50,7 +51,7 @@ impl Match {
     }
 
     fn show(&self, parts: &mut Vec<String>, name: &str) {
-        let Some(field) = MatchField::by_name(name) else { return };
+        let Some(field) = MatchField::by_name(name) else { return impossible!("a field of the key without a name") };
         let mask = self.mask.get(field.field);
         if mask != 0 {
             let value = self.value.get(field.field);

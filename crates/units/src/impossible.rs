@@ -25,7 +25,7 @@ pub fn first() -> Option<&'static str> {
 /// adds the place.
 ///
 /// # Panics
-/// Where debug assertions are on, as in tests.
+/// With debug assertions, as in tests.
 #[cold]
 pub fn tell(what: &'static str) {
     // Told once: the same fault may come with every frame.

@@ -70,7 +70,7 @@ def places_on(
     study: Study,
     store: ResultStore,
     interface: str,
-    fabric_threads: int | Literal["auto"],
+    fabric_threads: int | Literal["auto"] | None,
 ) -> AbstractContextManager[ClusterPlaces] | None:
     """Return the places that ``--on`` names; `None` without it.
 

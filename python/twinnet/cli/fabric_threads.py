@@ -7,6 +7,9 @@ from typing import Any, Literal, TypeVar
 
 import click
 
+from twinnet.errors import BadValue
+from twinnet.network.checks import checked_fabric_threads
+
 __all__ = ["fabric_threads_option"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
@@ -17,13 +20,10 @@ class _Threads(click.ParamType[int | Literal["auto"]]):
 
     # click gives the text of the command line or a default, and says nothing of its type.
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["auto"]:
-        if value == "auto":
-            return "auto"
-        if isinstance(value, int):
-            return value
-        if not str(value).isdecimal() or not 1 <= int(str(value)) <= 64:
-            self.fail(f"{value!r} is neither auto nor a whole number from 1 to 64", param, ctx)
-        return int(str(value))
+        try:
+            return checked_fabric_threads(int(str(value)) if str(value).isdecimal() else value)
+        except BadValue as error:
+            self.fail(str(error), param, ctx)
 
 
 def fabric_threads_option(command: _Command) -> _Command:
@@ -32,8 +32,6 @@ def fabric_threads_option(command: _Command) -> _Command:
         "--fabric-threads",
         type=_Threads(),
         metavar="auto|NUMBER",
-        default="auto",
-        show_default=True,
-        help="How many threads move the network on the wall clock.",
+        help="How many threads move the network on the wall clock; default: what its file says, else auto.",
     )
     return option(command)

@@ -59,7 +59,7 @@ def lab(
     seed: int,
     name: str | None,
     interface: str,
-    fabric_threads: int | Literal["auto"],
+    fabric_threads: int | Literal["auto"] | None,
     controller: str | None,
     controller_run: str | None,
     wait: str,

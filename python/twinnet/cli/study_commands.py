@@ -128,7 +128,7 @@ def run(
     order: str | None,
     clock: str | None,
     interface: str,
-    fabric_threads: int | Literal["auto"],
+    fabric_threads: int | Literal["auto"] | None,
     dry_run: bool,
     no_report: bool,
     with_invalid: bool,

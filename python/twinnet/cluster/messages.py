@@ -73,7 +73,7 @@ class Asked:
     repetition: int
     study: str
     interface: str
-    fabric_threads: int | Literal["auto"]
+    fabric_threads: int | Literal["auto"] | None
 
 
 def study_message(study: Study) -> bytes:

@@ -95,7 +95,7 @@ class ClusterPlaces:
         certificates: Certificates | None,
         study: Study,
         interface: str = "auto",
-        fabric_threads: int | Literal["auto"] = "auto",
+        fabric_threads: int | Literal["auto"] | None = None,
         placed: Mapping[int, str] | None = None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
@@ -104,7 +104,7 @@ class ClusterPlaces:
         self._message = study_message(study)
         self._digest = study_digest(self._message)
         self._interface = interface
-        self._fabric_threads: int | Literal["auto"] = fabric_threads
+        self._fabric_threads: int | Literal["auto"] | None = fabric_threads
         self._placed = dict(placed or {})
         self._patience_s = patience_s
         self._slots: dict[str, RemoteSlot] = {}

@@ -70,7 +70,7 @@ class Lab:
     fabric_threads
         How many threads move the network, each a part of its switches with what hangs there: a whole number from 1, as
         far as the network can be divided; ``auto``: by the processors that are free, and only where links between
-        switches have a delay. On the wall clock only.
+        switches have a delay. Default: what the network says. On the wall clock only.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Lab:
         static_neighbours: bool = False,
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
-        fabric_threads: int | Literal["auto"] = "auto",
+        fabric_threads: int | Literal["auto"] | None = None,
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
             raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
@@ -100,11 +100,13 @@ class Lab:
                 "a lab on the virtual clock has neither a name nor interfaces of the kernel",
                 "leave them away, or use net.emulate()",
             )
-        if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None or fabric_threads != "auto"):
+        if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None or fabric_threads is not None):
             raise BadValue(
                 "a lab on the virtual clock has neither realtime nor slip_after_ps nor fabric_threads",
                 "leave them away",
             )
+        if fabric_threads is None and network is not None:
+            fabric_threads = network.fabric_threads
         self._network = network
         self._name = name
         self.clock: Literal["wall", "virtual"] = clock

@@ -17,7 +17,7 @@ from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
-    from twinnet.network.link_options import LineChange
+    from twinnet.network.link_settings import LineChange
     from twinnet.results.flow_report import AppReport, FlowReport
 
 __all__ = ["AppHandle", "Capture", "LabHost", "LabLink", "LabMoment", "LabSwitch", "Layout"]

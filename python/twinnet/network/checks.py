@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from twinnet.errors import BadTopology, BadValue, PortInUse
 from twinnet.network import addressing
@@ -16,6 +16,8 @@ from twinnet.network.nodes import Switch
 from twinnet.network.tunnels import Tunnel
 
 __all__ = [
+    "MOST_FABRIC_THREADS",
+    "checked_fabric_threads",
     "checked_routes",
     "checked_seed",
     "checked_sysctls",
@@ -28,6 +30,8 @@ __all__ = [
 _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+\Z")
 _PORT_LIMIT = 0xFF00 - 1
 _SEED_LIMIT = (1 << 64) - 1
+MOST_FABRIC_THREADS = 64
+"""The most threads that may move one network."""
 
 
 def one_way(settings: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
@@ -67,6 +71,17 @@ def checked_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
         raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
     return seed
+
+
+def checked_fabric_threads(threads: object) -> int | Literal["auto"]:
+    """Return `threads`; raises `BadValue` unless it is ``auto`` or a number of threads that a lab may have."""
+    if threads == "auto":
+        return "auto"
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_FABRIC_THREADS:
+        raise BadValue(
+            f"fabric_threads is {threads!r}; allowed are 'auto' and whole numbers from 1 to {MOST_FABRIC_THREADS}"
+        )
+    return threads
 
 
 def flag(value: object, what: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from twinnet.errors import BadTemplate
-from twinnet.network.link_options import LinkOptions
+from twinnet.network.link_settings import LinkOptions
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
 

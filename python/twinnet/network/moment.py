@@ -10,7 +10,7 @@ from twinnet.network.link_settings import direction_spec
 from twinnet.network.nodes import Link, Node
 
 if TYPE_CHECKING:
-    from twinnet.network.link_options import LineChange
+    from twinnet.network.link_settings import LineChange
     from twinnet.network.network import Network
 
 __all__ = ["NetworkMoment", "NetworkMomentLink", "Side", "turned"]

@@ -15,7 +15,6 @@ from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, 
 from twinnet.control.tls import Tls, checked_tls
 from twinnet.errors import (
     AddressInUse,
-    BadQueue,
     BadTopology,
     BadValue,
     DuplicateLink,
@@ -25,6 +24,7 @@ from twinnet.errors import (
 )
 from twinnet.network import addressing, datapaths
 from twinnet.network.checks import (
+    checked_fabric_threads,
     checked_routes,
     checked_seed,
     checked_sysctls,
@@ -34,31 +34,30 @@ from twinnet.network.checks import (
     switch_port_number,
 )
 from twinnet.network.drawable import Drawable
-from twinnet.network.link_options import DirectionSettings, LineOptions
+from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, coalescing_spec, processing_spec
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
-    GilbertElliott,
-    Jitter,
-    JitterTable,
-    coalescing_spec,
+    LINK_DEFAULTS,
+    DirectionSettings,
+    LineOptions,
+    LinkOptions,
     direction_spec,
-    processing_spec,
+    read_setting,
 )
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
 from twinnet.network.unknown_settings import refuses_unknown_settings
-from twinnet.qos.queue import Queue
+from twinnet.qos.queue import Queue, checked_inner
 from twinnet.ranges import moment_ps, way_ps
-from twinnet.units import Duration, Rate
+from twinnet.units import Duration
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
 
 __all__ = ["Network", "NetworkMoment", "Side"]
 
-_MTU_RANGE = (68, 65_521)
 SomeNode = TypeVar("SomeNode", bound=Node)
 
 
@@ -69,6 +68,8 @@ class Network(Drawable, Startable):
     ----------
     seed
         The seed of all randomness in the network (loss, jitter, ties).
+    fabric_threads
+        How many threads move the network on the wall clock, 1 to 64; ``auto``: by the processors that are free.
 
     Examples
     --------
@@ -80,8 +81,9 @@ class Network(Drawable, Startable):
     '10.0.0.2'
     """
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, fabric_threads: int | Literal["auto"] = "auto") -> None:
         self.seed: int = checked_seed(seed)
+        self.fabric_threads: int | Literal["auto"] = checked_fabric_threads(fabric_threads)
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}
@@ -184,7 +186,7 @@ class Network(Drawable, Startable):
             raise BadTopology(f"{name} is a {type(found).__name__.lower()}, not a {kind.__name__.lower()}")
         return found
 
-    @refuses_unknown_settings
+    @refuses_unknown_settings(HostOptions)
     def host(
         self,
         name: str,
@@ -192,13 +194,7 @@ class Network(Drawable, Startable):
         ip6: str | Literal[False] | None = None,
         mac: str | None = None,
         gateway: str | None = None,
-        routes: Sequence[tuple[str, str]] = (),
-        sysctls: Mapping[str, str | int] | None = None,
-        model: bool = False,
-        processing: str = "0 s",
-        processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
-        interrupt_delay: str = "0 s",
-        interrupt_frames: int | None = None,
+        **settings: Unpack[HostOptions],
     ) -> Host:
         """Add a host.
 
@@ -213,19 +209,8 @@ class Network(Drawable, Startable):
             The MAC of its first interface; otherwise 00:00:00:00:00:0N.
         gateway
             The next hop of its default route.
-        routes
-            Further routes: destination prefix and next hop.
-        sysctls
-            Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``.
-        model
-            Whether it is a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual
-            clock every host is one.
-        processing, processing_jitter
-            How long a model takes for each frame that arrives, and how far single frames are from that: as delay and
-            jitter of a link. A real host takes its own time (docs/reference/model-hosts.md).
-        interrupt_delay, interrupt_frames
-            How its network cards coalesce interrupts: a frame waits up to that time for others, or until so many wait,
-            and the host is told of all together (``ethtool -C rx-usecs``, ``rx-frames``). Not at all by default.
+        settings
+            Routes, sysctls and the like: those of :class:`twinnet.network.host_settings.HostOptions`.
         """
         self._free_name(name)
         number = self._hosts + 1
@@ -234,60 +219,36 @@ class Network(Drawable, Startable):
             addresses.append(addressing.host_ip(number) if ip is None else addressing.interface_address(ip, 4))
         if ip6 is not False:
             addresses.append(addressing.host_ip6(number) if ip6 is None else addressing.interface_address(ip6, 6))
-        every_route = [*([("::/0" if ":" in gateway else "default", gateway)] if gateway is not None else []), *routes]
+        default = [("::/0" if ":" in gateway else "default", gateway)] if gateway is not None else []
         host = Host(
             self,
             name,
             number=number,
             addresses=tuple(addresses),
             mac=addressing.checked_mac(mac) if mac is not None else None,
-            routes=checked_routes(every_route),
-            sysctls=checked_sysctls(sysctls),
-            model=flag(model, "model"),
-            processing=processing_spec(processing, processing_jitter),
-            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
+            **_of_hosts(settings, default),
         )
         self._claim(name, addresses, host.mac)
         self._hosts += 1
         self._nodes[name] = host
         return host
 
-    @refuses_unknown_settings
-    def router(
-        self,
-        name: str,
-        routes: Sequence[tuple[str, str]] = (),
-        sysctls: Mapping[str, str | int] | None = None,
-        model: bool = False,
-        processing: str = "0 s",
-        processing_jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
-        interrupt_delay: str = "0 s",
-        interrupt_frames: int | None = None,
-    ) -> Router:
+    @refuses_unknown_settings(HostOptions)
+    def router(self, name: str, **settings: Unpack[HostOptions]) -> Router:
         """Add a router: a host that forwards. Its interfaces get their addresses in :meth:`link`.
 
         Parameters
         ----------
-        name, routes, sysctls, model, processing, processing_jitter, interrupt_delay, interrupt_frames
+        name, settings
             As for :meth:`host`.
         """
         self._free_name(name)
-        router = Router(
-            self,
-            name,
-            number=self._routers + 1,
-            routes=checked_routes(routes),
-            sysctls=checked_sysctls(sysctls),
-            forwarding=True,
-            model=flag(model, "model"),
-            processing=processing_spec(processing, processing_jitter),
-            coalescing=coalescing_spec(interrupt_delay, interrupt_frames),
-        )
+        router = Router(self, name, number=self._routers + 1, forwarding=True, **_of_hosts(settings))
         self._routers += 1
         self._nodes[name] = router
         return router
 
-    @refuses_unknown_settings
+    @refuses_unknown_settings()
     def switch(
         self,
         name: str,
@@ -387,101 +348,39 @@ class Network(Drawable, Startable):
         self._nodes[node_name] = node
         return node
 
-    @refuses_unknown_settings
-    def link(
-        self,
-        a: Node | str,
-        b: Node | str,
-        rate: Rate | None = None,
-        delay: Duration = "0 s",
-        jitter: str | Jitter | JitterTable | Mapping[str, str | Sequence[str]] | None = None,
-        loss: float | str | GilbertElliott | Mapping[str, float | str] | None = None,
-        duplicate: float | str | None = None,
-        corrupt: float | str | None = None,
-        reorder: bool = False,
-        framing: Literal["ethernet", "hdlc", "none"] = "ethernet",
-        mtu: int = 1500,
-        up: bool = True,
-        tunnel: Tunnel | Mapping[str, Mapping[str, str | int | bool]] | None = None,
-        queue: Queue | None = None,
-        queue_a: Queue | None = None,
-        queue_b: Queue | None = None,
-        a_to_b: DirectionSettings | None = None,
-        b_to_a: DirectionSettings | None = None,
-        port_a: int | None = None,
-        port_b: int | None = None,
-        address_a: str | Sequence[str] | None = None,
-        address_b: str | Sequence[str] | None = None,
-        parallel: bool = False,
-    ) -> Link:
+    @refuses_unknown_settings(LinkOptions)
+    def link(self, a: Node | str, b: Node | str, **settings: Unpack[LinkOptions]) -> Link:
         """Join two nodes.
 
         Parameters
         ----------
         a, b
-            The nodes, or their names.
-        rate
-            The line rate with unit; default: no limit.
-        delay
-            Propagation delay.
-        jitter
-            ``"1 ms"`` (uniform), ``"1 ms normal"``, :class:`twinnet.Jitter` or :class:`twinnet.JitterTable`.
-        loss
-            A probability (0.01 or ``"1 %"``) or :class:`twinnet.GilbertElliott`.
-        duplicate, corrupt
-            Probabilities.
-        reorder
-            Whether jitter may change the order of frames.
-        framing
-            ``ethernet``, ``hdlc`` or ``none``: what a frame costs beyond its bytes.
-        mtu
-            The largest packet, 68 to 65521 bytes.
-        up
-            Whether it carries frames when the lab starts.
-        tunnel
-            What carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
-            framing, the queue and the impairments are then the underlay's.
-        queue, queue_a, queue_b
-            What waits before the line: at both ends, at `a` (what `a` sends), at `b`.
-        a_to_b, b_to_a
-            Settings of one direction that differ: a mapping of ``rate``, ``delay``, ``jitter``, ``loss``, ...
-        port_a, port_b
-            OpenFlow port numbers at a switch; default: the next free one.
-        address_a, address_b
-            Addresses with prefix length of the new interface; needed at a router (``()`` for none).
-        parallel
-            Allow a second link between the same nodes.
+            The nodes, or their names: the first and the second end.
+        settings
+            Those of :class:`twinnet.network.link_settings.LinkOptions`: ``rate``, ``delay``, ``queue``, ...
         """
+        given: LinkOptions = {**LINK_DEFAULTS, **settings}
         node_a, node_b = self.node(a), self.node(b)
         if node_a is node_b:
             raise BadTopology(f"a link joins {node_a.name} to itself", "a link needs two different nodes")
         pair = (min(node_a.name, node_b.name), max(node_a.name, node_b.name))
-        if pair in self._pairs and not parallel:
+        if pair in self._pairs and not read_setting("parallel", given.get("parallel")):
             raise DuplicateLink(
                 f"{node_a.name} and {node_b.name} are linked already",
                 "remove the second link, or give parallel=True (parallel: true) for two lines side by side",
             )
-        if isinstance(mtu, bool) or not isinstance(mtu, int) or not _MTU_RANGE[0] <= mtu <= _MTU_RANGE[1]:
-            raise BadValue(f"the mtu is {mtu!r}; allowed are {_MTU_RANGE[0]} to {_MTU_RANGE[1]} bytes")
-        flag(up, "up")
-        carried_by = link_tunnel(tunnel, mtu)
-        for name, given in (("queue", queue), ("queue_a", queue_a), ("queue_b", queue_b)):
-            if given is not None and not isinstance(given, Queue):
-                raise BadQueue(f"{name} is {given!r}", "give a queue such as tn.qos.Fifo(limit_frames=100)")
-        common = {
-            "rate": rate,
-            "delay": delay,
-            "jitter": jitter,
-            "loss": loss,
-            "duplicate": duplicate,
-            "corrupt": corrupt,
-            "reorder": reorder,
-            "framing": framing,
-        }
-        both = DEFAULT_DIRECTION | direction_spec(common)
-        ab, ba = both | one_way(a_to_b, "a_to_b"), both | one_way(b_to_a, "b_to_a")
-        new_a = self._new_port(node_a, port_a, address_a, queue_a or queue, "a")
-        new_b = self._new_port(node_b, port_b, address_b, queue_b or queue, "b")
+        mtu, up = read_setting("mtu", given.get("mtu")), read_setting("up", given.get("up"))
+        carried_by = link_tunnel(given.get("tunnel"), mtu)
+        queue = given.get("queue")
+        queues = {"queue": queue, "queue_a": given.get("queue_a"), "queue_b": given.get("queue_b")}
+        for name, one in queues.items():
+            checked_inner(one, name)
+        both = DEFAULT_DIRECTION | direction_spec(
+            {name: given[name] for name in DirectionSettings.__annotations__ if name in given}
+        )
+        ab, ba = both | one_way(given.get("a_to_b"), "a_to_b"), both | one_way(given.get("b_to_a"), "b_to_a")
+        new_a = self._new_port(node_a, given.get("port_a"), given.get("address_a"), queues["queue_a"] or queue, "a")
+        new_b = self._new_port(node_b, given.get("port_b"), given.get("address_b"), queues["queue_b"] or queue, "b")
         overlap = set(new_a.addresses) & set(new_b.addresses)
         if overlap:
             raise AddressInUse(f"both ends of the link have the address {min(overlap)}", "give each its own address")
@@ -663,3 +562,15 @@ class Network(Drawable, Startable):
         self._addresses.update({address.split("/")[0]: name for address in addresses})
         if mac is not None:
             self._macs[mac] = name
+
+
+def _of_hosts(settings: HostOptions, default: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """Return the fields of a host or router that `settings` say, with the `default` route before the others."""
+    given: HostOptions = {**HOST_DEFAULTS, **settings}
+    return {
+        "routes": checked_routes([*default, *given.get("routes", ())]),
+        "sysctls": checked_sysctls(given.get("sysctls")),
+        "model": flag(given.get("model"), "model"),
+        "processing": processing_spec(given.get("processing"), given.get("processing_jitter")),
+        "coalescing": coalescing_spec(given.get("interrupt_delay"), given.get("interrupt_frames")),
+    }

@@ -12,7 +12,7 @@ from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue, optional_spec
 
 if TYPE_CHECKING:
-    from twinnet.network.link_options import LinkOptions
+    from twinnet.network.link_settings import LinkOptions
     from twinnet.network.network import Network
 
 __all__ = ["Host", "Interface", "Link", "Node", "Port", "Router", "Switch", "TunnelEnd"]

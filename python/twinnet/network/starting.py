@@ -18,6 +18,9 @@ class Startable:
 
     seed: int
     """The seed of all randomness in the network."""
+    fabric_threads: int | Literal["auto"]
+    """The number of threads that move the network on the wall clock, 1 to 64; ``auto``: by the processors that are
+    free."""
 
     def emulate(
         self,
@@ -25,7 +28,7 @@ class Startable:
         interface: str = "auto",
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
-        fabric_threads: int | Literal["auto"] = "auto",
+        fabric_threads: int | Literal["auto"] | None = None,
     ) -> Lab:
         """Return a lab of this network on the wall clock, with real hosts; it starts when it is entered with ``with``.
 

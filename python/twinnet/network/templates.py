@@ -15,7 +15,7 @@ from typing import Unpack
 
 from twinnet.errors import BadTemplate, did_you_mean
 from twinnet.network.client_tree import client_tree
-from twinnet.network.link_options import LinkOptions
+from twinnet.network.link_settings import LinkOptions
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
 

@@ -24,7 +24,7 @@ from twinnet.network.network import Network
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 if TYPE_CHECKING:
-    from twinnet.network.topology_schema import NetworkModel, SwitchModel
+    from twinnet.network.topology_schema import FarTunnelModel, LinkModel, NetworkModel, SwitchModel
 
 __all__ = ["build_network", "json_schema", "load_network", "parse_network"]
 
@@ -122,17 +122,14 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     if (controller := model.controller) is not None:
         attempt(("controller",), lambda: net.controller(**controller.settings()))
     for index, link in enumerate(model.links):
-        settings = defaults | _given(link)
+        settings = defaults | _link(link)
         a, b = settings.pop("between")
-        for name in ("queue", "queue_a", "queue_b"):
-            if (queue := getattr(link, name)) is not None:
-                settings[name] = queue
         if wrong_nodes & {a, b} or not attempt(
             ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
         ):
             ends_of_wrong_links |= {a, b}
     for index, tunnel in enumerate(model.tunnels):
-        settings = defaults | _given(tunnel)
+        settings = defaults | _link(tunnel)
         at_node, through = settings.pop("at"), settings.pop("through")
         if at_node not in wrong_nodes:
             attempt(
@@ -144,7 +141,9 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
         if not ends_of_wrong_links & {a, b}:
             attempt(
                 ("schedule", index),
-                lambda a=a, b=b, change=change: net.at(change.at).link(a, b).set(change.direction, **change.set),
+                lambda a=a, b=b, change=change: (
+                    net.at(change.at).link(a, b).set(change.direction, **_given(change.set))
+                ),
             )
     if problems:
         raise SourceError(document.file, problems)
@@ -154,12 +153,20 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
 def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:
     from twinnet.network import templates
 
-    return templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
+    net = templates.from_text(model.template, model.seed, **defaults) if model.template else Network(model.seed)
+    net.fabric_threads = model.fabric_threads
+    return net
 
 
 def _given(model: Any) -> dict[str, Any]:
     """Return the fields that the file gives, models as mappings."""
     return model.model_dump(exclude_unset=True) if model is not None else {}
+
+
+def _link(model: LinkModel | FarTunnelModel) -> dict[str, Any]:
+    """Return the settings that the file gives, with queues as they are."""
+    queues = {name: getattr(model, name) for name in ("queue", "queue_a", "queue_b")}
+    return _given(model) | {name: queue for name, queue in queues.items() if queue is not None}
 
 
 def _switch(model: SwitchModel | None) -> dict[str, Any]:

@@ -5,7 +5,8 @@ Study files use :class:`NetworkModel` for their network too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -16,32 +17,31 @@ from pydantic import (
     Field,
     ValidationInfo,
     WithJsonSchema,
+    create_model,
+    model_serializer,
     model_validator,
 )
 
 from twinnet.control.choice import app_factory
 from twinnet.control.tls import Tls
 from twinnet.errors import BadValue
-from twinnet.network import addressing, link_settings, templates
+from twinnet.network import addressing, templates
+from twinnet.network.checks import MOST_FABRIC_THREADS, checked_fabric_threads
 from twinnet.network.flow_syntax import checked_flow
-from twinnet.network.link_settings import direction_spec
+from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions
+from twinnet.network.link_settings import LINK_DEFAULTS, Delay, DirectionSettings, LineChange, LineOptions
 from twinnet.network.tunnels import tunnel_from_mapping
-from twinnet.qos import Queue
-from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
+from twinnet.ranges import moment_ps
 
 __all__ = [
     "ControllerModel",
-    "DelayText",
     "FlowText",
     "HostModel",
     "InterfaceModel",
     "LinkModel",
     "MomentText",
     "NetworkModel",
-    "ProbabilityValue",
-    "RateText",
     "RouterModel",
-    "SizeText",
     "SwitchModel",
 ]
 
@@ -61,16 +61,8 @@ def _text(pattern: str, example: str) -> WithJsonSchema:
 
 
 _DURATION = _text(_NUMBER + "(ps|ns|us|µs|ms|s|sec|min|h)$", "5 ms")
-DelayText = Annotated[str, _checked(way_ps, "delay"), _DURATION]
-"""Text such as ``5 ms``."""
 MomentText = Annotated[str, _checked(moment_ps, "time"), _DURATION]
 """Text such as ``2 s``, after the start."""
-RateText = Annotated[
-    str, _checked(line_rate_bps, "rate"), _text(_NUMBER + "([kKMGT]?bit(/s)?|[kKMGT]?bps)$", "10 Mbit")
-]
-"""Text such as ``10 Mbit``."""
-SizeText = Annotated[str, _checked(stored_bytes, "size"), _text(_NUMBER + "([kKMGT]?B|[KMG]iB)$", "1500 B")]
-"""Text such as ``64 KiB``."""
 FlowText = Annotated[str, AfterValidator(checked_flow)]
 """A flow in ``ovs-ofctl`` syntax."""
 
@@ -82,57 +74,6 @@ def _flow_of_kind(flow: str, info: ValidationInfo) -> str:
 
 SwitchFlowText = Annotated[str, AfterValidator(_flow_of_kind)]
 """A flow of a switch, whose kind stands before its flows."""
-_PROBABILITY_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"type": "number", "minimum": 0, "maximum": 1},
-        {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?$", "examples": ["1 %"]},
-    ]
-}
-
-
-def _setting(name: str) -> BeforeValidator:
-    def keep(value: Any) -> Any:
-        direction_spec({name: value})
-        return value
-
-    return BeforeValidator(keep)
-
-
-ProbabilityValue = Annotated[Any, _setting("loss"), WithJsonSchema(_PROBABILITY_SCHEMA)]
-"""A number from 0 to 1, or text such as ``1 %``."""
-_JITTER_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string", "examples": ["1 ms", "1 ms normal"]},
-        {
-            "type": "object",
-            "properties": {
-                "scale": {"type": "string"},
-                "distribution": {"enum": list(link_settings.DISTRIBUTIONS)},
-            },
-            "required": ["scale"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {"values": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
-            "required": ["values"],
-            "additionalProperties": False,
-        },
-    ]
-}
-JitterValue = Annotated[Any, _setting("jitter"), WithJsonSchema(_JITTER_SCHEMA)]
-"""Text such as ``1 ms normal``, a scale with its distribution, or a list of values."""
-_LOSS_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        *_PROBABILITY_SCHEMA["anyOf"],
-        {
-            "type": "object",
-            "properties": {name: {} for name in ("to_bad", "to_good", "loss_good", "loss_bad")},
-            "required": ["to_bad", "to_good"],
-            "additionalProperties": False,
-        },
-    ]
-}
 
 
 def _name(value: Any) -> Any:
@@ -158,32 +99,31 @@ class RouteModel(_Strict):
         return self
 
 
-class HostModel(_Strict):
+def _fields_of(settings: type, defaults: Mapping[str, Any], but: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a model of the keys of a ``TypedDict``, without those that files write in another way."""
+    hints = typing.get_type_hints(settings, include_extras=True)
+    return {name: (hint, defaults.get(name)) for name, hint in hints.items() if name not in but}
+
+
+_Forwarding = create_model(
+    "_Forwarding", __base__=_Strict, **_fields_of(HostOptions, HOST_DEFAULTS, ("routes", "sysctls"))
+)
+
+
+class RouterModel(_Forwarding):
+    """A host that forwards."""
+
+    routes: Annotated[list[RouteModel], Field(default_factory=list)]
+    sysctls: Annotated[dict[str, str | int], Field(default_factory=dict)]
+
+
+class HostModel(RouterModel):
     """A host."""
 
     ip: str | Literal[False] | None = None
     ip6: str | Literal[False] | None = None
     mac: str | None = None
     gateway: str | None = None
-    routes: list[RouteModel] = []
-    sysctls: dict[str, str | int] = {}
-    model: Annotated[bool, Field(strict=True)] = False
-    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
-    processing_jitter: JitterValue = None
-    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
-    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
-
-
-class RouterModel(_Strict):
-    """A host that forwards."""
-
-    routes: list[RouteModel] = []
-    sysctls: dict[str, str | int] = {}
-    model: Annotated[bool, Field(strict=True)] = False
-    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
-    processing_jitter: JitterValue = None
-    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
-    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 _PATH_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -210,9 +150,9 @@ class SwitchModel(_Strict):
     dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
     fail_mode: Literal["standalone", "secure"] = "standalone"
     flows: list[SwitchFlowText] = []
-    delay: DelayText = "0 s"
+    delay: Delay = "0 s"
     controllers: list[str] = []
-    control_delay: DelayText | None = None
+    control_delay: Delay | None = None
     listen: str | None = None
     tls: TlsFiles | None = None
     protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
@@ -230,7 +170,7 @@ class ControllerModel(_Strict):
     connect: str | None = None
     run: str | list[str] | None = None
     app: str | None = None
-    delay: DelayText = "0 s"
+    delay: Delay = "0 s"
     quiet: Annotated[str, _DURATION] = "20 ms"
     patience: Annotated[str, _DURATION] = "10 s"
     tls: TlsFiles | None = None
@@ -248,17 +188,11 @@ class ControllerModel(_Strict):
         return {"connect": place, "run": self.run, **waits, "tls": self.tls}
 
 
-class DirectionModel(_Strict):
-    """Settings of one direction of a link."""
+_Direction = create_model("_Direction", __base__=_Strict, **_fields_of(DirectionSettings, LINK_DEFAULTS))
 
-    rate: RateText | None = None
-    delay: Annotated[str, _setting("delay"), _DURATION] = "0 s"
-    jitter: JitterValue = None
-    loss: Annotated[Any, _setting("loss"), WithJsonSchema(_LOSS_SCHEMA)] = None
-    duplicate: Annotated[Any, _setting("duplicate"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
-    corrupt: Annotated[Any, _setting("corrupt"), WithJsonSchema(_PROBABILITY_SCHEMA)] = None
-    reorder: Annotated[bool, Field(strict=True)] = False
-    framing: Literal["ethernet", "hdlc", "none"] = "ethernet"
+
+class DirectionModel(_Direction):
+    """Settings of one direction of a link."""
 
 
 UnderlayMtu = Annotated[
@@ -302,32 +236,41 @@ class TunnelModel(_Strict):
         return self
 
 
-class LinkModel(DirectionModel):
+_LineOptions = create_model(
+    "_LineOptions", __base__=_Strict, **_fields_of(LineOptions, LINK_DEFAULTS, ("a_to_b", "b_to_a"))
+)
+
+
+class _LineModel(_LineOptions):
+    a_to_b: DirectionModel | None = None
+    b_to_a: DirectionModel | None = None
+
+
+class LinkModel(_LineModel):
     """A link; its two nodes are in ``between``."""
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
-    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
-    up: Annotated[bool, Field(strict=True)] = True
     tunnel: TunnelModel | None = None
-    queue: Queue | None = None
-    queue_a: Queue | None = None
-    queue_b: Queue | None = None
-    a_to_b: DirectionModel | None = None
-    b_to_a: DirectionModel | None = None
-    port_a: Annotated[int, Field(ge=1, strict=True)] | None = None
-    port_b: Annotated[int, Field(ge=1, strict=True)] | None = None
-    address_a: str | list[str] | None = None
-    address_b: str | list[str] | None = None
-    parallel: Annotated[bool, Field(strict=True)] = False
 
 
-class FarTunnelModel(DirectionModel):
+class FarTunnelModel(_LineModel):
     """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
 
     at: Annotated[str, Field(description="A switch or host.")]
     through: TunnelModel
     name: NodeName | None = None
-    mtu: Annotated[int, Field(ge=68, le=65_521, strict=True)] = 1500
+
+
+_LineChange = create_model("_LineChange", __base__=_Strict, **_fields_of(LineChange, LINK_DEFAULTS))
+
+
+class LineChangeModel(_LineChange):
+    """Settings of a link that may change while it runs."""
+
+    @model_serializer(mode="plain")
+    def _what_changes(self) -> dict[str, Any]:
+        """What is not given stays as it is, so nothing else is told."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class ChangeModel(_Strict):
@@ -336,12 +279,7 @@ class ChangeModel(_Strict):
     at: MomentText
     link: Annotated[list[str], Field(min_length=2, max_length=2)]
     direction: Literal["both", "ab", "ba"] = "both"
-    set: dict[str, Any]
-
-    @model_validator(mode="after")
-    def _known(self) -> Any:
-        direction_spec(self.set)
-        return self
+    set: LineChangeModel
 
 
 def _template(text: str) -> str:
@@ -356,6 +294,14 @@ class NetworkModel(_Strict):
     template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
+    fabric_threads: Annotated[
+        Literal["auto"] | int,
+        BeforeValidator(checked_fabric_threads),
+        WithJsonSchema(
+            {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": MOST_FABRIC_THREADS}]}
+        ),
+        Field(description="The number of threads that move the network on the wall clock."),
+    ] = "auto"
     hosts: dict[NodeName, HostModel | None] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}

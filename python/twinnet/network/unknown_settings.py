@@ -15,12 +15,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def refuses_unknown_settings(function: Callable[P, R]) -> Callable[P, R]:
-    """Have `function` raise `BadValue` for a keyword that it does not take; words of other tools (``bw``) are known.
+def refuses_unknown_settings(*kinds: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have a function raise `BadValue` for a keyword that it does not take; words of other tools (``bw``) are known.
+
+    Parameters
+    ----------
+    kinds
+        The ``TypedDict`` of which the function takes the keys, where it takes ``**settings``.
 
     Examples
     --------
-    >>> @refuses_unknown_settings
+    >>> @refuses_unknown_settings()
     ... def link(rate: str = "1 Gbit") -> str:
     ...     return rate
     >>> link(bw="10 Mbit")
@@ -28,13 +33,21 @@ def refuses_unknown_settings(function: Callable[P, R]) -> Callable[P, R]:
     ...
     twinnet.errors.BadValue: link() takes no 'bw': did you mean 'rate'?
     """
-    taken = frozenset(inspect.signature(function).parameters)
 
-    @functools.wraps(function)
-    def checked(*arguments: P.args, **settings: P.kwargs) -> R:
-        if not taken.issuperset(settings):
-            wrong = next(name for name in settings if name not in taken)
-            raise BadValue(f"{function.__name__}() takes no {wrong!r}: {did_you_mean(wrong, sorted(taken - {'self'}))}")
-        return function(*arguments, **settings)
+    def checked(function: Callable[P, R]) -> Callable[P, R]:
+        parameters = inspect.signature(function).parameters.values()
+        taken = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}.union(
+            *(kind.__annotations__ for kind in kinds)
+        )
+
+        @functools.wraps(function)
+        def call(*arguments: P.args, **settings: P.kwargs) -> R:
+            if not taken.issuperset(settings):
+                wrong = next(name for name in settings if name not in taken)
+                nearest = did_you_mean(wrong, sorted(taken - {"self"}))
+                raise BadValue(f"{function.__name__}() takes no {wrong!r}: {nearest}")
+            return function(*arguments, **settings)
+
+        return call
 
     return checked

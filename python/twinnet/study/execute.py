@@ -52,11 +52,12 @@ class LabExecutor:
     interface
         `tap`, `veth` or `auto`, as ``net.emulate()`` takes it; `auto` on the virtual clock.
     fabric_threads
-        How many threads move the network on the wall clock, as ``net.emulate()`` takes it.
+        How many threads move the network on the wall clock, as ``net.emulate()`` takes it; ``None``: what the network
+        says.
     """
 
     interface: str = "auto"
-    fabric_threads: int | Literal["auto"] = "auto"
+    fabric_threads: int | Literal["auto"] | None = None
 
     def check(self, specification: StudySpecification) -> None:
         """Raise `BadValue`, `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""

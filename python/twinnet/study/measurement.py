@@ -5,33 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 from twinnet.errors import did_you_mean
 from twinnet.study.field_types import STRICT, IntervalPs
+from twinnet.study.quantities import QUANTITIES
 
 __all__ = ["Measurement", "unknown_selection"]
 
-_UNITS = {
-    "throughput": "bit/s",
-    "port_throughput": "bit/s",
-    "rtp_bandwidth": "bit/s",
-    "loss": "1",
-    "frame_loss": "1",
-    "reordering": "1",
-    "duplicates": "1",
-    "packet_rate": "1/s",
-    "loss_burst": "packets",
-    "video_rate": "bit/s",
-    "psnr": "dB",
-    "ssim": "SSIM",
-    "available_bandwidth": "bit/s",
-    "available_bandwidth_error": "1",
-    "probe_bytes": "B",
-}
-"""Of measurements that are no times."""
-_OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
-"""Quantities that every packet has."""
+
+_MEANINGS = " ".join(f"`{name}`: {one.meaning}" for name, one in QUANTITIES.items())
+
+
+class _KnownName:
+    """The name of a quantity, in files and in their JSON schema."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(list(QUANTITIES))
 
 
 def unknown_selection(measurement: str, given: str, traffic: Iterable[str]) -> str:
@@ -49,18 +40,7 @@ class Measurement(_Strict):
     Attributes
     ----------
     of
-        `throughput`: what receivers got, over the stated interval, at the stated layer. `port_throughput`: what a port
-        sent. `loss`: the share of datagrams that did not arrive. `rtt`: round-trip times seen by ping or TCP.
-        `transfer_time`: how long a transfer took. `delay`: one-way delay. `gap`: time between arrivals.
-        `jitter_rfc4689`: of UDP and RTP. `jitter_rfc3550`: of RTP, after each packet, as Wireshark shows it.
-        `rtp_bandwidth`: bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.
-        `frame_loss`: the share of video frames that did not arrive whole. `packet_rate`: packets a second at the
-        receiver, from the first to the last. `reordering`, `duplicates`: the share of arrivals that were out of order,
-        or of packets that had arrived. `delay_variation`: RFC 3393, with its sign. `loss_burst`: losses in a
-        row, in packets. `psnr`, `ssim`: of a video that a program received. `video_rate`: the rate that each viewer
-        of video in segments played. `stall_time`: how long each viewer's video stalled. `available_bandwidth`: the
-        estimator's result, at the wire. `available_bandwidth_error`: the estimate over the true value minus 1; the true
-        value is what the fabric counted at `ports` over the estimate's window. `probe_bytes`: bytes that it sent.
+        One of `twinnet.study.quantities.QUANTITIES`, which say what they mean.
     title
         Its name in figures and tables; default: its key in words.
     layer
@@ -77,31 +57,7 @@ class Measurement(_Strict):
         Whether the report also gives deviation, variance and normality, and shows the values over time.
     """
 
-    of: Literal[
-        "throughput",
-        "port_throughput",
-        "loss",
-        "rtt",
-        "transfer_time",
-        "delay",
-        "gap",
-        "jitter_rfc4689",
-        "jitter_rfc3550",
-        "rtp_bandwidth",
-        "frame_loss",
-        "packet_rate",
-        "reordering",
-        "duplicates",
-        "delay_variation",
-        "loss_burst",
-        "psnr",
-        "ssim",
-        "available_bandwidth",
-        "available_bandwidth_error",
-        "probe_bytes",
-        "video_rate",
-        "stall_time",
-    ]
+    of: Annotated[str, _KnownName(), Field(description=_MEANINGS)]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""
     per: Literal["protocol", "flow"] = "protocol"
@@ -116,17 +72,18 @@ class Measurement(_Strict):
     @property
     def unit(self) -> str:
         """The unit of its values: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
-        return _UNITS.get(self.of, "s")
+        return QUANTITIES[self.of].unit
 
     @property
     def is_series(self) -> bool:
         """True if it is a throughput, counted in intervals of the lab's clock."""
-        return self.of in ("throughput", "port_throughput")
+        return QUANTITIES[self.of].is_series
 
     @property
     def is_of_packets(self) -> bool:
         """True if every packet has a value of it."""
-        return self.of in _OF_PACKETS
+        column = QUANTITIES[self.of].column
+        return column is not None and column.every_packet
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Measurement:

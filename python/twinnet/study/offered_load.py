@@ -84,7 +84,7 @@ def offers(entry: Traffic) -> Iterator[Offer]:
     made = entry.between(entry.sources[0], _INTERVAL_PS)
     fields = made.sender.fields if isinstance(made, Flow) else made.fields
     rate, payload, train = _sent(entry.app, fields)
-    kind = {"tcp": "stream", "http": "stream", "video": "stream", "ping": "echo"}.get(entry.app, "datagrams")
+    kind = {"tcp": "stream", "icmp": "echo", "udp": "datagrams"}[entry.kind.transport]
     start_s = entry.start_ps / _PS_PER_SECOND
     end_s = math.inf
     if fields.get("duration_ps") is not None:
@@ -92,8 +92,9 @@ def offers(entry: Traffic) -> Iterator[Offer]:
     elif entry.app == "ping" and rate:
         end_s = start_s + fields["count"] / rate
     for source in entry.sources:
-        # Of HTTP and video the source is the client that asks, and the server sends.
-        sender, receiver = (entry.to, source) if entry.app in ("http", "video") else (source, entry.to)
+        # A client asks, and what the server sends is the load; of an echo both ways are.
+        answered = entry.kind.asked_for and kind == "stream"
+        sender, receiver = (entry.to, source) if answered else (source, entry.to)
         yield Offer(sender, receiver, kind, rate, payload, train, start_s, end_s)
 
 

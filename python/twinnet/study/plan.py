@@ -135,6 +135,8 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
+    # The network does the same on any number of threads.
+    content["network"].pop("fabric_threads")
     if content["policy"] is None:
         del content["policy"]
     for entry in content["traffic"]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
+from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals
 from twinnet.study.predicate import Aggregate
+from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
@@ -19,23 +20,8 @@ __all__ = ["RunTables"]
 
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
-_DISTRIBUTIONS = {
-    "rtt": ("rtt", "ms", 1e-3),
-    "delay": ("delay", "ms", 1e-3),
-    "gap": ("gap", "ms", 1e-3),
-    "jitter_rfc4689": ("jitter_rfc4689", "ms", 1e-3),
-    "jitter_rfc3550": ("rtp_jitter", "ms", 1e-3),
-    "rtp_bandwidth": ("rtp_bandwidth", "bps", 1.0),
-    "delay_variation": ("delay_variation", "ms", 1e-3),
-}
-"""By measurement: columns of the tables `flows` and `packets`, their unit, and its size in that of the measurement."""
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-_WITHOUT_QUANTILES = ("jitter_rfc3550", "rtp_bandwidth", "delay_variation")
-"""Of these, flows tell no median."""
 _SHARES = np.linspace(0.0, 1.0, 101)
-_VIEWERS = {"video_rate": "video_rate_bps", "stall_time": "video_stalled_s"}
-"""By measurement: columns of the table `flows` of viewers of video."""
-_NOTHING = {"rtt": "no round trip was measured"}
 
 
 class RunTables:
@@ -94,27 +80,7 @@ class RunTables:
         if aggregate.function == "min" and measurement.minimum_after is not None:
             return self._late_minimum(aggregate, measurement)
         rows = self._selected(self.flows, aggregate)
-        if measurement.of == "loss":
-            return self._loss(rows)
-        if measurement.of == "frame_loss":
-            return _frame_loss(rows)
-        if measurement.of in _DISTRIBUTIONS:
-            return _of_distribution(rows, measurement.of, aggregate.function)
-        if measurement.of in ("reordering", "duplicates"):
-            return _share_of_arrivals(rows, measurement.of)
-        if measurement.of == "loss_burst":
-            return _loss_burst(rows, aggregate.function)
-        if measurement.of in ("available_bandwidth", "available_bandwidth_error", "probe_bytes"):
-            return _of_flows(_bandwidth(rows, measurement.of), aggregate)
-        if measurement.of in ("packet_rate", "psnr", "ssim"):
-            values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
-            return _of_flows(values, aggregate)
-        if measurement.of in _VIEWERS:
-            return _of_flows(_viewers(rows, measurement.of), aggregate)
-        times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
-        if times.size == 0:
-            raise LookupError("no transfer ended")
-        return _of_flows(times, aggregate)
+        return QUANTITIES[measurement.of].value(rows, aggregate.function)
 
     def values(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
         """Return the times of the values of the measurement `name`, in seconds, and the values.
@@ -129,14 +95,14 @@ class RunTables:
         measurement = self.measurements[name]
         if measurement.is_series:
             return self._interval_rates(name, measurement, filters, (0.0, self.end_s))
-        if not measurement.is_of_packets:
+        column = QUANTITIES[measurement.of].column
+        if not measurement.is_of_packets or column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
-        column, unit, size = _DISTRIBUTIONS[measurement.of]
         rows = self._selected(self.packets, Aggregate("mean", name, filters, None, ()))
-        rows = rows.filter(pl.col(f"{column}_{unit}").is_not_null())
+        rows = rows.filter(pl.col(column.of_packets).is_not_null())
         if rows.is_empty():
             raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
-        return rows["arrived_s"].to_numpy(), rows[f"{column}_{unit}"].to_numpy() * size
+        return rows["arrived_s"].to_numpy(), rows[column.of_packets].to_numpy() * column.size
 
     def quantiles(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
         """Shares from 0 to 1 and the value of the measurement `name` that so many of its values do not exceed.
@@ -156,27 +122,27 @@ class RunTables:
                 return _SHARES, np.quantile(values, _SHARES)
             except LookupError:
                 pass
-        if measurement.of not in _DISTRIBUTIONS or measurement.of in _WITHOUT_QUANTILES:
+        column = QUANTITIES[measurement.of].column
+        if column is None or not column.has_quantiles:
             raise LookupError(f"a run has no quantiles of {measurement.of}")
-        column, unit, size = _DISTRIBUTIONS[measurement.of]
         rows = self._selected(self.flows, Aggregate("mean", name, filters, None, ()))
-        seen = rows.filter(pl.col(f"{column}_count") > 0)
-        if seen.is_empty():
-            raise LookupError(_NOTHING.get(column, f"no {column} was measured"))
-        weights = seen[f"{column}_count"].to_numpy()
-        told = [seen[f"{column}_{point}_{unit}"].to_numpy() for point in _QUANTILES_OF_FLOWS]
+        seen = column.measured(rows)
+        weights = seen[column.of_flows("count")].to_numpy()
+        told = [seen[column.of_flows(point)].to_numpy() for point in _QUANTILES_OF_FLOWS]
         averaged = np.array([float((values * weights).sum() / weights.sum()) for values in told])
-        return np.array(list(_QUANTILES_OF_FLOWS.values())), averaged * size
+        return np.array(list(_QUANTILES_OF_FLOWS.values())), averaged * column.size
 
     def _late_minimum(self, aggregate: Aggregate, measurement: Measurement) -> float:
         """The least value of packets after the first ones of their flow."""
-        column, unit, size = _DISTRIBUTIONS[measurement.of]
+        column = QUANTITIES[measurement.of].column
+        if column is None:
+            raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.packets, aggregate)
         later = pl.int_range(pl.len()).over("flow", "from_host") >= measurement.minimum_after
-        least = rows.filter(later)[f"{column}_{unit}"].drop_nulls().to_numpy()
+        least = rows.filter(later)[column.of_packets].drop_nulls().to_numpy()
         if least.size == 0:
             raise LookupError(f"no packet came after the first {measurement.minimum_after}")
-        return float(least.min()) * size
+        return float(least.min()) * column.size
 
     def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
@@ -218,119 +184,6 @@ class RunTables:
                 raise LookupError(f"{key}={value} selects nothing among flows")
             rows = rows.filter(pl.col(columns[key]) == value)
         return rows
-
-    def _loss(self, rows: pl.DataFrame) -> float:
-        counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
-        # Who sends and hears the answer counts what it sent; who receives, what arrived.
-        sent_there = pl.col("packets") + pl.when(pl.col("role") == "source").then(0).otherwise(pl.col("lost_packets"))
-        lost, sent = int(counted["lost_packets"].sum()), int(counted.select(sent_there.sum()).item())
-        if sent == 0:
-            raise LookupError("no datagram was counted")
-        return lost / sent
-
-
-def _frame_loss(rows: pl.DataFrame) -> float:
-    """The share of video frames that did not arrive whole, of those that receivers know of."""
-    counted = rows.filter(pl.col("frames_complete").is_not_null())
-    whole, broken = (int(counted["frames_complete"].sum()), 0)
-    broken += int(counted["frames_damaged"].sum()) + int(counted["frames_lost"].sum())
-    if whole + broken == 0:
-        raise LookupError("no video frame was counted")
-    return broken / (whole + broken)
-
-
-def _of_flows(values: Vector, aggregate: Aggregate) -> float:
-    """Apply the function of `aggregate` to one value of each flow."""
-    return float({"mean": values.mean, "min": values.min, "max": values.max, "std": values.std}[aggregate.function]())
-
-
-def _packet_rates(rows: pl.DataFrame) -> Vector:
-    """Packets a second of each flow at its receiver, from the first arrival to the last: one less than arrived."""
-    seen = receivers(rows).filter((pl.col("packets") > 1) & (pl.col("end_s") > pl.col("start_s")))
-    if seen.is_empty():
-        raise LookupError("no receiver counted two packets or more")
-    return ((seen["packets"] - 1) / (seen["end_s"] - seen["start_s"])).to_numpy()
-
-
-def _video(rows: pl.DataFrame, of: str) -> Vector:
-    """The quality of each flow's video."""
-    judged = rows["psnr_db" if of == "psnr" else "ssim"].drop_nulls().to_numpy()
-    if judged.size == 0:
-        raise LookupError("no video was judged; let programs stream it ('using: programs')")
-    return judged
-
-
-def _bandwidth(rows: pl.DataFrame, of: str) -> Vector:
-    """Return the estimates of available bandwidth, their relative errors, or the bytes of probes."""
-    if "available_bandwidth_bps" not in rows.columns:
-        raise LookupError("available bandwidth was not estimated when this run was made")
-    if of == "probe_bytes":
-        found = rows["probe_bytes"].drop_nulls().to_numpy().astype(float)
-    elif of == "available_bandwidth":
-        found = rows["available_bandwidth_bps"].drop_nulls().to_numpy()
-    else:
-        shares = rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1
-        found = shares.drop_nulls().to_numpy()
-    if found.size == 0:
-        raise LookupError("no estimator of available bandwidth had an answer")
-    return found
-
-
-def _viewers(rows: pl.DataFrame, of: str) -> Vector:
-    """Return the values of each viewer of video in segments."""
-    column = _VIEWERS[of]
-    if column not in rows.columns:
-        raise LookupError("viewers of video were not counted when this run was made")
-    values = rows[column].drop_nulls().to_numpy()
-    if values.size == 0:
-        raise LookupError("nobody watched video in segments; give traffic with 'app: video'")
-    return values
-
-
-def _share_of_arrivals(rows: pl.DataFrame, of: str) -> float:
-    """The share of packets that came out of order, or of all arrivals that were duplicates."""
-    column = "reordered_packets" if of == "reordering" else "duplicate_packets"
-    counted = receivers(rows).filter(pl.col(column).is_not_null() & pl.col("packets").is_not_null())
-    found = int(counted[column].sum())
-    arrivals = int(counted["packets"].sum()) + (found if of == "duplicates" else 0)
-    if arrivals == 0:
-        raise LookupError("no datagram was counted")
-    return found / arrivals
-
-
-def _loss_burst(rows: pl.DataFrame, function: str) -> float:
-    """The mean over all bursts of loss, or the longest."""
-    if "loss_burst_count" not in rows.columns:
-        raise LookupError("bursts of loss were not counted when this run was made")
-    seen = rows.filter(pl.col("loss_burst_count") > 0)
-    if seen.is_empty():
-        raise LookupError("no packet was lost")
-    counts, means = seen["loss_burst_count"].to_numpy(), seen["loss_burst_mean"].to_numpy()
-    if function == "mean":
-        return float((counts * means).sum() / counts.sum())
-    if function == "max":
-        return float(seen["loss_burst_max"].to_numpy().max())
-    raise LookupError(f"of bursts of loss mean and max are known, not {function}")
-
-
-def _of_distribution(rows: pl.DataFrame, of: str, function: str) -> float:
-    """The mean over all values, their deviation or an extreme, of a distribution that each row tells."""
-    name, unit, size = _DISTRIBUTIONS[of]
-    if f"{name}_count" not in rows.columns:
-        raise LookupError(f"no {name} was counted when this run was made")
-    seen = rows.filter(pl.col(f"{name}_count") > 0)
-    if seen.is_empty():
-        raise LookupError(_NOTHING.get(name, f"no {name} was measured"))
-    counts, means = seen[f"{name}_count"].to_numpy(), seen[f"{name}_mean_{unit}"].to_numpy()
-    mean = float((means * counts).sum() / counts.sum())
-    if function == "mean":
-        return mean * size
-    if function == "std":
-        deviations = seen[f"{name}_std_{unit}"].to_numpy()
-        squares = float(((counts - 1) * deviations**2 + counts * (means - mean) ** 2).sum())
-        return math.sqrt(squares / max(1.0, float(counts.sum()) - 1)) * size
-    column = seen[f"{name}_{function}_{unit}"].to_numpy()
-    return float(column.min() if function == "min" else column.max()) * size
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:

@@ -9,8 +9,6 @@ from typing import Any
 
 __all__ = ["App", "Flow"]
 
-_KINDS_THAT_RECEIVE = ("udp_sink", "rtp_sink", "tcp_sink", "http_server", "bandwidth_listener")
-
 
 @dataclass(frozen=True)
 class App:
@@ -33,7 +31,7 @@ class App:
     @property
     def receives(self) -> bool:
         """True if it is a sink or server, which several flows can share."""
-        return self.kind in _KINDS_THAT_RECEIVE
+        return "to" not in self.fields
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Annotated, Any, ClassVar, cast
 from twinnet.errors import BadValue
 from twinnet.ranges import line_rate_bps
 from twinnet.settings import OneOf, Setting, Whole, duration, rate, size
-from twinnet.traffic.app import App, Flow
+from twinnet.traffic.app import App
+from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
 from twinnet.traffic.traffic_settings import FlowNumber, Port, Switch, TrafficSettings
 from twinnet.units import Duration, Rate, Size
 
@@ -101,24 +102,22 @@ class MethodSettings(Setting):
 
 
 @dataclass(frozen=True)
-class BandwidthListener(TrafficSettings, App):
+class BandwidthListener(AppSettings):
     """A listener in `host` that reports to probers when their probes arrived.
 
     It sends no more bytes to an address than it received from it, and lets probers send at `most_rate` at most. With
     `allow`, it answers only those addresses.
     """
 
-    host: str
+    app_kind: ClassVar[str] = "bandwidth_listener"
+
     port: Port = field(default=BANDWIDTH_PORT, kw_only=True)
     most_rate: ProbeRate = field(default="10 Gbit", kw_only=True)
     allow: Sequence[str] | None = field(default=None, kw_only=True)
-    kind: str = field(init=False, default="bandwidth_listener", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        allowed = {} if self.allow is None else {"allow": list(self.allow)}
-        self._keep("fields", self.given() | allowed)
+    def app_fields(self) -> dict[str, Any]:
+        """Return the fields in the lab protocol."""
+        return super().app_fields() | ({} if self.allow is None else {"allow": list(self.allow)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,23 +196,21 @@ Method = Annotated[str, OneOf(BadValue, METHODS)]
 
 
 @dataclass(frozen=True)
-class BandwidthProber(Probes, App):
+class BandwidthProber(Probes, SourceSettings):
     """A prober that estimates the available bandwidth from `host` to the listener at the host or address `to`; the
     settings are those of `Probes`."""
 
-    host: str
-    kind: str = field(init=False, default="bandwidth_prober", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    to: str
+    app_kind: ClassVar[str] = "bandwidth_prober"
+
     method: Method = "hybrid"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", self.prober_fields(self.to, self.method))
+    def app_fields(self) -> dict[str, Any]:
+        """Return the fields in the lab protocol."""
+        return self.prober_fields(self.to, self.method)
 
 
 @dataclass(frozen=True)
-class Bandwidth(Probes, Flow):
+class Bandwidth(Probes, FlowSettings):
     """An estimate of the available bandwidth from host `source` to host `target`; the settings are those of `Probes`.
 
     Examples
@@ -225,13 +222,14 @@ class Bandwidth(Probes, Flow):
     source: str
     target: str
     method: Method = "hybrid"
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("receiver", BandwidthListener(self.target, port=self.port))
-        self._keep("sender", App(self.source, "bandwidth_prober", self.prober_fields(self.target, self.method)))
+    def made_receiver(self) -> App:
+        """Return the listener."""
+        return BandwidthListener(self.target, port=self.port)
+
+    def made_sender(self) -> App:
+        """Return the prober."""
+        return App(self.source, BandwidthProber.app_kind, self.prober_fields(self.target, self.method))
 
 
 bandwidth = Bandwidth

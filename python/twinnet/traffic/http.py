@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from twinnet.errors import BadValue
 from twinnet.settings import Whole
-from twinnet.traffic.app import App, Flow
+from twinnet.traffic.app import App
 from twinnet.traffic.distributions import Distribution
+from twinnet.traffic.parts import AppSettings, FlowSettings
 from twinnet.traffic.traffic_settings import (
     CongestionControl,
     CountingInterval,
@@ -19,32 +20,54 @@ from twinnet.traffic.traffic_settings import (
     Port,
     RunTime,
     Sizes,
-    TrafficSettings,
     Transfer,
 )
 from twinnet.units import Duration, Size
 
-__all__ = ["HttpGet", "HttpServer"]
+__all__ = ["HttpFlow", "HttpGet", "HttpServer"]
 
 
 @dataclass(frozen=True)
-class HttpServer(TrafficSettings, App):
+class HttpServer(AppSettings):
     """A server in `host` that serves ``/bytes/N``, N bytes, by the named congestion control (default: the
     host's)."""
 
-    host: str
+    app_kind: ClassVar[str] = "http_server"
+
     port: Port = field(default=8080, kw_only=True)
     congestion_control: CongestionControl | None = field(default=None, kw_only=True)
-    kind: str = field(init=False, default="http_server", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", self.given())
 
 
 @dataclass(frozen=True)
-class HttpGet(TrafficSettings, Flow):
+class HttpFlow(FlowSettings):
+    """Base class of what host `client` fetches from a server of HTTP in host `server`."""
+
+    client_kind: ClassVar[str]
+    """The kind of the client in the lab protocol."""
+    protocol: ClassVar[str] = "http"
+    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
+    asked_for: ClassVar[bool] = True
+
+    client: str
+    server: str
+    port: Port = field(default=8080, kw_only=True)
+    interval: CountingInterval = field(default="1 s", kw_only=True)
+    flow: FlowNumber | None = field(default=None, kw_only=True)
+    congestion_control: CongestionControl | None = field(default=None, kw_only=True)
+
+    def made_receiver(self) -> App:
+        """Return the server."""
+        return HttpServer(self.server, port=self.port, congestion_control=self.congestion_control)
+
+    def made_sender(self) -> App:
+        """Return the client."""
+        found = self.given()
+        found.pop("congestion_control", None)
+        return App(self.client, self.client_kind, {"to": self.server, "flow": None} | found)
+
+
+@dataclass(frozen=True)
+class HttpGet(HttpFlow):
     """Host `client` fetches from host `server`, over persistent connections.
 
     Parameters
@@ -72,40 +95,25 @@ class HttpGet(TrafficSettings, Flow):
         Congestion control of the server's connections; default: the host's own.
     """
 
-    client: str
-    server: str
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
     bytes: Transfer | None = field(default=None, kw_only=True)
     size: Sizes | Size | None = field(default=None, kw_only=True)
     count: CountOf = field(default=1, kw_only=True)
     connections: Annotated[int, Whole(BadValue, 1, 10_000)] = field(default=1, kw_only=True)
     think: Gaps | Duration | None = field(default=None, kw_only=True)
     duration: RunTime | None = field(default=None, kw_only=True)
-    port: Port = field(default=8080, kw_only=True)
-    interval: CountingInterval = field(default="1 s", kw_only=True)
-    flow: FlowNumber | None = field(default=None, kw_only=True)
-    congestion_control: CongestionControl | None = field(default=None, kw_only=True)
 
+    client_kind: ClassVar[str] = "http_client"
     in_words: ClassVar[str] = "HTTP/1.1 GET"
-    protocol: ClassVar[str] = "http"
-    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
     application: ClassVar[str | None] = "http"
-    asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
-    only_apps: ClassVar[frozenset[str]] = frozenset({"size", "think"})
+    only_apps: ClassVar[frozenset[str] | None] = frozenset({"size", "think"})
 
     def __post_init__(self) -> None:
         if self.size is not None and not isinstance(self.size, (Distribution, Mapping)) and self.bytes is None:
             self._keep("bytes", self.size)
             self._keep("size", None)
         super().__post_init__()
-        server = HttpServer(self.server, port=self.port, congestion_control=self.congestion_control)
-        found = self.given()
-        found.pop("congestion_control", None)
-        self._keep("receiver", server)
-        self._keep("sender", App(self.client, "http_client", {"to": self.server, "flow": None} | found))
 
     def check(self) -> None:
         """Refuse both sizes, or none."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue
+from twinnet.ranges import LONGEST_WAY_PS
 from twinnet.settings import duration, size
-from twinnet.traffic.app import App
+from twinnet.traffic.parts import SourceSettings
 from twinnet.traffic.traffic_settings import (
     CountingInterval,
     CountOf,
@@ -16,26 +16,24 @@ from twinnet.traffic.traffic_settings import (
     FlowNumber,
     Gaps,
     Sizes,
-    TrafficSettings,
 )
 from twinnet.units import Bytes, Duration, Picoseconds, Size
 
 __all__ = ["Ping"]
 
-_HOUR_PS = 3600 * 10**12
 _MOST_OUTSTANDING = 30_000
 
 
-EchoInterval = Annotated[Duration, duration(10**6, _HOUR_PS)]
+EchoInterval = Annotated[Duration, duration(10**6, LONGEST_WAY_PS)]
 """From one request to the next: 1 us to 1 h."""
 EchoPayload = Annotated[Size, size(0, 65_499)]
 """The payload of an echo request, in bytes."""
-EchoTimeout = Annotated[Duration, duration(1, _HOUR_PS)]
+EchoTimeout = Annotated[Duration, duration(1, LONGEST_WAY_PS)]
 """The longest wait for an answer."""
 
 
 @dataclass(frozen=True)
-class Ping(TrafficSettings, App):
+class Ping(SourceSettings):
     """Echo requests from `host` to `to`; an answer later than `timeout` counts as lost.
 
     Parameters
@@ -58,10 +56,8 @@ class Ping(TrafficSettings, App):
         The flow's number in reports; default: chosen by the lab.
     """
 
-    host: str
-    kind: str = field(init=False, default="ping", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    to: str
+    app_kind: ClassVar[str] = "ping"
+
     count: CountOf = field(default=1, kw_only=True)
     interval: EchoInterval | None = field(default=None, kw_only=True)
     gap: Gaps | None = field(default=None, kw_only=True)
@@ -80,10 +76,10 @@ class Ping(TrafficSettings, App):
     needed_in_studies: ClassVar[tuple[str, ...]] = ("count",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "timeout", "count_interval"})
     counted_by: ClassVar[str | None] = "count_interval"
-    only_apps: ClassVar[frozenset[str]] = frozenset({"gap", "size", "dscp"})
+    only_apps: ClassVar[frozenset[str] | None] = frozenset({"gap", "size", "dscp"})
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def complete(self) -> None:
+        """Fill in what goes without saying."""
         if self.gap is None and self.interval is None:
             self._keep("interval", Picoseconds(10**12))
         if self.size is None and self.payload is None:
@@ -92,7 +88,6 @@ class Ping(TrafficSettings, App):
             raise BadValue(
                 f"the timeout is more than {_MOST_OUTSTANDING} intervals", "give a shorter timeout or a longer interval"
             )
-        self._keep("fields", {"to": self.to, "flow": None} | self.given())
 
     def check(self) -> None:
         """Refuse both of what excludes each other."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from twinnet.errors import BadValue
 from twinnet.settings import Number, Whole, duration, rate
-from twinnet.traffic.app import App, Flow
+from twinnet.traffic.app import App
+from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
 from twinnet.traffic.traffic_settings import (
     Dscp,
     FlowNumber,
@@ -84,6 +84,7 @@ class VideoStream(TrafficSettings):
     application: ClassVar[str | None] = "video"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "frames", "interval", "path_mtu", "clock_hz"})
+    only_apps: ClassVar[frozenset[str] | None] = frozenset()
 
     def check(self) -> None:
         """Refuse what excludes each other."""
@@ -118,17 +119,10 @@ class VideoStream(TrafficSettings):
 
 
 @dataclass(frozen=True)
-class RtpSource(VideoStream, App):
+class RtpSource(VideoStream, SourceSettings):
     """A source of video in `host`, to the host or address `to`; the settings are those of `VideoStream`."""
 
-    host: str
-    kind: str = field(init=False, default="rtp_source", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    to: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", {"to": self.to} | self.source_fields())
+    app_kind: ClassVar[str] = "rtp_source"
 
 
 ClockRate = Annotated[int, Whole(BadValue, 1000, 10_000_000)]
@@ -136,33 +130,28 @@ ClockRate = Annotated[int, Whole(BadValue, 1000, 10_000_000)]
 
 
 @dataclass(frozen=True)
-class RtpSink(CountedPackets, App):
+class RtpSink(CountedPackets, AppSettings):
     """A receiver of RTP in `host`, from twinnet's sources and from others; `clock_hz` is the payload's clock
     (default: 90 kHz)."""
 
-    host: str
+    app_kind: ClassVar[str] = "rtp_sink"
+
     port: Port = field(default=5004, kw_only=True)
     clock_hz: ClockRate | None = field(default=None, kw_only=True)
-    kind: str = field(init=False, default="rtp_sink", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", self.given())
 
 
 @dataclass(frozen=True)
-class Rtp(CountedPackets, VideoStream, Flow):
+class Rtp(CountedPackets, VideoStream, FlowSettings):
     """A stream of video over RTP from host `source` to host `sink`; the settings are those of `VideoStream` and of
     what the receiver counts."""
 
     source: str
     sink: str
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        counted = {name: getattr(self, name) for name in ("interval", "record_packets", "path_mtu")}
-        self._keep("receiver", RtpSink(self.sink, port=self.port, **counted))
-        self._keep("sender", App(self.source, "rtp_source", {"to": self.sink} | self.source_fields()))
+    def made_receiver(self) -> App:
+        """Return the sink."""
+        return RtpSink(self.sink, port=self.port, **self.counted())
+
+    def made_sender(self) -> App:
+        """Return the source."""
+        return App(self.source, RtpSource.app_kind, {"to": self.sink} | self.source_fields())

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from twinnet.errors import BadValue
 from twinnet.settings import size
-from twinnet.traffic.app import App, Flow
+from twinnet.traffic.app import App
 from twinnet.traffic.distributions import Distribution
+from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
 from twinnet.traffic.traffic_settings import (
     CongestionControl,
     CountingInterval,
@@ -98,7 +99,7 @@ class Writes(TrafficSettings):
     transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port",)
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "writes", "interval", "info_interval"})
-    only_apps: ClassVar[frozenset[str]] = frozenset({"rate", "packets_per_second", "gap", "dscp"})
+    only_apps: ClassVar[frozenset[str] | None] = frozenset({"rate", "packets_per_second", "gap", "dscp"})
 
     def __post_init__(self) -> None:
         if self.size is not None and not isinstance(self.size, (Distribution, Mapping)):
@@ -107,6 +108,9 @@ class Writes(TrafficSettings):
             self._keep("bytes", self.size)
             self._keep("size", None)
         super().__post_init__()
+
+    def complete(self) -> None:
+        """Fill in what goes without saying of a schedule."""
         if self.scheduled:
             if self.size is None and self.payload is None:
                 self._keep("payload", _USUAL_WRITE)
@@ -153,48 +157,37 @@ class Writes(TrafficSettings):
 
 
 @dataclass(frozen=True)
-class TcpSource(Writes, App):
+class TcpSource(Writes, SourceSettings):
     """A source of TCP in `host`, to the host or address `to`; the settings are those of `Writes`."""
 
-    host: str
-    kind: str = field(init=False, default="tcp_source", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    to: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", {"to": self.to} | self.source_fields())
+    app_kind: ClassVar[str] = "tcp_source"
 
 
 @dataclass(frozen=True)
-class TcpSink(TrafficSettings, App):
+class TcpSink(AppSettings):
     """A receiver of TCP in `host` that counts per `interval`."""
 
-    host: str
+    app_kind: ClassVar[str] = "tcp_sink"
+
     port: Port = field(default=5002, kw_only=True)
     interval: CountingInterval = field(default="1 s", kw_only=True)
-    kind: str = field(init=False, default="tcp_sink", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", self.given())
 
 
 @dataclass(frozen=True)
-class TcpBulk(Writes, Flow):
+class TcpBulk(Writes, FlowSettings):
     """A stream of TCP from host `source` to host `sink`, as fast as possible or by a schedule; the settings are those
     of `Writes`."""
 
     source: str
     sink: str
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("receiver", TcpSink(self.sink, port=self.port, interval=self.interval))
-        self._keep("sender", App(self.source, "tcp_source", {"to": self.sink} | self.source_fields()))
+    def made_receiver(self) -> App:
+        """Return the sink."""
+        return TcpSink(self.sink, port=self.port, interval=self.interval)
+
+    def made_sender(self) -> App:
+        """Return the source."""
+        return App(self.source, TcpSource.app_kind, {"to": self.sink} | self.source_fields())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue
-from twinnet.ranges import LONGEST_RUN_PS
+from twinnet.ranges import LONGEST_RUN_PS, LONGEST_WAY_PS, SHORTEST_INTERVAL_PS
 from twinnet.settings import Described, Flag, Number, OneOf, Setting, Whole, duration, rate, settings_of, size
 from twinnet.traffic.distributions import Distribution, OnOff
 from twinnet.traffic.files import read_frame_sizes, read_trace
@@ -39,7 +39,6 @@ __all__ = [
     "Transfer",
 ]
 
-_HOUR_PS = 3600 * 10**12
 _MOST_COUNT = 10**15
 _MOST_ENTRIES = 1_000_000
 _LARGEST_TRANSFER_BYTES = 10**15
@@ -173,7 +172,7 @@ class TraceEntries(Entries):
             if len(pair) != 2:
                 raise self.error(f"{entry!r} is no gap and payload; write for example [2 ms, 1000 B]")
             gap = duration_ps(pair[0], "gap")
-            if gap > _HOUR_PS:
+            if gap > LONGEST_WAY_PS:
                 raise self.error(f"the gap {pair[0]!r} is out of range: at most 1 h")
             found.append((Picoseconds(gap), self._within(pair[1], "payload", _SIZES_OF_DATAGRAMS)))
         return tuple(found)
@@ -207,7 +206,7 @@ FlowNumber = Annotated[int, Whole(BadValue, 0, (1 << 32) - 1)]
 """The flow's number in reports."""
 RunTime = Annotated[Duration, duration(1, LONGEST_RUN_PS)]
 """The duration of traffic: at most 100 days, as no sum of times may run over the clock."""
-CountingInterval = Annotated[Duration, duration(10**9, _HOUR_PS)]
+CountingInterval = Annotated[Duration, duration(SHORTEST_INTERVAL_PS, LONGEST_WAY_PS)]
 """The interval in which is counted: 1 ms to 1 h."""
 PayloadRate = Annotated[Rate, rate(1, 10**12)]
 """A rate of payload."""
@@ -270,8 +269,9 @@ class TrafficSettings(Described):
     """Names that studies have for settings, and those here."""
     counted_by: ClassVar[str | None] = "interval"
     """The setting of the interval in which the receiver counts."""
-    only_apps: ClassVar[frozenset[str]] = frozenset()
-    """Settings that no ordinary program takes, with `using: programs` in a study."""
+    only_apps: ClassVar[frozenset[str] | None] = None
+    """Settings that no ordinary program takes, with `using: programs` in a study; ``None``: no program makes such
+    traffic (``twinnet.study.program_traffic`` has those that do)."""
 
     def __post_init__(self) -> None:
         optional = {one.name for one in fields(self) if one.default is None}
@@ -280,6 +280,7 @@ class TrafficSettings(Described):
             if value is not None or name not in optional:
                 self._keep(name, setting.kept(value, name))
         self.check()
+        self.complete()
 
     def _keep(self, name: str, value: object) -> None:
         """Change a field while the object is made."""
@@ -287,6 +288,9 @@ class TrafficSettings(Described):
 
     def check(self) -> None:
         """Raise `BadValue` for settings that contradict each other; subclasses say which."""
+
+    def complete(self) -> None:
+        """Fill in what follows from the other settings, which are checked; subclasses say what."""
 
     def given(self, kind: type[TrafficSettings] | None = None) -> dict[str, Any]:
         """Return the settings that are not left out, in the form of the protocol; those of `kind` where it is told."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, cast
 
 from twinnet.errors import BadValue
 from twinnet.settings import OneOf, settings_of
-from twinnet.traffic.app import App, Flow
+from twinnet.traffic.app import App
+from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
 from twinnet.traffic.presets import PRESETS, VOICE_CODECS, voice_settings
 from twinnet.traffic.traffic_settings import (
     CountingInterval,
@@ -117,7 +118,7 @@ class Datagrams(TrafficSettings):
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
         {"flow", "packets", "voice", "silence_suppression", "interval", "path_mtu"}
     )
-    only_apps: ClassVar[frozenset[str]] = frozenset(
+    only_apps: ClassVar[frozenset[str] | None] = frozenset(
         {"gap", "size", "on_off", "trace", "exact", "dscp", "packets_per_second", "preset", "unpaced", "fragment"}
     )
 
@@ -126,8 +127,8 @@ class Datagrams(TrafficSettings):
         """By default a trace is repeated for the duration."""
         return settings | {"repeat": True} if settings.get("trace") and settings.get("repeat") is None else settings
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def complete(self) -> None:
+        """Fill in what a preset stands for, and what goes without saying."""
         if self.preset is not None or self.voice is not None:
             self._be_a_known_application()
         if self.port is None:
@@ -198,17 +199,10 @@ class Datagrams(TrafficSettings):
 
 
 @dataclass(frozen=True)
-class UdpSource(Datagrams, App):
+class UdpSource(Datagrams, SourceSettings):
     """A source of UDP datagrams in `host`, to the host or address `to`; the settings are those of `Datagrams`."""
 
-    host: str
-    kind: str = field(init=False, default="udp_source", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    to: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", {"to": self.to} | self.source_fields())
+    app_kind: ClassVar[str] = "udp_source"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,23 +223,22 @@ class CountedPackets(TrafficSettings):
     record_packets: Recorded | None = None
     path_mtu: PathMtu | None = None
 
+    def counted(self) -> dict[str, Any]:
+        """Return these settings, for the receiver of a flow that has them."""
+        return {name: getattr(self, name) for name in settings_of(CountedPackets)}
+
 
 @dataclass(frozen=True)
-class UdpSink(CountedPackets, App):
+class UdpSink(CountedPackets, AppSettings):
     """A receiver of UDP datagrams in `host`."""
 
-    host: str
-    port: Port = field(default=5003, kw_only=True)
-    kind: str = field(init=False, default="udp_sink", repr=False)
-    fields: Mapping[str, Any] = field(init=False, repr=False)
+    app_kind: ClassVar[str] = "udp_sink"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._keep("fields", self.given())
+    port: Port = field(default=5003, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Udp(CountedPackets, Datagrams, Flow):
+class Udp(CountedPackets, Datagrams, FlowSettings):
     """A flow of UDP datagrams from host `source` to host `sink`; the settings are those of `Datagrams` and of
     `CountedPackets`.
 
@@ -257,15 +250,15 @@ class Udp(CountedPackets, Datagrams, Flow):
 
     source: str
     sink: str
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def made_receiver(self) -> App:
+        """Return the sink."""
         assert self.port is not None
-        counted = {name: getattr(self, name) for name in ("interval", "record_packets", "path_mtu")}
-        self._keep("receiver", UdpSink(self.sink, port=self.port, **counted))
-        self._keep("sender", App(self.source, "udp_source", {"to": self.sink} | self.source_fields()))
+        return UdpSink(self.sink, port=self.port, **self.counted())
+
+    def made_sender(self) -> App:
+        """Return the source."""
+        return App(self.source, UdpSource.app_kind, {"to": self.sink} | self.source_fields())
 
 
 @dataclass(frozen=True)
@@ -280,6 +273,7 @@ class Voice(Udp):
 
     in_words: ClassVar[str] = "one direction of a call"
     application: ClassVar[str | None] = "voice"
+    only_apps: ClassVar[frozenset[str] | None] = None
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
         {"flow", "packets", "voice", "interval", "path_mtu", "preset", "rate", "packets_per_second", "gap", "payload"}
         | {"size", "process", "on_off", "trace", "repeat", "unpaced", "exact", "fragment"}

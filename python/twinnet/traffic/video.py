@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.settings import Quantity, Setting, duration, rate
-from twinnet.traffic.app import App, Flow
-from twinnet.traffic.http import HttpServer
-from twinnet.traffic.traffic_settings import CongestionControl, CountingInterval, FlowNumber, Port, TrafficSettings
+from twinnet.traffic.http import HttpFlow
+from twinnet.traffic.traffic_settings import Port
 from twinnet.units import BitsPerSecond, Duration, Rate
 
 __all__ = ["VIDEO_LADDER", "Video"]
@@ -61,7 +60,7 @@ SessionTime = Annotated[Duration, duration(1, 100_000 * _SECOND_PS)]
 
 
 @dataclass(frozen=True)
-class Video(TrafficSettings, Flow):
+class Video(HttpFlow):
     """A session of video in segments that host `client` watches from host `server`.
 
     Parameters
@@ -85,10 +84,6 @@ class Video(TrafficSettings, Flow):
         As for :class:`~twinnet.traffic.http.HttpGet`.
     """
 
-    client: str
-    server: str
-    receiver: App = field(init=False, repr=False)
-    sender: App = field(init=False, repr=False)
     resolutions: Sequence[str] = field(default=("360p", "480p", "720p"), kw_only=True)
     rates: Annotated[Sequence[Rate], Ladder(called="ladder_bps")] | None = field(default=None, kw_only=True)
     duration: SessionTime = field(kw_only=True)
@@ -96,18 +91,13 @@ class Video(TrafficSettings, Flow):
     buffer: BufferTime = field(default="30 s", kw_only=True)
     needed: BufferTime = field(default="2 s", kw_only=True)
     port: Port = field(default=8081, kw_only=True)
-    interval: CountingInterval = field(default="1 s", kw_only=True)
-    flow: FlowNumber | None = field(default=None, kw_only=True)
-    congestion_control: CongestionControl | None = field(default=None, kw_only=True)
 
+    client_kind: ClassVar[str] = "video_client"
     in_words: ClassVar[str] = "video in segments over HTTP/1.1"
-    protocol: ClassVar[str] = "http"
-    transport: ClassVar[Literal["udp", "tcp", "icmp"]] = "tcp"
     application: ClassVar[str | None] = "video"
-    asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration", "rates")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
-    only_apps: ClassVar[frozenset[str]] = frozenset({"segment", "buffer", "needed"})
+    only_apps: ClassVar[frozenset[str] | None] = frozenset({"segment", "buffer", "needed"})
     other_names: ClassVar[Mapping[str, str]] = {"ladder": "rates"}
 
     def __post_init__(self) -> None:
@@ -117,11 +107,6 @@ class Video(TrafficSettings, Flow):
                 raise BadValue(f"the resolution {unknown!r} is not known", did_you_mean(str(unknown), VIDEO_LADDER))
             self._keep("rates", tuple(VIDEO_LADDER[one] for one in self.resolutions))
         super().__post_init__()
-        found = self.given()
-        found.pop("congestion_control", None)
-        server = HttpServer(self.server, port=self.port, congestion_control=self.congestion_control)
-        self._keep("receiver", server)
-        self._keep("sender", App(self.client, "video_client", {"to": self.server, "flow": None} | found))
 
     def check(self) -> None:
         """Refuse a buffer that does not hold what it must."""

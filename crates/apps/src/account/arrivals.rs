@@ -6,6 +6,7 @@
 //! - RFC 4689, 3.2.5: |D(i) - D(i-1)| of two packets received one after the other, as a distribution;
 //! - RFC 3393: D(i) - D(i-1) with its sign, of packets that were sent one after the other and both arrived in order.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
 
@@ -38,7 +39,7 @@ pub struct SignedMoments {
 }
 
 /// A [`SignedMoments`] in a report, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignedReport {
     /// Number of values.
     pub count: u64,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// What an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The line's rate
-    /// is its capacity.
+    /// The bytes that an Ethernet line spends on a frame: preamble, padding, check sequence and gap included. The
+    /// line's rate is its capacity.
     #[default]
     Wire,
     /// Packets with the headers of IP, as most published tools count.
@@ -16,7 +16,7 @@ pub enum Layer {
 }
 
 /// The findings about the links up to one hop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopFinding {
     /// The hop, counted from 1.
@@ -30,7 +30,7 @@ pub struct HopFinding {
 }
 
 /// The findings of an estimator so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     /// The estimate in bit/s: the middle, where the method gives a range.
@@ -53,7 +53,7 @@ pub struct Finding {
 }
 
 /// One packet that is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Planned {
     /// Nanoseconds after the first.
@@ -66,7 +66,7 @@ pub struct Planned {
 }
 
 /// A train that is to be sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Its packets in the order of their times.
@@ -75,7 +75,7 @@ pub struct Plan {
 
 /// A train that was sent. Times of sending are of the sender's clock, times of arrival of the receiver's: only
 /// differences of each, and differences of delays, mean something.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
     /// The train that was asked for.
@@ -93,7 +93,7 @@ pub struct Train {
 }
 
 /// An estimate of the available bandwidth, and what it took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BandwidthReport {
     /// The method's name.
@@ -137,7 +137,7 @@ pub struct BandwidthReport {
 }
 
 /// The rates of one train in bit/s; null where it has none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainRates {
     /// The time when its first packet was sent.

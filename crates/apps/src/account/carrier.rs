@@ -1,6 +1,7 @@
 //! The carriers of a datagram below its payload: IP packets, more than one where it is longer than the path takes, and
 //! Ethernet.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// UDP's header (RFC 768).
@@ -35,7 +36,7 @@ pub struct Carried {
 }
 
 /// The packets and bytes that carried the datagrams of each interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CarriedReport {
     /// IP packets, each in a frame of its own.
     pub frames: Vec<u64>,

@@ -1,9 +1,10 @@
 //! The columns of a comparison of two clocks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The comparison of two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockReport {
     /// The server's clock less the client's, in picoseconds.
     pub offset_ps: i64,

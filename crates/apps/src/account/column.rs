@@ -1,5 +1,8 @@
 //! A column of a report that some kinds of flows do not have.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The contents of a column. On the wire an absent column has no key and an empty one is null.
@@ -44,5 +47,19 @@ impl<T: Serialize> Serialize for Column<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Column<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Column<T> {
+    fn inline_schema() -> bool {
+        Option::<T>::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
     }
 }

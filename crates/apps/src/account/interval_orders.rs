@@ -1,6 +1,7 @@
 //! Loss, reordering and duplicates of a flow in each interval, beside the bytes and packets of
 //! [`crate::account::intervals`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::account::sequence::Arrival;
@@ -20,7 +21,7 @@ pub struct IntervalOrders {
 }
 
 /// The report of an [`IntervalOrders`], one entry for each interval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalOrdersReport {
     /// Numbers that arrivals of the interval passed over, less those that it filled in late; below zero where it
     /// filled more. The sum over all intervals is what is lost.

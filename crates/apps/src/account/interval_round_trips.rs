@@ -1,5 +1,6 @@
 //! Round trips of a flow in each interval, beside the bytes and packets of [`crate::account::intervals`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Round trips that ended in one interval.
@@ -18,7 +19,7 @@ pub struct IntervalRoundTrips {
 }
 
 /// The report of an [`IntervalRoundTrips`], one entry for each interval, in picoseconds; null where no reply came.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalRoundTripsReport {
     /// Their mean.
     pub mean: Vec<Option<f64>>,

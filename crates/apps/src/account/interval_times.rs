@@ -1,5 +1,6 @@
 //! Delay and jitter of a flow in each interval, beside the bytes and packets of [`crate::account::intervals`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The moments of the arrivals of one interval.
@@ -26,7 +27,7 @@ pub struct IntervalTimes {
 
 /// The report of an [`IntervalTimes`], one entry for each interval, in picoseconds; null where nothing arrived that
 /// tells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalTimesReport {
     /// Mean one-way delay.
     pub delay_mean: Vec<Option<f64>>,

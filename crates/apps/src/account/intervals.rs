@@ -1,5 +1,6 @@
 //! Bytes and packets by interval of the lab's clock: interval `i` covers `[i, i + 1) * interval`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
 
@@ -30,7 +31,7 @@ pub struct IntervalCounter {
 }
 
 /// The report of an [`IntervalCounter`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalsReport {
     /// Length of every interval.
     pub interval_ps: u64,

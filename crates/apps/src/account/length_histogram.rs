@@ -1,5 +1,6 @@
 //! Counts of lengths: one count for each length up to eight, above that one for each power of two.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Lengths with a count of their own.
@@ -18,7 +19,7 @@ pub struct LengthHistogram {
 }
 
 /// The report of the counted lengths.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LengthsReport {
     /// The number of values.
     pub count: u64,

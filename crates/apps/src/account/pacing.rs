@@ -1,5 +1,6 @@
 //! The accuracy of a source's schedule: what was asked for against what was done.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
 
@@ -34,7 +35,7 @@ struct Moment {
 }
 
 /// The row's part about the schedule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacingReport {
     /// Distance between requested and achieved gap, for each datagram after the first, without sign.
     pub gap_error_ps: Option<SummaryReport>,

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The displacement threshold (DT in the RFC), in packets.
@@ -32,7 +33,7 @@ pub struct ReorderDensity {
 }
 
 /// The reordering density that was counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DensityReport {
     /// The displacement threshold, in packets.
     pub threshold: u64,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ use crate::account::video_report::VideoReport;
 use crate::{IntervalsReport, Summary, SummaryReport, TcpInfoReport};
 
 /// The protocol of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Datagrams.
@@ -42,7 +43,7 @@ pub enum Protocol {
 }
 
 /// The end of the flow that the row was counted at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Sends.
@@ -56,7 +57,7 @@ pub enum Role {
 }
 
 /// One row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowReport {
     /// The flow's number; null for traffic of a foreign sender, which carries none, and for servers.
     pub flow: Option<u32>,
@@ -229,7 +230,7 @@ impl FlowReport {
 }
 
 /// All rows of one app.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AppReport {
     /// The rows.
     pub flows: Vec<FlowReport>,

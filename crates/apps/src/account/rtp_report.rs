@@ -1,11 +1,12 @@
 //! The columns of a stream over RTP.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::SignedReport;
 
 /// Frames of a video as they arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FramesReport {
     /// All parts arrived.
     pub complete: u64,
@@ -16,7 +17,7 @@ pub struct FramesReport {
 }
 
 /// A stream's RTP part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RtpReport {
     /// Synchronisation source.
     pub ssrc: u32,

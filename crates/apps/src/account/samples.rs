@@ -1,5 +1,6 @@
 //! Every packet of a flow, on request and up to a number that is given.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::Time;
 
@@ -14,7 +15,7 @@ pub(crate) fn check_samples(kind: &'static str, most: Option<u32>) -> Result<(),
 }
 
 /// Packets of one flow in the order of their arrival, duplicates included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
     /// Their numbers in the flow, counted on beyond the wrap.
     pub sequence: Vec<u64>,

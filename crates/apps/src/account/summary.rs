@@ -5,6 +5,7 @@
 //! (0.8 %). Only the powers of two that occur have buckets, for most flows one or two of them, and never more than
 //! 59: 128 bytes each, and half a KiB from the moment on when one bucket holds 65,536 values.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// 64 buckets in each power of two.
@@ -73,7 +74,7 @@ impl Buckets {
 }
 
 /// A [`Summary`] as reports show it; all but the count in picoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryReport {
     /// Number of values.
     pub count: u64,

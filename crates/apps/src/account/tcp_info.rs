@@ -1,5 +1,6 @@
 //! The state that a host tells of a connection's TCP, and its course over time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_units::{Duration, Time};
 
@@ -30,7 +31,7 @@ pub(crate) struct TcpInfoSeries {
 }
 
 /// The contents of a series: arrays of the same length, one entry for each sample.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpInfoReport {
     /// The interval that was asked for.
     pub interval_ps: u64,

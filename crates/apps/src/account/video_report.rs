@@ -1,9 +1,10 @@
 //! The report of a viewer of video: how much was played at which rate, and where it stood still.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A session of video in segments, up to the moment of the report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VideoReport {
     /// Media that was played.
     pub played_ps: u64,
@@ -22,7 +23,7 @@ pub struct VideoReport {
 }
 
 /// A rate of the ladder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlayedAt {
     /// The rate.
     pub rate_bps: u64,

@@ -54,7 +54,7 @@ pub struct AssoloConfig {
     /// Chirps over which estimates are smoothed.
     #[schemars(range(min = 2, max = 1000))]
     pub smoothing: u32,
-    /// Whether by the vertical horizontal filter; by a sliding mean otherwise.
+    /// `true` for the vertical horizontal filter, `false` for a sliding mean.
     pub filter: bool,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
     #[schemars(range(min = 1.0, max = 100.0))]
@@ -62,7 +62,7 @@ pub struct AssoloConfig {
     /// Excursions of fewer packets do not count.
     #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// `true` if the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.

@@ -43,7 +43,7 @@ pub struct HybridConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1e3, max = 1e12))]
     pub capacity_bps: Option<f64>,
-    /// What counters say is available, in bit/s.
+    /// The available bandwidth by counters, in bit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub prior_bps: Option<f64>,

@@ -24,7 +24,7 @@ pub struct PathchirpConfig {
     /// The highest.
     #[schemars(range(min = 1e3, max = 1e11))]
     pub high_bps: f64,
-    /// Whether the range follows the estimates.
+    /// `true` if the range follows the estimates.
     pub auto_range: bool,
     /// The ratio of one rate to the one before.
     #[schemars(range(min = 1.01, max = 3.0))]
@@ -45,7 +45,7 @@ pub struct PathchirpConfig {
     /// Excursions of fewer packets do not count.
     #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// `true` if the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.

@@ -13,14 +13,14 @@ use crate::check::{check_port, check_range, ConfigError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BandwidthProberConfig {
-    /// Where the listener is.
+    /// The address of the listener.
     pub to: IpAddr,
     /// Its port.
     #[schemars(range(min = 1, max = u16::MAX))]
     pub port: u16,
     /// The flow's number.
     pub flow: u32,
-    /// How to estimate.
+    /// The method of the estimate.
     pub method: Method,
     /// The layer at which rates are told.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct BandwidthProberConfig {
     /// And after so much time.
     #[schemars(range(min = 1_000_000_000, max = 86_400_000_000_000_000_u64))]
     pub duration_ps: u64,
-    /// Whether the report keeps every stamp, up to [`super::prober::MOST_RECORDED`] trains.
+    /// `true` if the report keeps every stamp, up to [`super::prober::MOST_RECORDED`] trains.
     #[serde(default)]
     pub record: bool,
 }

@@ -46,7 +46,7 @@ pub struct StabConfig {
     /// Excursions of fewer packets do not count.
     #[schemars(range(min = 1, max = 200))]
     pub busy_length: u32,
-    /// Whether the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
+    /// `true` if the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
     pub mean_signature: bool,
     /// Arrivals closer than this may be a batch, in nanoseconds.

@@ -29,11 +29,11 @@ const TOLD: u32 = 3;
 /// Flows that are told of at once: so many have room in any socket's buffer.
 const FLOWS_AT_ONCE: usize = 64;
 
-/// What a client is to do.
+/// The task of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockClientConfig {
-    /// Where the server is.
+    /// The address of the server.
     pub to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]

@@ -21,7 +21,7 @@ const MOST_CLIENTS: usize = 4096;
 /// Flows that are kept; those beyond are told as an error.
 const MOST_FLOWS: usize = 4096;
 
-/// What a server is to do.
+/// The task of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockServerConfig {

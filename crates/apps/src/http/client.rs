@@ -44,7 +44,7 @@ const PERCENTILES: [(&str, f64); 9] = [
     ("99.9", 0.999),
 ];
 
-/// What an HTTP client is to do.
+/// The task of an HTTP client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpClientConfig {
@@ -61,13 +61,13 @@ pub struct HttpClientConfig {
     /// A distribution of them.
     #[serde(default)]
     pub size_bytes: Option<Distribution>,
-    /// How many requests.
+    /// The number of requests.
     #[schemars(range(min = 1, max = u64::MAX))]
     pub count: u64,
     /// Over how many connections at once: 1 to 10,000.
     #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,
-    /// How long a connection thinks after an answer, before its next request; null: not at all.
+    /// The time that a connection thinks after an answer, before its next request; null: not at all.
     #[serde(default)]
     pub think_ps: Option<Distribution>,
     /// When it ends, whatever it has done by then; null: when all requests are done.

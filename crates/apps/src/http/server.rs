@@ -20,7 +20,7 @@ use crate::{listen, App, Chunk, Event, Host, HostError, SocketId};
 /// Connections at once; more are closed and told as an error.
 const MOST_CONNECTIONS: usize = 16_384;
 
-/// What an HTTP server is to do.
+/// The task of an HTTP server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpServerConfig {

@@ -37,7 +37,7 @@ const CAUTION: f64 = 0.85;
 /// The time to wait before another connection after one that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a viewer is to do.
+/// The task of a viewer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VideoClientConfig {
@@ -54,13 +54,13 @@ pub struct VideoClientConfig {
     /// The length of a segment: 0.1 s to 60 s.
     #[schemars(range(min = SHORTEST_SEGMENT_PS, max = LONGEST_SEGMENT_PS))]
     pub segment_ps: u64,
-    /// How much media waits at most: at least two segments.
+    /// The most media that waits: at least two segments.
     #[schemars(range(min = 2 * SHORTEST_SEGMENT_PS, max = LARGEST_BUFFER_PS))]
     pub buffer_ps: u64,
-    /// How much is needed to begin to play, and to go on after standing still: at most the buffer.
+    /// The media needed to begin to play, and to go on after standing still: at most the buffer.
     #[schemars(range(min = 1, max = LARGEST_BUFFER_PS))]
     pub needed_ps: u64,
-    /// How long the session lasts.
+    /// The duration of the session.
     #[schemars(range(min = 1, max = LONGEST_SESSION_PS))]
     pub duration_ps: u64,
     /// The interval of counting.

@@ -39,7 +39,7 @@ const JUMP: i64 = 3000;
 /// The clock when nothing is said: that of all video payloads (RFC 3551).
 const VIDEO_CLOCK_HZ: u32 = 90_000;
 
-/// What an RTP sink is to do.
+/// The task of an RTP sink.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpSinkConfig {

@@ -39,11 +39,11 @@ const SECOND_PS: u128 = 1_000_000_000_000;
 const SHORTEST_SHAPING_PS: u64 = 1_000_000_000;
 const LONGEST_SHAPING_PS: u64 = 10_000_000_000_000;
 
-/// What an RTP source is to do.
+/// The task of an RTP source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpSourceConfig {
-    /// Where to send.
+    /// The address to send to.
     pub to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]
@@ -60,7 +60,7 @@ pub struct RtpSourceConfig {
     /// The model of a coder.
     #[serde(default)]
     pub model: Option<VideoModel>,
-    /// Whether the packets of a frame are spread over its interval; back to back when nothing is said.
+    /// `true` if the packets of a frame are spread over its interval; back to back when nothing is said.
     #[serde(default)]
     pub paced: Option<bool>,
     /// Length of the windows over which the transport stream is spread evenly; instead of `paced`.
@@ -71,11 +71,11 @@ pub struct RtpSourceConfig {
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
     pub dscp: Option<u8>,
-    /// How long to send. Either this or `frames`.
+    /// The time to send. Either this or `frames`.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
     pub duration_ps: Option<u64>,
-    /// How many frames to send.
+    /// The number of frames to send.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::from(u32::MAX)))]
     pub frames: Option<u64>,

@@ -105,13 +105,13 @@ pub enum Shape {
 /// A distribution, cut to bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// What is drawn.
+    /// The shape and its parameters.
     #[serde(flatten)]
     pub shape: Shape,
-    /// What is below is drawn again; null: the least that the field allows.
+    /// The least value: one below is drawn again; null: the least that the field allows.
     #[serde(default)]
     pub least: Option<f64>,
-    /// What is above is drawn again; null: the greatest that the field allows.
+    /// The greatest value: one above is drawn again; null: the greatest that the field allows.
     #[serde(default)]
     pub most: Option<f64>,
 }

@@ -22,9 +22,9 @@ const LEAST_ON_PS: f64 = 1e6;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
-    /// How long the source talks.
+    /// The periods of talk.
     pub on_ps: Distribution,
-    /// How long it is silent.
+    /// The periods of silence.
     pub off_ps: Distribution,
 }
 

@@ -23,7 +23,7 @@ const MOST_CONNECTIONS: usize = 16_384;
 /// Bytes thrown away at once.
 const DISCARD: u64 = 16 << 20;
 
-/// What a TCP sink is to do.
+/// The task of a TCP sink.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TcpSinkConfig {

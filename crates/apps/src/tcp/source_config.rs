@@ -22,7 +22,7 @@ use crate::tcp::header::LENGTH;
 /// The largest write: 1 GiB.
 const MOST_WRITE: u32 = 1 << 30;
 
-/// What a TCP source is to do, free of contradictions.
+/// The task of a TCP source, free of contradictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "TcpSourceFields", into = "TcpSourceFields")]
 pub struct TcpSourceConfig {
@@ -62,19 +62,19 @@ pub(crate) enum End {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TcpSourceFields {
-    /// Where to connect.
+    /// The address to connect to.
     to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]
     port: u16,
     /// The flow's number.
     flow: u32,
-    /// How long to send: without a schedule from the app's start, with one from the moment of the connection.
+    /// The time to send: without a schedule from the app's start, with one from the moment of the connection.
     /// Either this, `bytes` or `writes`.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
     duration_ps: Option<u64>,
-    /// How many bytes to send, the announcement's 12 included.
+    /// The number of bytes to send, the announcement's 12 included.
     #[serde(default)]
     #[schemars(range(min = LENGTH as u64, max = u64::MAX))]
     bytes: Option<u64>,

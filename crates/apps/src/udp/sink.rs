@@ -21,7 +21,7 @@ use crate::{listen, App, Event, Host};
 /// Flows that are kept; datagrams of more are told as an error.
 const MOST_FLOWS: usize = 4096;
 
-/// What a UDP sink is to do.
+/// The task of a UDP sink.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSinkConfig {

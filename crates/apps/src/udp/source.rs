@@ -8,7 +8,7 @@
 //! host with a clock of its own cannot wake for each of 80,000 datagrams a second at a reasonable cost. A source
 //! that is told to be exact does not gather.
 //!
-//! What is told of its own gaps is of the moments at which datagrams were handed to the kernel, where the host has one.
+//! The report of its own gaps is of the moments at which datagrams were handed to the kernel, where the host has one.
 
 use std::net::SocketAddr;
 

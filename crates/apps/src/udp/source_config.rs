@@ -18,7 +18,7 @@ use crate::schedule::profile::{
 use crate::schedule::sizes::{Size, Sizes, TraceEntry, LEAST_DRAWN, MOST_PAYLOAD};
 use crate::udp::header::LEAST_LENGTH;
 
-/// What a UDP source is to do, free of contradictions: a schedule, a trace, or as much as the host takes.
+/// The task of a UDP source, free of contradictions: a schedule, a trace, or as much as the host takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "UdpSourceFields", into = "UdpSourceFields")]
 pub struct UdpSourceConfig {
@@ -85,7 +85,7 @@ pub(crate) enum TraceEnd {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UdpSourceFields {
-    /// Where to send.
+    /// The address to send to.
     to: IpAddr,
     /// The port there.
     #[schemars(range(min = 1, max = u16::MAX))]
@@ -120,15 +120,15 @@ struct UdpSourceFields {
     /// As many as the host takes, one after the other, instead of any schedule.
     #[serde(default)]
     unpaced: Option<bool>,
-    /// Whether each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is
+    /// `true` if each datagram leaves at its own moment at any rate. When nothing is said, those of a source that is
     /// faster than 5000 a second may gather for up to 200 us and leave together: that costs a busy machine far
     /// less.
     #[serde(default)]
     exact: Option<bool>,
-    /// Whether datagrams may be fragmented; they may when nothing is said.
+    /// `true` if datagrams may be fragmented; they may when nothing is said.
     #[serde(default)]
     fragment: Option<bool>,
-    /// What is added to the time that datagrams carry, in picoseconds: the receiver's clock less the sender's,
+    /// The time that is added to that which datagrams carry, in picoseconds: the receiver's clock less the sender's,
     /// where both are of different machines.
     #[serde(default)]
     clock_offset_ps: Option<i64>,
@@ -136,18 +136,18 @@ struct UdpSourceFields {
     #[serde(default)]
     #[schemars(length(min = 1, max = MOST_TRACE))]
     trace: Option<Vec<TraceEntry>>,
-    /// Whether the trace begins anew after its end.
+    /// `true` if the trace begins anew after its end.
     #[serde(default)]
     repeat: Option<bool>,
     /// Differentiated services code point of the datagrams, 0 to 63.
     #[serde(default)]
     #[schemars(range(min = 0, max = 63))]
     dscp: Option<u8>,
-    /// How long to send. Either this or `packets`; a trace that is not repeated needs neither.
+    /// The time to send. Either this or `packets`; a trace that is not repeated needs neither.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
     duration_ps: Option<u64>,
-    /// How many datagrams to send.
+    /// The number of datagrams to send.
     #[serde(default)]
     #[schemars(range(min = 1, max = u64::MAX))]
     packets: Option<u64>,

@@ -14,7 +14,7 @@ const TAGS: u32 = 8;
 const ETHERNET: u32 = ethernet::HEADER_LENGTH as u32;
 const IPV4: u32 = ipv4::HEADER_LENGTH as u32;
 
-/// How the frames of a link are carried over an IPv4 underlay.
+/// The way in which an IPv4 underlay carries the frames of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TunnelConfig {
@@ -23,14 +23,14 @@ pub enum TunnelConfig {
         /// The key (RFC 2890), when there is one.
         #[serde(default)]
         key: Option<u32>,
-        /// Whether the GRE header has a checksum.
+        /// `true` if the GRE header has a checksum.
         #[serde(default)]
         checksum: bool,
         /// The underlay's MTU: the longest IPv4 packet.
         #[serde(default = "ethernet_mtu")]
         #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
-        /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
+        /// `true` if a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]
         fragment: bool,
     },
@@ -43,7 +43,7 @@ pub enum TunnelConfig {
         #[serde(default = "ethernet_mtu")]
         #[schemars(range(min = *MTU_RANGE.start(), max = *MTU_RANGE.end()))]
         mtu: u32,
-        /// Whether a packet that is longer is cut by IPv4; otherwise it is dropped.
+        /// `true` if a packet that is longer is cut by IPv4; otherwise it is dropped.
         #[serde(default = "yes")]
         fragment: bool,
     },

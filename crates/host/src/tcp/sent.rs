@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use twinnet_units::Time;
+use twinnet_units::{impossible, Time};
 
 use super::delivery_rate::Stamp;
 
@@ -165,7 +165,9 @@ impl Scoreboard {
 
     /// The segment at `index` was sent again; `as_probe` when it was not thought lost.
     pub fn resend(&mut self, index: usize, as_probe: bool, stamp: Stamp, now: Time) {
-        let Some(segment) = self.segments.get_mut(index) else { return };
+        let Some(segment) = self.segments.get_mut(index) else {
+            return impossible!("a segment is sent again that is not kept");
+        };
         self.serial += 1;
         segment.serial = self.serial;
         segment.sent_at = now;
@@ -289,7 +291,9 @@ impl Scoreboard {
 
     /// The segment at `index`, or its retransmission, is thought lost.
     pub fn mark_lost(&mut self, index: usize) {
-        let Some(segment) = self.segments.get_mut(index) else { return };
+        let Some(segment) = self.segments.get_mut(index) else {
+            return impossible!("a segment is lost that is not kept");
+        };
         if segment.is_sacked() || segment.is_lost() && !segment.is_resent() {
             return;
         }

@@ -20,13 +20,13 @@ pub trait CaptureStore: Send + Sync {
     /// Opens the file `name`, empty.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn open(&self, name: &str) -> io::Result<Box<dyn CaptureFile>>;
 
     /// Removes the file `name`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn remove(&self, name: &str) -> io::Result<()>;
 }
 
@@ -81,7 +81,7 @@ impl CaptureWriter {
     /// Opens the first file, so that a place that cannot be written is told at once.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn open_first(&mut self) -> io::Result<()> {
         self.open_next()
     }

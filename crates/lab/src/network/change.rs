@@ -64,7 +64,7 @@ pub struct LinkSettings {
     /// Distribution of the delay's variation; `Some(None)`: none.
     #[serde(deserialize_with = "given")]
     pub jitter: Option<Option<JitterConfig>>,
-    /// Whether jitter may change the order of frames.
+    /// `true` if jitter may change the order of frames.
     #[serde(deserialize_with = "given")]
     pub reorder: Option<bool>,
     /// Loss model; `Some(None)`: no loss.
@@ -76,7 +76,7 @@ pub struct LinkSettings {
     /// Probability that a bit of a frame is turned.
     #[serde(deserialize_with = "given")]
     pub corrupt: Option<f64>,
-    /// Whether it carries anything.
+    /// `true` if it carries anything.
     #[serde(deserialize_with = "given")]
     pub up: Option<bool>,
 }

@@ -15,7 +15,7 @@ use twinnet_units::{Duration, Rate};
 pub(super) struct Fields {
     /// The line rate; null sends at once.
     rate_bps: Option<Rate>,
-    /// What a frame costs on the wire.
+    /// The cost of a frame on the wire.
     framing: Framing,
     /// Time from the last bit sent to the last bit arrived.
     delay_ps: Duration,

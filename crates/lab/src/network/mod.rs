@@ -132,7 +132,7 @@ pub struct SwitchSpec {
     pub name: String,
     /// Its datapath identifier.
     pub dpid: u64,
-    /// What it does without a controller.
+    /// Its behaviour without a controller.
     #[serde(default)]
     pub fail_mode: FailMode,
     /// Time that each frame spends in it.
@@ -150,16 +150,17 @@ pub struct SwitchSpec {
     /// Time that the way between it and its controllers takes, each way.
     #[serde(default, rename = "control_delay_ps", skip_serializing_if = "takes_no_time")]
     pub control_delay: Duration,
-    /// Where the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS`, `pssl:` likewise or `punix:PATH`.
+    /// The address at which the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS`, `pssl:` likewise or
+    /// `punix:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
-    /// What the lab's owner shows and trusts over TLS.
+    /// The key and certificates of the lab's owner for TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
     /// Versions that it speaks.
     #[serde(default = "every_protocol")]
     pub protocols: Vec<Protocol>,
-    /// What moves its frames.
+    /// The datapath that moves its frames.
     #[serde(default, skip_serializing_if = "Datapath::is_own")]
     pub datapath: Datapath,
 }
@@ -172,7 +173,7 @@ pub struct TlsSpec {
     pub private_key: String,
     /// Its certificate.
     pub certificate: String,
-    /// What the other side's certificate must lead to. `None`: it is not verified.
+    /// The authority that the other side's certificate must lead to. `None`: it is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_cert: Option<String>,
 }
@@ -231,7 +232,7 @@ pub struct LinkSpec {
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = *check::MTU_RANGE.start(), max = *check::MTU_RANGE.end()))]
     pub mtu: u32,
-    /// Whether it carries anything.
+    /// `true` if it carries anything.
     #[serde(default = "yes")]
     pub up: bool,
     /// The tunnel that carries its frames, when there is one.

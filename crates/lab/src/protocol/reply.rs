@@ -196,7 +196,7 @@ pub struct Passed {
     pub paused: bool,
     /// `true` if controllers are to be told something at this moment.
     pub controllers: bool,
-    /// Whether what was waited for has come; of `advance` nothing is said.
+    /// `true` if what was waited for has come; of `advance` nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
 }
@@ -270,7 +270,7 @@ pub struct LinkRow {
 pub struct DirectionRow {
     /// The port that sends into it.
     pub port: String,
-    /// Whether it carries anything.
+    /// `true` if it carries anything.
     pub up: Option<bool>,
     /// Its settings.
     pub config: Option<DirectionConfig>,

@@ -60,7 +60,7 @@ requests! {
         env = "env": Option<BTreeMap<String, String>>,
         /// The working directory; that of the lab's owner when null.
         cwd = "cwd": Option<String>,
-        /// Whether it has a terminal.
+        /// `true` if it has a terminal.
         terminal = "terminal": Option<bool>,
         /// The time after which it is ended.
         limit_ps = "limit_ps": Option<u64>,
@@ -148,7 +148,7 @@ requests! {
         switch = "switch": String,
         /// A text that names the peer.
         target = "target": String,
-        /// What the peer is; null: a controller.
+        /// The kind of the peer; null: a controller.
         peer = "peer": Option<PeerKind>,
     } -> "when the connection ends: `{\"ended\": why}`";
 

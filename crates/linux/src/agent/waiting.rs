@@ -24,7 +24,7 @@ const SPIN_ON_MACHINE: Duration = Duration::from_ms(1);
 const LOOK: Duration = Duration::from_us(50);
 /// A moment that is nearer than this is not disturbed by a look at the sockets.
 const NEAR: Duration = Duration::from_us(10);
-/// Where the next moment is nearer than this the processor is kept awake until then: one that halts comes back
+/// With the next moment nearer than this, the processor is kept awake until then: one that halts comes back
 /// late, and a hypervisor lends it to others meanwhile.
 const KEPT_AWAKE: Duration = Duration::from_ms(20);
 /// The interval at which the thread asks for how long it had to wait for its processor.

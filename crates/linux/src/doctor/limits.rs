@@ -99,7 +99,7 @@ fn namespace_limit() -> Finding {
     namespace_limit_of(ABILITY, hold_namespaces(), limit)
 }
 
-/// Whether so many as a large lab has can be made is not tried, as that takes a second: the kernel's limit tells.
+/// It does not make so many as a large lab has, as that takes a second: the kernel's limit tells.
 fn namespace_limit_of(ability: &'static str, tried: Result<String, String>, limit: Option<u64>) -> Finding {
     const REMEDY: &str = "sysctl user.max_net_namespaces=20000";
     let tried = match tried {

@@ -20,7 +20,7 @@ const REFUSED: char = '!';
 /// ones, with a user namespace among them in which it is root.
 ///
 /// # Errors
-/// What the machine did not permit, as text.
+/// The things that the machine did not permit, as text.
 pub fn in_child(namespaces: i32, probe: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| error.to_string())?;
     // SAFETY: the child runs the probe and exits. The probe allocates, which glibc's and musl's `fork` permit in

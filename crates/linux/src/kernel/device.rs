@@ -116,7 +116,7 @@ impl Device {
     /// The next frame that the host sent; `None` when there is none now.
     ///
     /// # Errors
-    /// What the kernel says when the interface is gone or broken.
+    /// The error of the kernel when the interface is gone or broken.
     pub fn read(&mut self, pool: &mut Pool) -> io::Result<Option<Box<Frame>>> {
         if self.buffer.capacity() < LARGEST {
             self.buffer = pool.large();
@@ -174,7 +174,7 @@ impl Writer {
     /// Hands `frame` to the host.
     ///
     /// # Errors
-    /// What the kernel says: `WouldBlock` when the interface takes no more now, `InvalidInput` for what it refuses.
+    /// The error of the kernel: `WouldBlock` when the interface takes no more now, `InvalidInput` for what it refuses.
     pub fn write(&self, frame: &Frame) -> io::Result<()> {
         if self.whole_frames && (frame.frames() > 1 || frame.checksum != Checksum::Complete) {
             for mut piece in Box::new(frame.clone()).into_frames() {

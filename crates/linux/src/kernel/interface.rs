@@ -65,7 +65,7 @@ pub fn transmit_queue_frames(rate: Option<Rate>, mtu: u32) -> u32 {
 /// Opens a TAP named `name` in the network namespace of the calling thread; gives its descriptor and its index.
 ///
 /// # Errors
-/// What the kernel says; a missing or forbidden `/dev/net/tun` among it.
+/// The error of the kernel; a missing or forbidden `/dev/net/tun` is one.
 pub fn open_tap(name: &str) -> io::Result<(OwnedFd, u32)> {
     let fd = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let mut request = interface_request(name);
@@ -99,7 +99,7 @@ fn set_tap_offload(fd: &OwnedFd) -> io::Result<()> {
 /// Index of the interface `name` in the network namespace of the calling thread.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     let text = std::ffi::CString::new(name)?;
     // SAFETY: the text ends with a zero byte.
@@ -112,7 +112,7 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
 /// Opens a packet socket in the network namespace of the calling thread, not yet bound: it receives nothing.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn open_packet_socket() -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; the result is checked.
     let fd =
@@ -140,7 +140,7 @@ const PACKET_BUFFER_BYTES: i32 = 4 << 20;
 /// Binds a packet socket to the interface with `index`, for all protocols.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn bind_packet_socket(socket: &OwnedFd, index: u32) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sockaddr_ll`.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

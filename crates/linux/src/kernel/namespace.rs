@@ -349,7 +349,7 @@ fn parameter_path(key: &str) -> String {
 /// A descriptor of the network namespace that the calling thread stands in.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn own_network_namespace() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }

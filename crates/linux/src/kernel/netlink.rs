@@ -69,7 +69,7 @@ impl Netlink {
     /// Opens a socket in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn open() -> io::Result<Self> {
         let socket = rustix::net::socket_with(SocketFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         Ok(Self { socket, packet: Vec::with_capacity(2048), last_start: 0, subjects: Vec::new() })
@@ -206,7 +206,7 @@ impl Netlink {
     /// Frames that an interface did not take from its host because its ring was full, since it was made.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn transmit_drops(&mut self, index: u32) -> io::Result<u64> {
         let mut message = LinkMessage::default();
         message.header.index = index;

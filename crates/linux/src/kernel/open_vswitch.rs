@@ -103,7 +103,7 @@ impl Instance {
 /// Gives the place of Open vSwitch its directory, in the mount namespace of the calling process.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn mount_directory() -> Result<(), LabError> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("ovs", Path::new(DIRECTORY), "tmpfs", flags, Some(c"mode=0755,size=256m")).map_err(|error| {

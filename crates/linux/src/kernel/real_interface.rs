@@ -213,7 +213,7 @@ impl Watch {
     /// Asks the kernel how the interface stands; the answer comes as a change does.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn ask(&self) -> io::Result<()> {
         const LENGTH: usize = MESSAGE_HEADER_BYTES + LINK_HEADER_BYTES;
         let mut request = [0_u8; LENGTH];

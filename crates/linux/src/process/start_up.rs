@@ -40,7 +40,7 @@ pub fn reset_signals() {
 /// Blocks `signals` in this thread and those it starts, and gives a descriptor that tells them.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by sigemptyset before it is used; the descriptor is fresh.
     unsafe {

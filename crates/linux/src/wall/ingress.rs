@@ -51,7 +51,7 @@ impl Counter {
         }
     }
 
-    /// What the kernel says; 0 for an interface that is gone.
+    /// The number of the kernel; 0 for an interface that is gone.
     fn dropped(&self) -> u64 {
         let Self::Interface(index, routing, _) = self else { return 0 };
         let mut routing = routing.lock().unwrap_or_else(PoisonError::into_inner);

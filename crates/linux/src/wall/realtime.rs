@@ -271,7 +271,7 @@ impl RealtimeFabric {
     /// Builds the fabric that `spec` describes on `interfaces` and starts it.
     ///
     /// # Errors
-    /// What is wrong with the description, or what the kernel refused.
+    /// The fault of the description, or what the kernel refused.
     pub fn start(
         spec: &NetworkSpec,
         interfaces: Vec<HostInterface>,
@@ -286,7 +286,7 @@ impl RealtimeFabric {
     /// Starts the loop of `network`, or of a part of one, at its `place`; `wake` is the event descriptor that wakes it.
     ///
     /// # Errors
-    /// What the kernel refused.
+    /// The refusal of the kernel.
     pub(crate) fn start_part(
         mut network: RunningNetwork,
         interfaces: Vec<HostInterface>,

@@ -74,7 +74,7 @@ impl Message {
     /// Reads the data of a vendor message of OpenFlow 1.0, subtype included.
     ///
     /// # Errors
-    /// What a switch answers: `OFPBRC_BAD_SUBTYPE` to a message without a name here.
+    /// The answer of a switch: `OFPBRC_BAD_SUBTYPE` to a message without a name here.
     pub fn decode(data: &[u8]) -> Result<Self, Refusal> {
         let mut reader = Reader::new(data, Fault::BAD_LENGTH);
         let subtype = reader.get()?;

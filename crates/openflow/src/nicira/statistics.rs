@@ -156,7 +156,7 @@ impl StatsRequest {
     /// Reads the data of vendor statistics.
     ///
     /// # Errors
-    /// What a switch answers.
+    /// The answer of a switch.
     pub fn decode(data: &[u8]) -> Result<Self, Refusal> {
         let (kind, mut reader) = body(data)?;
         let request = match kind {

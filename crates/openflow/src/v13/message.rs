@@ -102,7 +102,7 @@ impl Message {
     /// Reads one whole message. A hello may be of any version, which the header then says.
     ///
     /// # Errors
-    /// What the specification says a switch must answer.
+    /// The answer that the specification demands of a switch.
     pub fn decode(bytes: &[u8]) -> Result<(Header, Self), DecodeError> {
         header::decode(bytes, VERSION, Self::read)
     }

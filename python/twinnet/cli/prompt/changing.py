@@ -8,7 +8,7 @@ from typing import Any
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.lab.lab import Lab
-from twinnet.network.link_settings import SETTINGS
+from twinnet.network.link_settings import MAY_BE_NONE, SETTINGS
 
 __all__ = ["flow", "link", "link_settings"]
 
@@ -59,7 +59,7 @@ def link_settings(words: Sequence[str]) -> dict[str, Any]:
 def _value(name: str, text: str) -> Any:
     if name == "reorder":
         return {"on": True, "true": True, "off": False, "false": False}.get(text, text)
-    if text in ("none", "unlimited") and name in ("rate", "jitter", "loss", "duplicate", "corrupt"):
+    if text in ("none", "unlimited") and name in MAY_BE_NONE:
         return None
     return text
 

@@ -50,7 +50,7 @@ pub enum Received {
 /// Sends a message. `WouldBlock` on a socket that does not block and is full.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn send(socket: BorrowedFd<'_>, text: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     if text.len() <= PACKET_BYTES {
         return send_packet(socket, text, descriptors);
@@ -80,7 +80,7 @@ fn send_packet(socket: BorrowedFd<'_>, text: &[u8], descriptors: &[BorrowedFd<'_
 /// Receives a message into `buffer`, which holds [`PACKET_BYTES`] at least.
 ///
 /// # Errors
-/// What the kernel says, save what [`Received`] tells.
+/// The error of the kernel, save what [`Received`] tells.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS + 1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

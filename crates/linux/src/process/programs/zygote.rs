@@ -24,7 +24,7 @@ pub struct Zygote {
 /// Forks the zygote. `close` are descriptors of the lab that it must not hold.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 ///
 /// # Safety
 /// The process must have one thread only.
@@ -97,7 +97,7 @@ fn start_host(set_up: HostSetUp) {
 /// Keeps `socket` and the standard descriptors of this process and closes all others.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn keep_only(socket: OwnedFd) -> io::Result<OwnedFd> {
     const PLACE: i32 = 3;
     // SAFETY: nothing in this process uses the descriptors that are closed: it is a fork that never returns.

@@ -48,7 +48,7 @@ impl PartedFabric {
     /// `start` request; the first loop keeps the thread of the lab's `agent` off its processor.
     ///
     /// # Errors
-    /// What is wrong with the options or the description, or what the kernel refused.
+    /// The fault of the options or the description, or what the kernel refused.
     pub fn start(
         spec: &NetworkSpec,
         interfaces: Vec<HostInterface>,

@@ -79,7 +79,7 @@ impl Tunnels {
     /// the socket is a new one, the descriptor to wait on.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// The fault of the request.
     pub(crate) fn attach(
         &mut self,
         at: &RunningNetwork,

@@ -79,7 +79,7 @@ impl Underlay {
     /// Sends one frame, whose checksum is complete, to `remote`. Returns the bytes behind the IP header.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub(crate) fn send(&mut self, frame: &Frame, identifier: Identifier, remote: SocketAddrV4) -> io::Result<usize> {
         self.outgoing.clear();
         match (self.protocol, identifier) {

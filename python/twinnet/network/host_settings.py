@@ -1,0 +1,62 @@
+"""The settings that hosts and routers share: keyword arguments of calls and keys of network files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict
+
+from twinnet.errors import BadValue
+from twinnet.network.impairments import JitterValue, jitter_spec
+from twinnet.network.link_settings import Delay
+from twinnet.ranges import way_ps
+from twinnet.settings import Flag, Whole
+
+__all__ = ["HOST_DEFAULTS", "HostOptions", "coalescing_spec", "processing_spec"]
+
+
+class HostOptions(TypedDict, total=False):
+    """The settings of a host or router, besides its name and addresses."""
+
+    routes: Sequence[tuple[str, str]]
+    """Routes: destination prefix and next hop."""
+    sysctls: Mapping[str, str | int] | None
+    """Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
+    model: Annotated[bool, Flag(BadValue)]
+    """True for a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual clock
+    every host is one."""
+    processing: Delay
+    """The time that a model takes for each frame that arrives. A real host takes its own time
+    (docs/reference/model-hosts.md)."""
+    processing_jitter: JitterValue | None
+    """How far single frames are from that, as jitter of a link."""
+    interrupt_delay: Delay
+    """How its network cards coalesce interrupts: a frame waits up to this time for others, and the host is told of all
+    together (``ethtool -C rx-usecs``). Not at all by default."""
+    interrupt_frames: Annotated[int, Whole(BadValue, 1, (1 << 32) - 1)] | None
+    """The number of waiting frames at which the host is told earlier (``ethtool -C rx-frames``)."""
+
+
+HOST_DEFAULTS: HostOptions = {"model": False, "processing": "0 s", "interrupt_delay": "0 s"}
+"""The settings of a host that is given none; those that are not here are empty."""
+
+
+def processing_spec(time: object, jitter: object) -> dict[str, Any] | None:
+    """Return how long a model host takes for a frame, in the form of the lab protocol; ``None`` when it is no time."""
+    spec = {"delay_ps": way_ps(time, "processing"), "jitter": jitter_spec(jitter)}
+    return spec if any(spec.values()) else None
+
+
+def coalescing_spec(delay: object, frames: object) -> dict[str, Any] | None:
+    """Return how the network cards of a host coalesce interrupts, in the form of the lab protocol; ``None`` when they
+    do not. Both values may be anything, because network files and callers give them unchecked."""
+    delay_ps = way_ps(delay, "interrupt delay")
+    if frames is not None and (isinstance(frames, bool) or not isinstance(frames, int) or frames < 1):
+        raise BadValue(f"the number of frames of an interrupt is {frames!r}", "give a whole number from 1")
+    if delay_ps == 0:
+        if frames not in (None, 1):
+            raise BadValue(
+                f"an interrupt cannot wait for {frames} frames without a delay",
+                'give interrupt_delay, such as "50 us": the longest that a frame waits for others',
+            )
+        return None
+    return {"delay_ps": delay_ps, "frames": frames}

@@ -1,0 +1,307 @@
+"""The quantities that a study measures: name, unit, meaning, and the value in a run from the table of its flows.
+
+A measurement is one entry here: study files, their JSON schema, checks and reports follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import polars as pl
+
+    Vector = npt.NDArray[np.float64]
+
+__all__ = ["QUANTITIES", "DistributionColumn", "MeasuredQuantity"]
+
+
+@dataclass(frozen=True)
+class DistributionColumn:
+    """Columns of the tables `flows` and `packets` that have the values of a quantity.
+
+    Parameters
+    ----------
+    name
+        The columns' name.
+    unit
+        Their unit.
+    size
+        Its size in the unit of the quantity.
+    every_packet
+        True if the table `packets` has a value of each packet.
+    has_quantiles
+        True if flows tell their quantiles.
+    nothing
+        The message when nothing was measured.
+    """
+
+    name: str
+    unit: str = "ms"
+    size: float = 1e-3
+    every_packet: bool = True
+    has_quantiles: bool = True
+    nothing: str = ""
+
+    @property
+    def of_packets(self) -> str:
+        """The column of the table `packets`."""
+        return f"{self.name}_{self.unit}"
+
+    def of_flows(self, part: str) -> str:
+        """Return the column of the table `flows` that has the count, the mean or another `part` of the distribution."""
+        return f"{self.name}_count" if part == "count" else f"{self.name}_{part}_{self.unit}"
+
+    def measured(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows that have values; raises `LookupError` when none has."""
+        import polars as pl
+
+        if self.of_flows("count") not in rows.columns:
+            raise LookupError(f"no {self.name} was counted when this run was made")
+        seen = rows.filter(pl.col(self.of_flows("count")) > 0)
+        if seen.is_empty():
+            raise LookupError(self.nothing or f"no {self.name} was measured")
+        return seen
+
+    def value(self, rows: pl.DataFrame, function: str) -> float:
+        """Return the mean over all values, their deviation or an extreme."""
+        seen = self.measured(rows)
+        counts, means = seen[self.of_flows("count")].to_numpy(), seen[self.of_flows("mean")].to_numpy()
+        mean = float((means * counts).sum() / counts.sum())
+        if function == "mean":
+            return mean * self.size
+        if function == "std":
+            deviations = seen[self.of_flows("std")].to_numpy()
+            squares = float(((counts - 1) * deviations**2 + counts * (means - mean) ** 2).sum())
+            return math.sqrt(squares / max(1.0, float(counts.sum()) - 1)) * self.size
+        column = seen[self.of_flows(function)].to_numpy()
+        return float(column.min() if function == "min" else column.max()) * self.size
+
+
+@dataclass(frozen=True)
+class MeasuredQuantity:
+    """A quantity that a study can measure.
+
+    Parameters
+    ----------
+    unit
+        The unit of its values.
+    meaning
+        One sentence for people.
+    value
+        Its value in a run: from rows of the table `flows` and the function that a check asks for (``mean``, ``min``,
+        ``max``, ``std``); raises `LookupError` when nothing was measured.
+    column
+        Where it has a distribution: its columns.
+    is_series
+        True if it is a throughput, counted in intervals: the tables `intervals` and `port_samples` have it.
+    """
+
+    unit: str
+    meaning: str
+    value: Callable[[pl.DataFrame, str], float]
+    column: DistributionColumn | None = None
+    is_series: bool = False
+
+
+def _series(unit: str, meaning: str) -> MeasuredQuantity:
+    def value(rows: pl.DataFrame, function: str) -> float:
+        raise LookupError("a throughput is counted in intervals")
+
+    return MeasuredQuantity(unit, meaning, value, is_series=True)
+
+
+def _distribution(unit: str, meaning: str, column: DistributionColumn) -> MeasuredQuantity:
+    return MeasuredQuantity(unit, meaning, column.value, column)
+
+
+def _of_flows(unit: str, meaning: str, values: Callable[[pl.DataFrame], Vector]) -> MeasuredQuantity:
+    """A quantity with one value of each flow."""
+
+    def value(rows: pl.DataFrame, function: str) -> float:
+        found = values(rows)
+        return float({"mean": found.mean, "min": found.min, "max": found.max, "std": found.std}[function]())
+
+    return MeasuredQuantity(unit, meaning, value)
+
+
+def _numbers(column: str, not_counted: str, nothing: str) -> Callable[[pl.DataFrame], Vector]:
+    """Return what reads one column of the table `flows`; older tables may lack it."""
+
+    def values(rows: pl.DataFrame) -> Vector:
+        if column not in rows.columns:
+            raise LookupError(not_counted)
+        found = rows[column].drop_nulls().to_numpy().astype(float)
+        if found.size == 0:
+            raise LookupError(nothing)
+        return found
+
+    return values
+
+
+def _loss(rows: pl.DataFrame, function: str) -> float:
+    import polars as pl
+
+    counted = rows.filter(pl.col("lost_packets").is_not_null() & pl.col("packets").is_not_null())
+    # Who sends and hears the answer counts what it sent; who receives, what arrived.
+    sent_there = pl.col("packets") + pl.when(pl.col("role") == "source").then(0).otherwise(pl.col("lost_packets"))
+    lost, sent = int(counted["lost_packets"].sum()), int(counted.select(sent_there.sum()).item())
+    if sent == 0:
+        raise LookupError("no datagram was counted")
+    return lost / sent
+
+
+def _frame_loss(rows: pl.DataFrame, function: str) -> float:
+    """The share of video frames that did not arrive whole, of those that receivers know of."""
+    import polars as pl
+
+    counted = rows.filter(pl.col("frames_complete").is_not_null())
+    whole, broken = (int(counted["frames_complete"].sum()), 0)
+    broken += int(counted["frames_damaged"].sum()) + int(counted["frames_lost"].sum())
+    if whole + broken == 0:
+        raise LookupError("no video frame was counted")
+    return broken / (whole + broken)
+
+
+def _packet_rates(rows: pl.DataFrame) -> Vector:
+    """Packets a second of each flow at its receiver, from the first arrival to the last: one less than arrived."""
+    import polars as pl
+
+    from twinnet.results.series import receivers
+
+    seen = receivers(rows).filter((pl.col("packets") > 1) & (pl.col("end_s") > pl.col("start_s")))
+    if seen.is_empty():
+        raise LookupError("no receiver counted two packets or more")
+    return ((seen["packets"] - 1) / (seen["end_s"] - seen["start_s"])).to_numpy()
+
+
+def _transfer_times(rows: pl.DataFrame) -> Vector:
+    times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
+    if times.size == 0:
+        raise LookupError("no transfer ended")
+    return times
+
+
+def _bandwidth_errors(rows: pl.DataFrame) -> Vector:
+    if "available_bandwidth_bps" not in rows.columns:
+        raise LookupError(_NOT_ESTIMATED)
+    shares = (rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1).drop_nulls().to_numpy()
+    if shares.size == 0:
+        raise LookupError(_NO_ESTIMATE)
+    return shares
+
+
+def _share_of_arrivals(column: str, of_all: bool) -> Callable[[pl.DataFrame, str], float]:
+    """Return what computes the share of packets that `column` counts; `of_all`: of arrivals with these."""
+
+    def value(rows: pl.DataFrame, function: str) -> float:
+        import polars as pl
+
+        from twinnet.results.series import receivers
+
+        counted = receivers(rows).filter(pl.col(column).is_not_null() & pl.col("packets").is_not_null())
+        found = int(counted[column].sum())
+        arrivals = int(counted["packets"].sum()) + (found if of_all else 0)
+        if arrivals == 0:
+            raise LookupError("no datagram was counted")
+        return found / arrivals
+
+    return value
+
+
+def _loss_burst(rows: pl.DataFrame, function: str) -> float:
+    """The mean over all bursts of loss, or the longest."""
+    import polars as pl
+
+    if "loss_burst_count" not in rows.columns:
+        raise LookupError("bursts of loss were not counted when this run was made")
+    seen = rows.filter(pl.col("loss_burst_count") > 0)
+    if seen.is_empty():
+        raise LookupError("no packet was lost")
+    counts, means = seen["loss_burst_count"].to_numpy(), seen["loss_burst_mean"].to_numpy()
+    if function == "mean":
+        return float((counts * means).sum() / counts.sum())
+    if function == "max":
+        return float(seen["loss_burst_max"].to_numpy().max())
+    raise LookupError(f"of bursts of loss mean and max are known, not {function}")
+
+
+_NOT_ESTIMATED = "available bandwidth was not estimated when this run was made"
+_NO_ESTIMATE = "no estimator of available bandwidth had an answer"
+_NOT_VIEWED = "viewers of video were not counted when this run was made"
+_NO_VIEWER = "nobody watched video in segments; give traffic with 'app: video'"
+_NOT_JUDGED = "no video was judged; let programs stream it ('using: programs')"
+
+QUANTITIES: Mapping[str, MeasuredQuantity] = {
+    "throughput": _series("bit/s", "The rate that receivers got, over the stated interval, at the stated layer."),
+    "port_throughput": _series("bit/s", "The rate that a port sent."),
+    "loss": MeasuredQuantity("1", "The share of datagrams that did not arrive.", _loss),
+    "rtt": _distribution(
+        "s",
+        "Round-trip times seen by ping or TCP.",
+        DistributionColumn("rtt", every_packet=False, nothing="no round trip was measured"),
+    ),
+    "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times),
+    "delay": _distribution("s", "One-way delay.", DistributionColumn("delay")),
+    "gap": _distribution("s", "Time between arrivals.", DistributionColumn("gap")),
+    "jitter_rfc4689": _distribution("s", "Jitter of UDP and RTP (RFC 4689).", DistributionColumn("jitter_rfc4689")),
+    "jitter_rfc3550": _distribution(
+        "s",
+        "Jitter of RTP, after each packet, as Wireshark shows it.",
+        DistributionColumn("rtp_jitter", has_quantiles=False),
+    ),
+    "rtp_bandwidth": _distribution(
+        "bit/s",
+        "Bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.",
+        DistributionColumn("rtp_bandwidth", "bps", 1.0, has_quantiles=False),
+    ),
+    "frame_loss": MeasuredQuantity("1", "The share of video frames that did not arrive whole.", _frame_loss),
+    "packet_rate": _of_flows("1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates),
+    "reordering": MeasuredQuantity(
+        "1", "The share of arrivals that were out of order.", _share_of_arrivals("reordered_packets", of_all=False)
+    ),
+    "duplicates": MeasuredQuantity(
+        "1", "The share of arrivals that had arrived before.", _share_of_arrivals("duplicate_packets", of_all=True)
+    ),
+    "delay_variation": _distribution(
+        "s",
+        "Differences of delay (RFC 3393), with their sign.",
+        DistributionColumn("delay_variation", every_packet=False, has_quantiles=False),
+    ),
+    "loss_burst": MeasuredQuantity("packets", "Losses in a row.", _loss_burst),
+    "psnr": _of_flows(
+        "dB",
+        "Peak signal-to-noise ratio of a video that a program received.",
+        _numbers("psnr_db", _NOT_JUDGED, _NOT_JUDGED),
+    ),
+    "ssim": _of_flows(
+        "SSIM", "Structural similarity of a video that a program received.", _numbers("ssim", _NOT_JUDGED, _NOT_JUDGED)
+    ),
+    "available_bandwidth": _of_flows(
+        "bit/s",
+        "The estimator's result, at the wire.",
+        _numbers("available_bandwidth_bps", _NOT_ESTIMATED, _NO_ESTIMATE),
+    ),
+    "available_bandwidth_error": _of_flows(
+        "1",
+        "The estimate over the true value minus 1; the true value is what the fabric counted at `ports` over the "
+        "estimate's window.",
+        _bandwidth_errors,
+    ),
+    "probe_bytes": _of_flows(
+        "B", "Bytes that the estimator sent.", _numbers("probe_bytes", _NOT_ESTIMATED, _NO_ESTIMATE)
+    ),
+    "video_rate": _of_flows(
+        "bit/s",
+        "The rate that each viewer of video in segments played.",
+        _numbers("video_rate_bps", _NOT_VIEWED, _NO_VIEWER),
+    ),
+    "stall_time": _of_flows(
+        "s", "The time that each viewer's video stalled.", _numbers("video_stalled_s", _NOT_VIEWED, _NO_VIEWER)
+    ),
+}
+"""All measurements by the names that studies give them."""
