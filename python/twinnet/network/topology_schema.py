@@ -25,6 +25,7 @@ from twinnet.errors import BadValue
 from twinnet.network import addressing, link_settings, templates
 from twinnet.network.flow_syntax import checked_flow
 from twinnet.network.link_settings import direction_spec
+from twinnet.network.machines import checked_command, checked_target
 from twinnet.network.tunnels import tunnel_from_mapping
 from twinnet.qos import Queue
 from twinnet.ranges import line_rate_bps, moment_ps, stored_bytes, way_ps
@@ -36,6 +37,7 @@ __all__ = [
     "HostModel",
     "InterfaceModel",
     "LinkModel",
+    "MachineModel",
     "MomentText",
     "NetworkModel",
     "ProbabilityValue",
@@ -168,6 +170,19 @@ class HostModel(_Strict):
     routes: list[RouteModel] = []
     sysctls: dict[str, str | int] = {}
     model: Annotated[bool, Field(strict=True)] = False
+    processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
+    processing_jitter: JitterValue = None
+    interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
+    interrupt_frames: Annotated[int, Field(ge=1, strict=True)] | None = None
+
+
+class MachineModel(_Strict):
+    """A physical machine as a host: an agent on it runs the apps on the real clock."""
+
+    ssh: Annotated[str, AfterValidator(checked_target)]
+    interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
+    address: str | list[str]
+    command: Annotated[str, AfterValidator(checked_command)] = "twinnet"
     processing: Annotated[str, _checked(way_ps, "processing"), _DURATION] = "0 s"
     processing_jitter: JitterValue = None
     interrupt_delay: Annotated[str, _checked(way_ps, "interrupt delay"), _DURATION] = "0 s"
@@ -357,6 +372,7 @@ class NetworkModel(_Strict):
     link_defaults: DirectionModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
     hosts: dict[NodeName, HostModel | None] = {}
+    machines: dict[NodeName, MachineModel] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
     interfaces: dict[NodeName, InterfaceModel | None] = {}
@@ -367,6 +383,6 @@ class NetworkModel(_Strict):
 
     @model_validator(mode="after")
     def _something(self) -> Any:
-        if self.template is None and not (self.hosts or self.routers or self.switches):
+        if self.template is None and not (self.hosts or self.machines or self.routers or self.switches):
             raise BadValue("the network has no nodes", "give hosts, switches and links, or a template")
         return self

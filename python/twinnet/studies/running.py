@@ -45,7 +45,7 @@ def run(
     preset: str | None = None,
     settings: Mapping[str, str | int | float] | None = None,
     repetitions: int | None = None,
-    clock: Literal["wall", "virtual"] | None = None,
+    clock: Literal["wall", "virtual", "real"] | None = None,
     order: Literal["listed", "random"] | None = None,
     out: str | os.PathLike[str] = "results",
     jobs: int = 1,
@@ -69,7 +69,8 @@ def run(
     repetitions
         How often each combination of levels is run.
     clock
-        ``wall``: emulate with real hosts; default: ``virtual``: simulate with models. What the study says.
+        ``wall``: emulate with real hosts; ``virtual``: simulate with models; ``real``: physical machines. Default: what
+        the study says.
     order
         Of the runs: ``listed`` or ``random``.
     out
@@ -101,6 +102,8 @@ def run(
         if value is not None:
             changes[name] = str(value)
     loaded = load_study(os.fspath(study), changes, preset)
+    if loaded.specification.clock == "real" and jobs != 1:
+        raise BadValue(f"jobs is {jobs} on the real clock", "leave it out: the machines make one run at a time")
     executor = LabExecutor(interface)
     executor.check(loaded.specification)
     store = ResultStore(Path(out) / loaded.name)
