@@ -1,8 +1,7 @@
 """Machines for tests: network namespaces on one wire, each reached by a real `sshd` of its own.
 
-No root is needed: every machine is a user, network, mount and UTS namespace with its own host name and its own /sys, and
-its sshd, an ordinary process with keys and a port of its own, listens on a loopback of all of them: the machine's end
-of a second wire, so that what SSH says does not pass the network of the study.
+Every machine is a network, mount and UTS namespace with its own host name and its own /sys. Its sshd is a process with
+keys of its own, and listens at the machine's end of a second wire: what SSH says does not pass the network of the study.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def missing_for_machines() -> str | None:
     if not Path(_SSHD).exists() or shutil.which("ssh") is None:
         return "the OpenSSH server and client are not installed"
     if os.geteuid() != 0:
-        # An sshd without root takes only its own user, whom a user namespace calls root and whose shell it cannot find.
-        return "only root can start an sshd in a namespace"
+        return "only root can start an sshd in a namespace of its own"
     if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
         return "the tools unshare, nsenter and ip is not installed"
     if subprocess.run(["unshare", "-nmu", "true"], capture_output=True, check=False).returncode != 0:
@@ -65,8 +63,8 @@ class SshMachines:
         How many.
     apart
         The machines whose monotonic clock is `seconds` ahead of the others', by number.
-    delay
-        What a frame takes from each machine to the wire, for `tc netem`.
+    mtu
+        Of the wire and of the machines' interfaces there.
     """
 
     def __init__(self, folder: Path, count: int = 2, apart: Mapping[int, int] | None = None, mtu: int = 1500) -> None:
@@ -143,6 +141,22 @@ class SshMachines:
             f"  UserKnownHostsFile {self.folder}/known\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n"
         )
         (self.folder / "config").write_text(hosts + common)
+
+    def agents(self) -> list[int]:
+        """The agents that run on the machines."""
+        inside = {Path(f"/proc/{place.pid}/ns/net").readlink() for place in self.machines}
+        found: list[int] = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if b"agent" in words and (entry / "ns/net").readlink() in inside:
+                    found.append(int(entry.name))
+            except OSError:
+                # It ended while we looked.
+                continue
+        return found
 
     @property
     def environment(self) -> dict[str, str]:

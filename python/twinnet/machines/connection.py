@@ -186,11 +186,12 @@ class MachinesConnection:
     def _judged(self, report: Mapping[str, Any], receiver: str) -> Mapping[str, Any]:
         """`report` without one-way delays that the clocks do not permit."""
         flows: list[Any] = []
-        for flow in report.get("flows", ()):
+        told: Mapping[str, Any] = report.get("report") or {}
+        for flow in told.get("flows") or ():
             sender = self._by_address.get(FlowReport.from_spec({"from": flow.get("from")}).source_address or "")
             of_receiver = flow.get("role") in ("sink", "client") and sender is not None and sender != receiver
             flows.append(judged_delays(flow, self._clock.bound_ps(str(sender), receiver)) if of_receiver else flow)
-        return {**report, "flows": flows}
+        return {**report, "host": receiver, "report": {**told, "flows": flows}}
 
     def _by_session(self, apps: Sequence[int]) -> dict[AgentSession, list[int]]:
         found: dict[AgentSession, list[int]] = {}

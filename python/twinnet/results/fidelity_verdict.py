@@ -161,7 +161,7 @@ def _of_machines(record: FidelityRecord, limits: Thresholds) -> Verdict:
     verdicts = {name: judge(one, limits) for name, one in record.machines.items()}
     states = [one.state for one in verdicts.values()]
     worst: State = "invalid" if "invalid" in states else "doubtful" if "doubtful" in states else "valid"
-    return Verdict(worst, tuple(f"{name}: {reason}" for name, one in verdicts.items() for reason in one.reasons))
+    return Verdict(worst, tuple(f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons))
 
 
 def _fault(record: FidelityRecord) -> str:
