@@ -226,7 +226,8 @@ def test_words_of_a_login_shell_do_not_disturb(machines: SshMachines):
     assert _refusal(machines, {"command": str(noisy)})["name"] is None
 
 
-def test_when_one_machine_dies_the_run_tells_and_the_others_agents_end(machines: SshMachines):
+@pytest.mark.parametrize("which", [0, 1])
+def test_when_one_machine_dies_the_run_tells_and_the_others_agents_end(machines: SshMachines, which: int):
     program = (
         _BOTH
         + """
@@ -242,7 +243,7 @@ with net.operate() as lab:
     run = _start(machines, program)
     agents = machines.agents()
     assert len(agents) == 2
-    os.kill(agents[0], signal.SIGKILL)
+    os.kill(sorted(agents)[which], signal.SIGKILL)
     out, err = run.communicate(timeout=30)
     assert run.returncode == 0, err
     name, message = json.loads(out)

@@ -7,16 +7,20 @@ import sys
 
 import click
 
+from twinnet.cli.output import json_option
+
 __all__ = ["agent"]
 
 
 @click.command(short_help="Be a host of a study: started over SSH by the machine that runs it.")
-def agent() -> int:
+@json_option
+def agent(as_json: bool) -> int:
     """Run the apps of a study on this machine, as a host of the study.
 
     You do not start it: `twinnet run STUDY --clock real` starts it over SSH on every machine of the study. It reads
-    requests from standard input, answers on standard output, and ends when the connection ends.
+    requests from standard input, answers on standard output (in JSON, whatever you say), and ends when the connection ends.
     """
+    del as_json
     if sys.stdin.isatty():
         raise click.UsageError(
             "twinnet run STUDY --clock real starts the agent over SSH; it has nothing to say to a terminal"

@@ -23,6 +23,7 @@ __all__ = ["MachinesConnection"]
 _MOST_AT_ONCE = 64
 _TURN_PS = 100_000_000_000
 _CLOCKS_STALE_S = 1.0
+_LOOK_S = 0.2
 _PS_PER_S = 1e12
 _GROWING = ("steal_s", "busy_s", "overruns", "rx_packets", "tx_packets", "rx_errors", "tx_errors", "rx_dropped",
             "tx_dropped")  # fmt: skip
@@ -86,8 +87,19 @@ class MachinesConnection:
         return self._closed.is_set()
 
     def wait_closed(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` seconds; return whether it was ended by then."""
-        return self._closed.wait(min(timeout_s, threading.TIMEOUT_MAX))
+        """Wait up to `timeout_s` seconds; return whether it was ended by then.
+
+        Raises
+        ------
+        LabClosed
+            An agent has gone.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            if self._closed.wait(min(left_s, _LOOK_S)):
+                return True
+            self._check_all()
+        return self.closed
 
     def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
         """Answer the request `do` of the lab protocol.
@@ -115,6 +127,7 @@ class MachinesConnection:
         if do == "stop":
             self.close()
             return {}
+        self._check_all()
         if do not in answers or descriptors:
             raise NotAvailable(
                 f"physical machines do not answer {do!r}: twinnet has no part in their cables and switches",
@@ -149,6 +162,10 @@ class MachinesConnection:
             self._numbers[host, local] = number
         return {"app": number}
 
+    def _check_all(self) -> None:
+        for session in self._sessions.values():
+            session.check()
+
     def _session(self, host: str) -> AgentSession:
         found = self._sessions.get(host)
         if found is None:
@@ -169,6 +186,8 @@ class MachinesConnection:
                     del left[session]
             if not left:
                 return {"finished": True}
+            # One dies, all die: a flow to a machine that has gone would last to its end.
+            self._check_all()
             if until_ps is not None and self._clock.now_ps() >= until_ps:
                 return {"finished": False}
 

@@ -56,6 +56,7 @@ class AgentSession:
         self._next_id = 1
         self._told: bytes = b""
         self._ended = threading.Event()
+        self._failure: LabClosed | None = None
         begin_s = time.monotonic()
         # A process group of its own: Ctrl-C is for us, and we end the agent in order.
         self._ssh = subprocess.Popen(
@@ -94,7 +95,7 @@ class AgentSession:
         """
         with self._lock:
             if self._ended.is_set():
-                raise LabClosed(f"the connection to {self.machine.name} has ended", "start the run again")
+                raise self._failure or LabClosed(f"the connection to {self.machine.name} was ended")
             number = self._next_id
             self._next_id += 1
             self._say({"id": number, "do": do, **fields})
@@ -116,6 +117,13 @@ class AgentSession:
                 str(refused.get("name") or "AgentRefused"),
             )
         return answer.get("ok")
+
+    def check(self) -> None:
+        """Raise `LabClosed` when the agent has gone, though nobody asked it anything."""
+        if self._failure is not None:
+            raise self._failure
+        if not self._ended.is_set() and self._ssh.poll() is not None:
+            raise self._gone("")
 
     def end(self) -> None:
         """End the agent and the connection; nothing stays on the machine."""
@@ -170,7 +178,8 @@ class AgentSession:
     def _gone(self, why: str) -> LabClosed:
         self._ended.set()
         told = why or failure_of(self.machine, self._status(), self._errors()).message
-        return LabClosed(f"the agent on {self.machine.name} has gone: {told}", "start the run again")
+        self._failure = LabClosed(f"the agent on {self.machine.name} has gone: {told}", "start the run again")
+        return self._failure
 
     def _status(self) -> int:
         try:
