@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 from ssh_machines import SshMachines, missing_for_machines
+from twinnet.study.resolution import load_study
+from twinnet.study.store import ResultStore
+from twinnet.study.twin import Twin
 
 _MISSING = missing_for_machines()
 pytestmark = pytest.mark.skipif(_MISSING is not None, reason=_MISSING or "")
@@ -122,12 +125,14 @@ def test_a_study_gives_the_same_tables_as_on_the_other_clocks(machines: SshMachi
     study.write_text(_STUDY)
     for clock in ("real", "virtual"):
         done = machines.run(
-            *_TWINNET, "run", str(study), "--clock", clock, "--out", str(tmp_path / clock), "--no-report", "--json"
+            *_TWINNET, "run", str(study), "--clock", clock, "--out", str(tmp_path), "--no-report", "--json"
         )
         assert done.returncode == 0, done.stderr
-    folders = [next((tmp_path / clock / "two-machines").glob("*/run.json")).parent for clock in ("real", "virtual")]
-    record = json.loads((folders[0] / "run.json").read_text())
-    assert record["clock"] == "real" and record["fidelity"]["record"]["machines"]["h1"]["before"]["versions"]
+    records = {path.parent: json.loads(path.read_text()) for path in (tmp_path / "two-machines").glob("*/run.json")}
+    folders = sorted(records, key=lambda folder: records[folder]["clock"])
+    assert [records[folder]["clock"] for folder in folders] == ["real", "virtual"]
+    record = records[folders[0]]
+    assert record["fidelity"]["record"]["machines"]["h1"]["before"]["versions"]
     for name in ("flows", "intervals"):
         real, virtual = (pl.read_parquet(folder / f"{name}.parquet") for folder in folders)
         assert real.schema == virtual.schema
@@ -143,6 +148,9 @@ def test_a_study_gives_the_same_tables_as_on_the_other_clocks(machines: SshMachi
     stream = received.filter(pl.col("name") == "stream")["start_s"]
     assert stream.min() == 0.0 and stream.max() <= 1.0
     assert flows[0].filter(pl.col("role") == "source")["sender_processor"].drop_nulls().is_in(["own", "shared"]).all()
+    compared = Twin(load_study(study), ResultStore(tmp_path / "two-machines"))
+    lost = [one for one in compared.results if one.measurement == "lost"]
+    assert lost and all((one.virtual, one.real) == ((0.0,), (0.0,)) for one in lost)
 
 
 _TWINNET = (str(Path(sys.executable).parent / "twinnet"),)

@@ -1,7 +1,7 @@
 """Machines for tests: network namespaces on one wire, each reached by a real `sshd` of its own.
 
 Every machine is a network, mount and UTS namespace with its own host name and its own /sys. Its sshd is a process with
-keys of its own, and listens at the machine's end of a second wire: what SSH says does not pass the network of the study.
+keys of its own, and listens at the machine's end of a second wire: SSH does not pass the network of the study.
 """
 
 from __future__ import annotations

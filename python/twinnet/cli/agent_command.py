@@ -18,7 +18,7 @@ def agent(as_json: bool) -> int:
     """Run the apps of a study on this machine, as a host of the study.
 
     You do not start it: `twinnet run STUDY --clock real` starts it over SSH on every machine of the study. It reads
-    requests from standard input, answers on standard output (in JSON, whatever you say), and ends when the connection ends.
+    requests from standard input, answers on standard output, always in JSON, and ends when the connection ends.
     """
     del as_json
     if sys.stdin.isatty():
