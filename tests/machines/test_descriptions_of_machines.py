@@ -126,14 +126,14 @@ def test_a_delay_of_100_us_is_told_by_clocks_that_are_known_to_a_tenth_of_it(bou
     flow = {
         "delay_ps": {"count": 5, "mean": 100e6},
         "jitter_rfc4689_ps": {"count": 4, "mean": 1.0},
-        "intervals": {"times_ps": {"delay_mean": [1.0], "delay_variation_mean": [1.0]}},
+        "intervals": {"times_ps": {"delay_mean": [1.0], "jitter_rfc4689_mean": [1.0]}},
         "samples": {"sent_ps": [1, 2], "arrived_ps": [3, 4]},
     }
     judged = judged_delays(flow, round(bound_us * 1e6))
     assert ("delay_ps" in judged) is known
     assert ("delay_mean" in judged["intervals"]["times_ps"]) is known
     assert (judged["samples"]["sent_ps"] == [1, 2]) is known
-    assert "delay_variation_mean" in judged["intervals"]["times_ps"] and "jitter_rfc4689_ps" in judged
+    assert "jitter_rfc4689_mean" in judged["intervals"]["times_ps"] and "jitter_rfc4689_ps" in judged
     assert bool(judged.get("errors")) is not known
 
 

@@ -15,7 +15,8 @@ LARGEST_SHARE = 0.1
 
 def judged_delays(flow: Mapping[str, Any], bound_ps: int) -> dict[str, Any]:
     """Return the report `flow` of a receiver, without one-way delays unless clocks that are apart by at most `bound_ps`
-    permit them. Delay variation and jitter stay: an offset does not change them."""
+    permit them. Jitter and delay variation of the whole flow stay: an offset does not
+    change them."""
     delay = flow.get("delay_ps")
     if not delay or bound_ps == 0:
         return dict(flow)

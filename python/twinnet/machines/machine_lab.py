@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from twinnet.errors import BadTopology
@@ -42,7 +43,7 @@ class MachineLab(Lab):
                 node["ports"] = [{"name": one.interface, "addresses": list(one.addresses)}]
         self._machines = MachinesConnection(network, spec)
         self.adopt(self._machines)
-        self.started = self._machines.started
+        self.started: Mapping[str, Any] = self._machines.started
         return self
 
     @property

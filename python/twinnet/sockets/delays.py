@@ -12,7 +12,7 @@ _BELOW_ZERO = "one-way delays were below zero"
 
 def without_delays(flow: Mapping[str, Any]) -> dict[str, Any]:
     """Return the report `flow` of a receiver without all that rests on the difference of two clocks.
-    Delay variation and jitter stay: an offset does not change them."""
+    Jitter and delay variation of the whole flow stay: an offset does not change them."""
     left: dict[str, Any] = {
         name: value for name, value in flow.items() if name not in ("delay_ps", "delays_below_zero")
     }
@@ -20,7 +20,7 @@ def without_delays(flow: Mapping[str, Any]) -> dict[str, Any]:
     intervals: dict[str, Any] = flow.get("intervals") or {}
     times: dict[str, Any] = intervals.get("times_ps") or {}
     if times:
-        known = {name: value for name, value in times.items() if not name.startswith("delay_m")}
+        known = {name: value for name, value in times.items() if not name.startswith("delay")}
         left["intervals"] = {**intervals, "times_ps": known}
     samples: dict[str, Any] = flow.get("samples") or {}
     if samples:
