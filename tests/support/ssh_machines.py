@@ -45,9 +45,11 @@ def missing_for_machines() -> str | None:
     if os.geteuid() != 0:
         return "only root can start an sshd in a namespace of its own"
     if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
-        return "the tools unshare, nsenter and ip is not installed"
+        return "one of unshare, nsenter and ip is not installed"
     if subprocess.run(["unshare", "-nmu", "true"], capture_output=True, check=False).returncode != 0:
         return "unshare failed: this machine permits no network namespaces"
+    if subprocess.run(["unshare", "-T", "true"], capture_output=True, check=False).returncode != 0:
+        return "time namespaces are refused"
     return None
 
 
