@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{json, Value};
+use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Joining, Reply, Request, Start, StartOptions};
 
