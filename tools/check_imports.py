@@ -40,6 +40,7 @@ PYTHON_ORDER = (
     "policies",
     "programs",
     "sockets",
+    "machines",
     "bandwidth",
     "study",
     "report",
@@ -55,7 +56,9 @@ APART_MAY_IMPORT = {"_core", "errors"}
 APART_IS_IMPORTED_BY = {"cli"}
 
 DOORS = {
+    ("network.starting", "machines"): "Network.operate starts a lab of machines, which it imports when it is called",
     ("network.starting", "lab"): "Network.emulate and simulate start a lab, which they import when they are called",
+    ("studies.running", "cluster"): "studies.run(on=...) hands runs to a cluster, which it imports when it is called",
     ("results", "studies"): "results.load reads a study's results, which study and report make, when it is called",
     ("network.drawable", "drawing"): "Network.draw imports its picture when it is called",
     ("errors", "lab_process"): "the type of TimeLimit.completed",

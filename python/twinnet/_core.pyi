@@ -229,15 +229,19 @@ class SocketAgent:
         `AgentFailed`, where the kernel is too old.
     """
 
-    def __new__(cls) -> SocketAgent: ...
+    def __new__(cls, zero_ns: int | None = None) -> SocketAgent: ...
     def now_ps(self) -> int:
-        """`CLOCK_MONOTONIC` in picoseconds, on which all times of this agent stand."""
+        """Picoseconds since `CLOCK_MONOTONIC` showed `zero_ns` (default: 0); all times of this agent stand on it."""
 
     def request(self, body: str) -> str:
         """Answer `body`. Raises `CoreError` when the agent refuses, `ValueError` when `body` is not JSON."""
 
     def usage(self) -> str:
         """JSON: `cpu_s`, `user_s`, `waited_s`, `involuntary_switches`, `shared` and `realtime` of the thread."""
+
+    def timeliness(self) -> str:
+        """JSON: how well the thread kept to its timers since its start, as the record of fidelity has it under
+        `agent`."""
 
     def close(self) -> None:
         """End the thread and close all sockets."""

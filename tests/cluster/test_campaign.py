@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import twinnet as tn
 from campaign import Campaign, Told, twinnet_command
 from twinnet import __version__
 from twinnet.cluster.contact import security_of
 from twinnet.cluster.engine import ClusterError, distributed
 from twinnet.cluster.joining import PROGRESS
 from twinnet.cluster.places import ClusterPlaces
+from twinnet.errors import BadValue
 from twinnet.report.progress import SilentObserver
 from twinnet.results.tables import TABLES
 from twinnet.study.execute import LabExecutor
@@ -116,6 +118,25 @@ def test_runs_on_two_slots_are_those_made_here_bit_by_bit(campaign: Campaign, tm
     assert {machine["name"] for machine in machines} == {socket.gethostname()}
     assert {machine["slot"] for machine in machines} == {1, 2}
     assert all(machine["before"]["kernel"] == os.uname().release for machine in machines)
+
+
+def test_a_study_is_run_on_the_cluster_from_python(campaign: Campaign, tmp_path: Path) -> None:
+    settings = {"clock": "virtual"}
+    address, keys = str(campaign.address), campaign.certificates.folder
+    there = tn.studies.run(
+        campaign.study, settings=settings, out=tmp_path / "there", on=address, keys=keys, progress=False
+    )
+    local = here(study_of(campaign), tmp_path / "here")
+    found = [ResultStore(there.folder).find(run) for run in plan_study(study_of(campaign))]
+    stored = {run.id: run for run in found if run is not None}
+    assert {name: run.record["trace_hash"] for name, run in stored.items()} == {
+        name: run.record["trace_hash"] for name, run in local.items()
+    }
+    assert {run.record["machine"]["slot"] for run in stored.values()} <= {1, 2}
+    with pytest.raises(BadValue, match="jobs is 2"):
+        tn.studies.run(campaign.study, out=tmp_path, on=address, jobs=2)
+    with pytest.raises(BadValue, match="keys and without_tls"):
+        tn.studies.run(campaign.study, out=tmp_path, keys=keys)
 
 
 def test_a_run_whose_slot_is_killed_is_made_again_and_the_slot_comes_back(campaign: Campaign, tmp_path: Path) -> None:

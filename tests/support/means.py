@@ -123,6 +123,10 @@ MEANS: dict[str, Means] = {
     "apache-bench": Means(r"\bab is not installed", _programs("ab")),
     "ethtool": Means(r"ethtool.* not installed", _programs("ethtool")),
     "openssl": Means(r"openssl.* not installed", _programs("openssl")),
+    "openssh-server": Means(
+        r"OpenSSH server and client are not installed",
+        lambda: Path("/usr/sbin/sshd").exists() and shutil.which("ssh") is not None,
+    ),
     "vi": Means(r"\bvi is not installed", _programs("vi")),
     "top": Means(r"\btop is not installed", _programs("top")),
     "iproute2": Means(r"\b(ip|tc|unshare|nsenter) is not installed", _programs("ip", "tc", "unshare", "nsenter")),

@@ -26,10 +26,11 @@ pub struct SocketAgent {
 
 #[pymethods]
 impl SocketAgent {
-    /// Starts the thread.
+    /// Starts the thread. Its clock shows zero when the machine's monotonic clock shows `zero_ns`.
     #[new]
-    fn new() -> PyResult<Self> {
-        let clock = LabClock::of_machine();
+    #[pyo3(signature = (zero_ns = None))]
+    fn new(zero_ns: Option<u64>) -> PyResult<Self> {
+        let clock = zero_ns.map_or_else(LabClock::of_machine, LabClock::with_zero);
         let agent = Agent::start_on_machine(clock).map_err(|error| {
             core_error(LabError::new(
                 "AgentFailed",
@@ -40,7 +41,7 @@ impl SocketAgent {
         Ok(Self { agent: Mutex::new(Some(agent)), clock })
     }
 
-    /// The machine's monotonic clock in picoseconds, on which all times of this agent stand.
+    /// The agent's clock in picoseconds, on which all its times stand.
     fn now_ps(&self) -> u64 {
         self.clock.now().as_ps()
     }
@@ -89,6 +90,13 @@ impl SocketAgent {
             "realtime": used.realtime,
         })
         .to_string())
+    }
+
+    /// How well the thread kept to its timers since its start, as JSON: `agent` of the record of fidelity.
+    fn timeliness(&self) -> PyResult<String> {
+        let agent = self.agent.lock().map_err(|_| PyValueError::new_err("the agent has failed"))?;
+        let kept = agent.as_ref().and_then(Service::timeliness).unwrap_or_default();
+        Ok(kept.to_json().to_string())
     }
 
     /// Ends the thread and closes all sockets.

@@ -13,8 +13,6 @@ import click
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from twinnet.cluster.address import Address
-    from twinnet.cluster.certificates import Certificates
     from twinnet.cluster.places import ClusterPlaces
     from twinnet.study.resolution import Study
     from twinnet.study.store import ResultStore
@@ -46,23 +44,6 @@ def cluster_options(command: _Command) -> _Command:
     return on(_door_options(command))
 
 
-def _door(
-    at: str, keys: Path | None, without_tls: bool, listening: bool = False
-) -> tuple[Address, Certificates | None]:
-    from twinnet.cluster.address import parse_address
-    from twinnet.cluster.certificates import read_certificates
-    from twinnet.cluster.engine import distributed
-    from twinnet.errors import BadValue
-
-    address = parse_address(at, without_tls, listening)
-    distributed()
-    if not address.encrypted:
-        if keys is not None:
-            raise BadValue("--keys is given with --without-tls, which uses none", "leave out one of them")
-        return address, None
-    return address, read_certificates(keys)
-
-
 def places_on(
     on: str | None,
     keys: Path | None,
@@ -85,18 +66,9 @@ def places_on(
         if keys is not None or without_tls:
             raise BadValue("--keys and --without-tls are for --on, which is not given", "add --on tls://HOST:PORT")
         return None
-    address, certificates = _door(on, keys, without_tls)
-    from twinnet.cluster.places import ClusterPlaces
-    from twinnet.study.machine import machine_of
-    from twinnet.study.plan import plan_study
+    from twinnet.cluster.client import places_for
 
-    placed: dict[int, str] = {}
-    if study.specification.clock == "wall":
-        for run in plan_study(study):
-            stored = store.find(run)
-            if stored is not None:
-                placed.setdefault(run.repetition, machine_of(stored.record))
-    return ClusterPlaces(address, certificates, study, interface, fabric_threads, placed)
+    return places_for(on, keys, without_tls, study, store, interface, fabric_threads)
 
 
 @click.group(short_help="Make the certificates of a cluster.")
@@ -146,7 +118,9 @@ def scheduler(at: str, keys: Path | None, without_tls: bool, as_json: bool) -> N
     Both ends of each connection show a certificate of `twinnet cluster new`, and who has none is refused. The scheduler
     makes no runs and keeps no results.
     """
-    address, certificates = _door(at, keys, without_tls, listening=True)
+    from twinnet.cluster.client import door
+
+    address, certificates = door(at, keys, without_tls, listening=True)
     from twinnet.cluster.scheduler import serve_scheduler
 
     def tell(told: str) -> None:
@@ -186,7 +160,9 @@ def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool, as_
     runs on the virtual clock only. A scheduler that is not there, or goes, is waited for. With --json each line of
     output is a JSON object.
     """
-    address, certificates = _door(at, keys, without_tls)
+    from twinnet.cluster.client import door
+
+    address, certificates = door(at, keys, without_tls)
     from twinnet.cluster.slots import claimed_cores, processors_here, slots_on, told_slots
     from twinnet.cluster.worker import serve_slots
 

@@ -27,6 +27,9 @@ COMMANDS: dict[str, Entry] = {
     "worker": Entry(
         "twinnet.cli.cluster_commands", "worker", "Make runs for a scheduler, one in each slot of this machine."
     ),
+    "agent": Entry(
+        "twinnet.cli.agent_command", "agent", "Be a host of a study: started over SSH by the machine that runs it."
+    ),
     "compare": Entry("twinnet.cli.study_commands", "compare", "Compare two folders of results, with tests."),
     "new": Entry("twinnet.cli.new_command", "new", "Write a commented study to start from."),
     "studies": Entry("twinnet.cli.study_commands", "studies", "List the built-in studies."),

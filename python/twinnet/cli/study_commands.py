@@ -96,8 +96,8 @@ def study_options(command: _Command) -> _Command:
 @click.option("--order", type=click.Choice(["listed", "random"]), help="The order of the runs.")
 @click.option(
     "--clock",
-    type=click.Choice(["wall", "virtual"]),
-    help="Emulate with real hosts, or simulate with models; default: what the study says.",
+    type=click.Choice(["wall", "virtual", "real"]),
+    help="Emulate with real hosts, simulate with models, or use physical machines; default: what the study says.",
 )
 @click.option(
     "--interface",
@@ -157,6 +157,11 @@ def run(
     if clock is not None:
         settings = {**settings, "clock": clock}
     loaded = load_study(study, settings, preset)
+    if loaded.specification.clock == "real" and (on is not None or jobs != 1):
+        raise BadValue(
+            f"{'--on' if on is not None else '--jobs'} is given with the real clock",
+            "leave it out: the machines of the study make one run at a time",
+        )
     if loaded.specification.clock == "wall" and on is None:
         if preset is None and loaded.specification.wall_presets:
             from twinnet.study.fitting import fitting_size

@@ -21,6 +21,7 @@ __all__ = ["run_twin", "tell_twin", "twin"]
 
 @click.command(short_help="Make the runs of a study on both clocks and compare them.")
 @study_options
+@click.option("--real", "with_real", is_flag=True, help="Make the runs on the physical machines of the network too.")
 @click.option("--no-report", is_flag=True, help="Do not write the page and figures.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long study.")
 @json_option
@@ -31,12 +32,14 @@ def twin(
     repeat: int | None,
     out: Path,
     jobs: int,
+    with_real: bool,
     no_report: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
     """Make the runs of STUDY on the virtual clock and on the wall clock, with the same seeds, and compare them.
 
+    With --real they are made on the network's physical machines as well; their means stand beside those of both clocks.
     Runs that are finished are kept, those of `twinnet run` among them. Tolerances are stated in the study's block
     `twin`. Exit status 1 when a run failed.
     """
@@ -50,11 +53,11 @@ def twin(
         settings = {**settings, "repetitions": str(repeat)}
     loaded = on_this_machine(load_study(study, settings, preset))
     executor = LabExecutor()
-    for clock in ("virtual", "wall"):
+    for clock in ("virtual", "wall", *(["real"] if with_real else [])):
         executor.check(study_on(loaded, clock).specification)
     found = Twin(loaded, ResultStore(out / loaded.name))
     forecast = forecast_here(loaded, found.wall.planned, found.store, jobs, lambda said: click.echo(said, err=True))
-    return run_twin(found, executor, jobs, not no_report, yes, as_json, forecast)
+    return run_twin(found, executor, jobs, not no_report, yes, as_json, forecast, with_real)
 
 
 def run_twin(
@@ -65,9 +68,10 @@ def run_twin(
     yes: bool = True,
     as_json: bool = False,
     forecast: Forecast | None = None,
+    with_real: bool = False,
 ) -> int:
-    """Make the runs that `found` lacks by `executor`, the virtual clock's first, and tell the comparison; store
-    `forecast` with those on the wall clock; return the exit status."""
+    """Make the runs that `found` lacks by `executor`, the virtual clock's first and those on physical machines last,
+    and tell the comparison; store `forecast` with those on the wall clock; return the exit status."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
@@ -79,6 +83,8 @@ def run_twin(
     told = Console(stderr=True, highlight=False)
     # One clock after the other: a simulation beside an emulation would take the processor that it needs.
     plans = {"virtual": found.virtual.planned, "wall": found.wall.planned}
+    if with_real:
+        plans["real"] = found.real.planned
     expected_s = sum(executor.expected_s(one) for plan in plans.values() for one in plan) / jobs
     if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
         count = sum(map(len, plans.values()))
@@ -89,7 +95,14 @@ def run_twin(
         told.print(f"{clock} clock:")
         with observer_on(told) as observer:
             outcomes.append(
-                run_plan(plan, found.store, executor, observer, jobs, forecast if clock == "wall" else None)
+                run_plan(
+                    plan,
+                    found.store,
+                    executor,
+                    observer,
+                    1 if clock == "real" else jobs,
+                    forecast if clock == "wall" else None,
+                )
             )
         if outcomes[-1].interrupted:
             told.print("interrupted: finished runs are kept; the same command goes on")

@@ -57,7 +57,7 @@ class Lab:
     interface
         ``tap``, ``veth`` or ``auto``; on the wall clock only.
     clock
-        ``wall`` or ``virtual``.
+        ``wall``, ``virtual``, or ``real`` for :class:`twinnet.machines.machine_lab.MachineLab`.
     seed
         The seed of all randomness in the place of the network's.
     static_neighbours
@@ -75,7 +75,7 @@ class Lab:
     Attributes
     ----------
     clock
-        ``wall`` or ``virtual``.
+        ``wall``, ``virtual`` or ``real``.
     started
         What the lab told when it started: ``hosts``, ``setup_ms``, and on the wall clock ``pid``, ``interface``,
         ``realtime``, ``fabric_threads``.
@@ -86,7 +86,7 @@ class Lab:
         network: Network | None,
         name: str | None = None,
         interface: str = "auto",
-        clock: Literal["wall", "virtual"] = "wall",
+        clock: Literal["wall", "virtual", "real"] = "wall",
         seed: int | None = None,
         static_neighbours: bool = False,
         realtime: Literal["auto", "off"] = "auto",
@@ -109,7 +109,7 @@ class Lab:
             fabric_threads = network.fabric_threads
         self._network = network
         self._name = name
-        self.clock: Literal["wall", "virtual"] = clock
+        self.clock: Literal["wall", "virtual", "real"] = clock
         self._seed = seed
         self._static_neighbours = static_neighbours
         self._options = {
@@ -339,6 +339,10 @@ class Lab:
         """The name under which other terminals find the lab."""
         if self.clock == "virtual":
             raise NotAvailable("a lab on the virtual clock lives in its program and has no name", "use net.emulate()")
+        if self.clock == "real":
+            raise NotAvailable(
+                "a lab of physical machines has no name: no other terminal finds it", "use net.emulate()"
+            )
         if self._name is None:
             raise LabClosed("the lab has no name before it is started", "enter it with: with net.emulate() as lab:")
         return self._name
@@ -356,7 +360,7 @@ class Lab:
     def connection(self) -> LabRequests:
         """The connection that answers requests of the lab protocol; raises `LabClosed` before the start."""
         if self._connection is None:
-            how = "emulate" if self.clock == "wall" else "simulate"
+            how = {"wall": "emulate", "virtual": "simulate", "real": "operate"}[self.clock]
             raise LabClosed("the lab is not running yet", f"enter it with: with net.{how}() as lab:")
         return self._connection
 
@@ -460,7 +464,7 @@ class Lab:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
         nothing is ever late: the record tells how much happened, since the start."""
         record = FidelityRecord.from_spec(self.connection.request("fidelity"))
-        if reset and self.clock == "wall":
+        if reset and self.clock != "virtual":
             self.connection.request("fidelity.reset")
         return record
 
@@ -473,9 +477,9 @@ class Lab:
         NotAvailable
             On the wall clock, where no two runs have the same events.
         """
-        if self.clock == "wall":
+        if self.clock != "virtual":
             raise NotAvailable(
-                "the wall clock has no trace hash: real hosts never do the same twice", "use net.simulate()"
+                f"the {self.clock} clock has no trace hash: real hosts never do the same twice", "use net.simulate()"
             )
         return self.fidelity().trace_hash
 

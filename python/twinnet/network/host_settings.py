@@ -11,19 +11,12 @@ from twinnet.network.link_settings import Delay
 from twinnet.ranges import way_ps
 from twinnet.settings import Flag, Whole
 
-__all__ = ["HOST_DEFAULTS", "HostOptions", "coalescing_spec", "processing_spec"]
+__all__ = ["HOST_DEFAULTS", "HostOptions", "ModelOptions", "coalescing_spec", "processing_spec"]
 
 
-class HostOptions(TypedDict, total=False):
-    """The settings of a host or router, besides its name and addresses."""
+class ModelOptions(TypedDict, total=False):
+    """The settings of the model that stands for a host on the virtual clock."""
 
-    routes: Sequence[tuple[str, str]]
-    """Routes: destination prefix and next hop."""
-    sysctls: Mapping[str, str | int] | None
-    """Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
-    model: Annotated[bool, Flag(BadValue)]
-    """True for a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual clock
-    every host is one."""
     processing: Delay
     """The time that a model takes for each frame that arrives. A real host takes its own time
     (docs/reference/model-hosts.md)."""
@@ -34,6 +27,18 @@ class HostOptions(TypedDict, total=False):
     together (``ethtool -C rx-usecs``). Not at all by default."""
     interrupt_frames: Annotated[int, Whole(BadValue, 1, (1 << 32) - 1)] | None
     """The number of waiting frames at which the host is told earlier (``ethtool -C rx-frames``)."""
+
+
+class HostOptions(ModelOptions, total=False):
+    """The settings of a host or router, besides its name and addresses."""
+
+    routes: Sequence[tuple[str, str]]
+    """Routes: destination prefix and next hop."""
+    sysctls: Mapping[str, str | int] | None
+    """Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
+    model: Annotated[bool, Flag(BadValue)]
+    """True for a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual clock
+    every host is one."""
 
 
 HOST_DEFAULTS: HostOptions = {"model": False, "processing": "0 s", "interrupt_delay": "0 s"}

@@ -34,7 +34,7 @@ from twinnet.network.checks import (
     switch_port_number,
 )
 from twinnet.network.drawable import Drawable
-from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, coalescing_spec, processing_spec
+from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, ModelOptions, coalescing_spec, processing_spec
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
     LINK_DEFAULTS,
@@ -44,6 +44,7 @@ from twinnet.network.link_settings import (
     direction_spec,
     read_setting,
 )
+from twinnet.network.machines import PhysicalMachine, checked_command, checked_target
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
@@ -232,6 +233,61 @@ class Network(Drawable, Startable):
         self._hosts += 1
         self._nodes[name] = host
         return host
+
+    @refuses_unknown_settings(ModelOptions)
+    def machine(
+        self,
+        name: str,
+        ssh: str,
+        interface: str,
+        address: str | Sequence[str],
+        command: str = "twinnet",
+        **settings: Unpack[ModelOptions],
+    ) -> PhysicalMachine:
+        """Add a physical machine as a host. In :meth:`operate` (the real clock) an agent on it runs the apps; in
+        :meth:`emulate` and :meth:`simulate` it is a host like others, so that the three can be compared.
+
+        Parameters
+        ----------
+        name
+            As for :meth:`host`.
+        ssh
+            Where ``ssh`` finds it: ``user@lab3``, or a name of ``~/.ssh/config``. ssh must ask for nothing.
+        interface
+            Its interface in the network, such as ``eth1``.
+        address
+            The address with prefix length that this interface has; or one of IPv4 and one of IPv6. twinnet checks
+            it and sets nothing.
+        command
+            Where its ``twinnet`` is, such as ``~/venv/bin/twinnet``.
+        settings
+            Of the model that stands for it on the virtual clock: those of
+            :class:`twinnet.network.host_settings.ModelOptions`.
+        """
+        given = (address,) if isinstance(address, str) else tuple(address)
+        versions = [6 if ":" in str(one) else 4 for one in given]
+        if not given or len(set(versions)) != len(given):
+            raise BadValue(
+                f"the machine {name} has the addresses {', '.join(map(str, given)) or 'none'}",
+                "give one address with prefix length, or one of IPv4 and one of IPv6",
+            )
+        chosen = dict(zip(versions, given, strict=True))
+        target, program = checked_target(ssh), checked_command(command)
+        addressing.checked_real_interface(interface)
+        host = self.host(name, ip=chosen.get(4, False), ip6=chosen.get(6, False), **settings)
+        machine = PhysicalMachine(
+            self,
+            name,
+            number=host.number,
+            addresses=host.addresses,
+            processing=host.processing,
+            coalescing=host.coalescing,
+            ssh=target,
+            interface=interface,
+            command=program,
+        )
+        self._nodes[name] = machine
+        return machine
 
     @refuses_unknown_settings(HostOptions)
     def router(self, name: str, **settings: Unpack[HostOptions]) -> Router:

@@ -39,6 +39,12 @@ def mistakes_between_parts(
         value = data.get(section)
         if isinstance(value, dict) and section in _NODES:
             data[section] = {name: None if name in places else one for name, one in cast(Any, value).items()}
+        elif section == "machines" and isinstance(value, dict):
+            # A machine has no place without its settings; what is right about it is that it is a host of that name.
+            machines = cast("dict[str, Any]", value)
+            stand_ins = {name: None for name in machines if name in places}
+            data["hosts"] = {**cast("dict[str, Any]", data.get("hosts") or {}), **stand_ins}
+            data[section] = {name: one for name, one in machines.items() if name not in places}
         elif isinstance(value, list) and None not in places:
             entries = cast(list[Any], value)
             if section == "links":

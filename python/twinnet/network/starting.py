@@ -8,6 +8,7 @@ from twinnet.network.checks import checked_seed, flag
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.machines.machine_lab import MachineLab
     from twinnet.network.network import Network
 
 __all__ = ["Startable"]
@@ -69,3 +70,12 @@ class Startable:
         chosen = self.seed if seed is None else checked_seed(seed)
         known = flag(static_neighbours, "static_neighbours")
         return Lab(cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known)
+
+    def operate(self) -> MachineLab:
+        """Return a lab of this network's physical machines (:meth:`Network.machine`), on the real clock; it starts when
+        it is entered with ``with``. twinnet reaches the machines over SSH. What joins them is the real network: the
+        description says what that is meant to be.
+        """
+        from twinnet.machines.machine_lab import MachineLab
+
+        return MachineLab(cast("Network", self))

@@ -109,6 +109,10 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     for name, host in model.hosts.items():
         if not attempt(("hosts", name), lambda name=name, host=host: net.host(name, **_node(host))):
             wrong_nodes.add(name)
+    for name, machine in model.machines.items():
+        settings = _given(machine)
+        if not attempt(("machines", name), lambda name=name, settings=settings: net.machine(name, **settings)):
+            wrong_nodes.add(name)
     for name, router in model.routers.items():
         if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
             wrong_nodes.add(name)

@@ -28,8 +28,9 @@ from twinnet.errors import BadValue
 from twinnet.network import addressing, templates
 from twinnet.network.checks import MOST_FABRIC_THREADS, checked_fabric_threads
 from twinnet.network.flow_syntax import checked_flow
-from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions
+from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, ModelOptions
 from twinnet.network.link_settings import LINK_DEFAULTS, Delay, DirectionSettings, LineChange, LineOptions
+from twinnet.network.machines import checked_command, checked_target
 from twinnet.network.tunnels import tunnel_from_mapping
 from twinnet.ranges import moment_ps
 
@@ -39,6 +40,7 @@ __all__ = [
     "HostModel",
     "InterfaceModel",
     "LinkModel",
+    "MachineModel",
     "MomentText",
     "NetworkModel",
     "RouterModel",
@@ -124,6 +126,18 @@ class HostModel(RouterModel):
     ip6: str | Literal[False] | None = None
     mac: str | None = None
     gateway: str | None = None
+
+
+_Machine = create_model("_Machine", __base__=_Strict, **_fields_of(ModelOptions, HOST_DEFAULTS))
+
+
+class MachineModel(_Machine):
+    """A physical machine as a host: an agent on it runs the apps on the real clock."""
+
+    ssh: Annotated[str, AfterValidator(checked_target)]
+    interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
+    address: str | list[str]
+    command: Annotated[str, AfterValidator(checked_command)] = "twinnet"
 
 
 _PATH_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -303,6 +317,7 @@ class NetworkModel(_Strict):
         Field(description="The number of threads that move the network on the wall clock."),
     ] = "auto"
     hosts: dict[NodeName, HostModel | None] = {}
+    machines: dict[NodeName, MachineModel] = {}
     routers: dict[NodeName, RouterModel | None] = {}
     switches: dict[NodeName, SwitchModel | None] = {}
     interfaces: dict[NodeName, InterfaceModel | None] = {}
@@ -313,6 +328,6 @@ class NetworkModel(_Strict):
 
     @model_validator(mode="after")
     def _something(self) -> Any:
-        if self.template is None and not (self.hosts or self.routers or self.switches):
+        if self.template is None and not (self.hosts or self.machines or self.routers or self.switches):
             raise BadValue("the network has no nodes", "give hosts, switches and links, or a template")
         return self

@@ -21,6 +21,7 @@ _LAYERS = {
 _CLOCKS = {
     "wall": "Real Linux hosts (network namespaces) on the wall clock.",
     "virtual": "Model hosts on the virtual clock (simulation).",
+    "real": "Physical machines and the network between them; links are told as the study describes them.",
 }
 _MOST_NAMED = 12
 """Hosts whose names are all told."""
@@ -185,6 +186,12 @@ def _fidelity(analysis: Analysis) -> str:
             "On the virtual clock no event is late: what was measured is what the models do. A run's trace hash "
             "covers all its events in their order; the same study, seed and version give the same hash on every "
             "machine. How closely the models match real hosts is what `twinnet twin` tells."
+        )
+    if analysis.specification.clock == "real":
+        return (
+            "Every run records for each machine how late its timers were, what its processors were taken for, frames "
+            "and datagrams that it had no room for, and how its clock stood to that of the first machine; thresholds "
+            "make a run valid, doubtful or invalid. Invalid runs are left out of all numbers unless asked for."
         )
     return (
         "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost "

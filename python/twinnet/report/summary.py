@@ -43,7 +43,11 @@ __all__ = [
     "summary_record",
 ]
 
-CLOCKS = {"wall": "wall (emulation, real hosts)", "virtual": "virtual (simulation, model hosts)"}
+CLOCKS = {
+    "wall": "wall (emulation, real hosts)",
+    "virtual": "virtual (simulation, model hosts)",
+    "real": "real (physical machines)",
+}
 """The clocks in a few words."""
 # A number that stands for itself: no part of a name such as s1-eth4.
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")

@@ -45,7 +45,8 @@ __all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
 
 _MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
 _MOST_APART = 6
-_HEAD = ("", "metric", "levels", "time", "wall", "virtual", "difference [interval]", "allowed", "KS (p)")
+_DIFFERENCE = "difference [interval]"
+_HEAD = ("", "metric", "levels", "time", "wall", "virtual", _DIFFERENCE, "allowed", "KS (p)")
 
 
 def twin_answer(twin: Twin) -> str:
@@ -61,6 +62,7 @@ def twin_answer(twin: Twin) -> str:
 def _sentences(twin: Twin) -> list[str]:
     """Explain how to read the comparison."""
     found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
+    found += [_runs_sentence("real", twin.real)] if twin.real.used else []
     control = told_controls(twin.study.specification)
     found += [control] if control is not None else []
     defaults = [one for one in twin.results if not one.tolerance.stated]
@@ -77,10 +79,17 @@ def _runs_sentence(clock: str, analysis: Analysis) -> str:
     return f"Runs on the {clock} clock: {counts}."
 
 
-def _cells(one: TwinResult) -> list[str]:
-    known = [sum(side) / len(side) for side in (one.wall, one.virtual) if side]
+def _head(twin: Twin) -> tuple[str, ...]:
+    """The titles of the columns; physical machines have one where they made runs."""
+    place = _HEAD.index("virtual") + 1
+    return (*_HEAD[:place], "real", *_HEAD[place:]) if twin.real.used else _HEAD
+
+
+def _cells(one: TwinResult, with_real: bool) -> list[str]:
+    sides = (one.wall, one.virtual, one.real) if with_real else (one.wall, one.virtual)
+    known = [sum(side) / len(side) for side in sides if side]
     scale = common_scale(known, one.unit)
-    means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in (one.wall, one.virtual)]
+    means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in sides]
     allowed = "" if math.isnan(one.allowed) else worded_value(one.allowed, one.unit, scale)
     test = f"{one.test.statistic:.2f} ({worded_p(one.test.p_value)})" if one.test else ""
     return [
@@ -124,11 +133,13 @@ def print_twin(twin: Twin, console: Console) -> None:
     for sentence in _sentences(twin):
         console.print(Text(sentence))
     rows = Table(box=None, pad_edge=False, header_style="dim")
-    for place, title in enumerate(_HEAD):
-        rows.add_column(title, justify="right" if place in (4, 5, 6) else "left", no_wrap=place == 0)
+    head = _head(twin)
+    last_number = head.index(_DIFFERENCE)
+    for place, title in enumerate(head):
+        rows.add_column(title, justify="right" if 4 <= place <= last_number else "left", no_wrap=place == 0)
     for one in twin.results:
         mark, colour = _MARKS[one.verdict]
-        rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one)))
+        rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one, bool(twin.real.used))))
     reference = compare_with_reference(twin.wall)
     for sentence in closeness_sentences(reference) if reference is not None else ():
         console.print(Text(sentence))
@@ -155,7 +166,11 @@ def twin_record(twin: Twin) -> dict[str, Any]:
         "results": str(twin.store.folder),
         "answer": twin_answer(twin),
         "counts": twin.counts(),
-        "runs": {"wall": twin.wall.verdict_counts, "virtual": twin.virtual.verdict_counts},
+        "runs": {
+            "wall": twin.wall.verdict_counts,
+            "virtual": twin.virtual.verdict_counts,
+            "real": twin.real.verdict_counts,
+        },
         "reference": reference_record(compare_with_reference(twin.wall)),
         "comparisons": twin_frame(twin).to_dicts(),
     }
@@ -206,12 +221,12 @@ def _comparison(twin: Twin) -> tuple[PageTable, list[tuple[str, str]]]:
     for one in twin.results:
         verdict = Cell(f"{_MARKS[one.verdict][0]} {one.verdict}", kind=f"verdict {words[one.verdict]}")
         stated = one.tolerance.text if one.tolerance.stated else f"{one.tolerance.text} (default)"
-        cells = _cells(one)
+        cells = _cells(one, bool(twin.real.used))
         rows.append([verdict, *map(Cell, cells), Cell(stated)])
         why = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
         if why:
             reasons.append((", ".join(part for part in cells[:3] if part), why))
-    titles = (title.capitalize() if title.islower() else title for title in _HEAD[1:])
+    titles = (title.capitalize() if title.islower() else title for title in _head(twin)[1:])
     return PageTable(["Verdict", *titles, "Tolerance"], rows), reasons
 
 

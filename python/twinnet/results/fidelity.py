@@ -164,9 +164,13 @@ def _cpu_by_kind(given: Any) -> dict[str, float]:
     return {"fabric": float(given)} if given else {}
 
 
+def _told_of(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    """What is told of each of several things; nothing where nothing is told."""
+    return cast("Mapping[str, Mapping[str, Any]]", given or {})
+
+
 def _machine_times(given: Any) -> dict[str, MachineTime]:
-    told = cast(Mapping[str, Mapping[str, Any]], given or {})
-    return {name: MachineTime.from_spec(one) for name, one in told.items()}
+    return {name: MachineTime.from_spec(one) for name, one in _told_of(given).items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,13 +215,15 @@ class FidelityRecord(ShownInUnits):
     cores
         Cores of the machine.
     clock
-        ``wall`` or ``virtual``.
+        ``wall``, ``virtual`` or ``real``.
     events, trace_hash
         On the virtual clock how much happened, and a hash over all of it in its order.
     impossible_states
         How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict tells.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
+    machines
+        On the real clock the record of each physical machine, by its name in the network.
     parts
         The threads that moved the network.
     raw
@@ -248,6 +254,7 @@ class FidelityRecord(ShownInUnits):
     trace_hash: str = ""
     impossible_states: int = 0
     agent: AgentTiming | None = None
+    machines: Mapping[str, FidelityRecord] = field(default_factory=dict[str, "FidelityRecord"])
     parts: FabricParts = field(default_factory=FabricParts)
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -283,6 +290,7 @@ class FidelityRecord(ShownInUnits):
             trace_hash=str(spec.get("trace_hash", "")),
             impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
+            machines={name: cls.from_spec(one) for name, one in _told_of(spec.get("machines")).items()},
             parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
         )
@@ -295,6 +303,8 @@ class FidelityRecord(ShownInUnits):
     @property
     def machine_losses(self) -> int:
         """Frames and datagrams that the machine lost, and no network."""
+        if self.machines:
+            return sum(one.machine_losses for one in self.machines.values())
         overflowed = self.agent.overflowed_datagrams if self.agent is not None else 0
         return self.overload_drops + self.ingress_drops + self.interface_drops + overflowed
 
@@ -331,6 +341,8 @@ class FidelityRecord(ShownInUnits):
         told = f"{self.verdict()}, {self.elapsed_ps / 1e12:.4g} s"
         if self.clock == "virtual":
             return told
+        if self.clock == "real":
+            return f"{told}, {len(self.machines)} machines, {self.handed_over} frames"
         late = self.lateness_ns
         return f"{told}, {self.handed_over} frames, late by {late.p50 / 1e3:.3g} us (99 % {late.p99 / 1e3:.3g}, " + (
             f"largest {late.max / 1e3:.3g})"

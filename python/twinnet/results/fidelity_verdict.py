@@ -140,6 +140,8 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
     """Return what `record` is worth by `limits`: the worst of all that is found, with every reason."""
     if record.clock == "virtual":
         return Verdict("invalid", (_fault(record),)) if record.impossible_states else Verdict("valid", (EXACT,))
+    if record.machines:
+        return _of_machines(record, limits)
     checks = (*_frames(record, limits), *_lines(record, limits), *_machine(record, limits))
     findings = [check.finding() for check in checks]
     overloaded = record.agent.overloaded_senders if record.agent is not None else 0
@@ -152,6 +154,14 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
         if any(state == candidate for state, _ in findings):
             worst = candidate
     return Verdict(worst, tuple(words for state, words in findings if state != "valid"))
+
+
+def _of_machines(record: FidelityRecord, limits: Thresholds) -> Verdict:
+    """The worst verdict of the machines, with the reasons of each."""
+    verdicts = {name: judge(one, limits) for name, one in record.machines.items()}
+    states = [one.state for one in verdicts.values()]
+    worst: State = "invalid" if "invalid" in states else "doubtful" if "doubtful" in states else "valid"
+    return Verdict(worst, tuple(f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons))
 
 
 def _fault(record: FidelityRecord) -> str:

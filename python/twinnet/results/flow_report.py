@@ -196,6 +196,15 @@ class FlowReport(ShownInUnits):
         )
 
     @property
+    def source_address(self) -> str | None:
+        """The sender's address without its port; ``None`` where no sender is known."""
+        if self.source is None:
+            return None
+        if self.source.startswith("["):
+            return self.source[1:].partition("]")[0]
+        return self.source.partition(":")[0] if self.source.count(":") == 1 else self.source
+
+    @property
     def duration_s(self) -> float:
         """From first to last activity, in seconds."""
         if self.start_ps is None or self.end_ps is None:

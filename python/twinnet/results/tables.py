@@ -176,6 +176,8 @@ TWIN: dict[str, Any] = {
     "wall_mean": pl.Float64,
     "virtual_runs": pl.Int64,
     "virtual_mean": pl.Float64,
+    "real_runs": pl.Int64,
+    "real_mean": pl.Float64,
     "difference": pl.Float64,
     "difference_low": pl.Float64,
     "difference_high": pl.Float64,

@@ -10,6 +10,7 @@ from typing import Any
 from twinnet.errors import LabError
 from twinnet.results.flow_report import FlowReport
 from twinnet.sockets.clocks import ClockComparison, clock_server
+from twinnet.sockets.delays import without_delays
 from twinnet.sockets.machine import HERE, Machine
 from twinnet.traffic import apps
 from twinnet.traffic.app import App
@@ -18,7 +19,6 @@ from twinnet.units import duration_ps
 __all__ = ["Received", "ReceivedFlow", "receive"]
 
 _TURN_PS = 200_000_000_000
-_BELOW_ZERO = "one-way delays were below zero"
 
 
 @dataclass(frozen=True)
@@ -140,16 +140,7 @@ def _judged(port: int, flow: FlowReport, told: FlowReport | None) -> ReceivedFlo
     judged = ReceivedFlow(port, flow, ClockComparison.from_report(told) if told is not None else None, sent)
     if judged.delay_known or flow.delay is None:
         return judged
-    raw: dict[str, Any] = {
-        name: value for name, value in flow.raw.items() if name not in ("delay_ps", "delays_below_zero")
-    }
-    raw["errors"] = [error for error in flow.errors if _BELOW_ZERO not in error]
-    intervals: dict[str, Any] = raw.get("intervals") or {}
-    times: dict[str, Any] = intervals.get("times_ps") or {}
-    if times:
-        known = {name: value for name, value in times.items() if not name.startswith("delay")}
-        raw["intervals"] = {**intervals, "times_ps": known}
-    return replace(judged, report=FlowReport.from_spec(raw))
+    return replace(judged, report=FlowReport.from_spec(without_delays(flow.raw)))
 
 
 def _check_open(machine: Machine, sinks: Sequence[tuple[int, App]], numbers: Sequence[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -45,10 +46,13 @@ def run(
     preset: str | None = None,
     settings: Mapping[str, str | int | float] | None = None,
     repetitions: int | None = None,
-    clock: Literal["wall", "virtual"] | None = None,
+    clock: Literal["wall", "virtual", "real"] | None = None,
     order: Literal["listed", "random"] | None = None,
     out: str | os.PathLike[str] = "results",
     jobs: int = 1,
+    on: str | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    without_tls: bool = False,
     interface: Literal["auto", "tap", "veth"] = "auto",
     with_invalid: bool = False,
     progress: bool = True,
@@ -69,13 +73,20 @@ def run(
     repetitions
         How often each combination of levels is run.
     clock
-        ``wall``: emulate with real hosts; default: ``virtual``: simulate with models. What the study says.
+        ``wall``: emulate with real hosts; ``virtual``: simulate with models; ``real``: physical machines. Default: what
+        the study says.
     order
         Of the runs: ``listed`` or ``random``.
     out
         Results go to this folder, into one that is named after the study.
     jobs
         Runs side by side, 1 to 256.
+    on
+        The scheduler of a cluster whose workers make the runs, such as ``tls://lab1:8786``; default: this machine.
+    keys
+        The folder of the cluster's certificates; default: ``~/.config/twinnet/cluster``.
+    without_tls
+        Permit ``tcp://127.0.0.1:PORT``: on this machine, open to all its users.
     interface
         The hosts' interfaces on the wall clock.
     with_invalid
@@ -88,7 +99,7 @@ def run(
     BadValue
         There is no such study, preset or setting; or a value is not allowed.
     NotAvailable
-        This machine cannot run it.
+        This machine cannot run it, or nobody answers at `on`.
     StudyFailed
         No run could be finished.
     KeyboardInterrupt
@@ -96,25 +107,40 @@ def run(
     """
     if isinstance(jobs, bool) or not 1 <= jobs <= 256:
         raise BadValue(f"jobs is {jobs!r}; allowed are whole numbers from 1 to 256")
+    if on is None and (keys is not None or without_tls):
+        raise BadValue("keys and without_tls are for a cluster, which is not named", 'add on="tls://HOST:PORT"')
+    if on is not None and jobs != 1:
+        raise BadValue(f"jobs is {jobs} with on", "leave it out: the slots of the workers say what is made where")
     changes = {name: str(value) for name, value in (settings or {}).items()}
     for name, value in {"repetitions": repetitions, "order": order, "clock": clock}.items():
         if value is not None:
             changes[name] = str(value)
     loaded = load_study(os.fspath(study), changes, preset)
+    if loaded.specification.clock == "real" and (on is not None or jobs != 1):
+        raise BadValue(
+            f"{'on' if on is not None else 'jobs'} is given with the real clock",
+            "leave it out: the machines of the study make one run at a time",
+        )
     executor = LabExecutor(interface)
-    executor.check(loaded.specification)
+    if on is None or loaded.specification.clock == "virtual":
+        executor.check(loaded.specification)
     store = ResultStore(Path(out) / loaded.name)
     store.write_study(loaded)
     plan = plan_study(loaded)
     forecast = None
-    if loaded.specification.clock == "wall":
+    if loaded.specification.clock == "wall" and on is None:
         console = Console(file=sys.stderr, highlight=False, quiet=not progress)
         forecast = forecast_here(loaded, plan, store, jobs, console.print)
-    if progress:
-        with observer_on(Console(file=sys.stderr, highlight=False)) as observer:
-            outcome = run_plan(plan, store, executor, observer, jobs, forecast)
-    else:
-        outcome = run_plan(plan, store, executor, SilentObserver(), jobs, forecast)
+    with contextlib.ExitStack() as opened:
+        places = None
+        if on is not None:
+            from twinnet.cluster.client import places_for
+
+            folder = None if keys is None else Path(keys)
+            places = opened.enter_context(places_for(on, folder, without_tls, loaded, store, interface))
+        console = Console(file=sys.stderr, highlight=False)
+        observer = opened.enter_context(observer_on(console)) if progress else SilentObserver()
+        outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
     if outcome.interrupted:
         raise KeyboardInterrupt
     _check(outcome)

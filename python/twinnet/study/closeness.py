@@ -17,7 +17,7 @@ from twinnet.study.twin import study_on
 __all__ = ["Closeness", "ComparedFigure", "ReferenceTable", "compare_with_reference"]
 
 Closeness = Literal["closer", "as close", "farther", "not comparable"]
-_CLOCKS = ("virtual", "wall")
+_CLOCKS = ("virtual", "wall", "real")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ReferenceTable:
 
 
 def compare_with_reference(analysis: Analysis) -> ReferenceTable | None:
-    """The reference of the study beside the runs on both clocks that its store holds; `None` without a reference."""
+    """The reference of the study beside the runs on each clock that its store holds; `None` without a reference."""
     reference = analysis.specification.reference
     if reference is None or analysis.makes_no_claims:
         return None

@@ -146,17 +146,10 @@ def _owner(report: FlowReport, planned: Sequence[PlannedFlow]) -> PlannedFlow | 
         ):
             return flow
     for flow in planned:
-        same = flow.protocol == report.protocol and report.source is not None
-        if same and not flow.reports and not report.flow and _host_part(str(report.source)) == flow.address:
+        same = flow.protocol == report.protocol
+        if same and not flow.reports and not report.flow and report.source_address == flow.address:
             return flow
     return None
-
-
-def _host_part(address: str) -> str:
-    """The address without a port: `10.0.0.1:4000` or `[fd00::1]:4000`."""
-    if address.startswith("["):
-        return address[1:].partition("]")[0]
-    return address.partition(":")[0] if address.count(":") == 1 else address
 
 
 def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: Mapping[str, str]) -> dict[str, Any]:
@@ -233,7 +226,7 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
 
 def _path(flow: PlannedFlow, report: FlowReport) -> dict[str, int | None]:
     """Return the IP version and path MTU, from which the bytes of lower layers follow where they were not counted."""
-    address = _host_part(str(report.source)) if report.source is not None else flow.address
+    address = report.source_address or flow.address
     return {"ip_version": 6 if ":" in address else 4, "path_mtu": flow.path_mtu}
 
 

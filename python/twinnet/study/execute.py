@@ -21,6 +21,7 @@ from twinnet.study.plan import PlannedRun
 from twinnet.study.policy_of import compiled_policy
 from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
+from twinnet.study.real_machines import check_machines
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import Measured
@@ -28,6 +29,7 @@ from twinnet.units import Picoseconds
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.machines.machine_lab import MachineLab
     from twinnet.policies import CompiledPolicy
 
 __all__ = ["LabExecutor"]
@@ -63,6 +65,8 @@ class LabExecutor:
         """Raise `BadValue`, `NotAvailable` or `ProgramMissing` when runs of this study cannot be made here."""
         if specification.clock == "virtual":
             check_models(specification, self.interface)
+        elif specification.clock == "real":
+            check_machines(specification)
         else:
             check_programs(specification.traffic)
 
@@ -83,6 +87,10 @@ class LabExecutor:
         if run.specification.clock == "virtual":
             with network.simulate() as lab:
                 return _VirtualRun(lab, run, progress, policy).make()
+        if run.specification.clock == "real":
+            progress.doing = "reaching the machines"
+            with network.operate() as lab:
+                return _RealRun(lab, run, progress).make()
         with network.emulate(interface=self.interface, fabric_threads=self.fabric_threads) as lab:
             return _Run(lab, run, progress, policy).make()
 
@@ -235,6 +243,24 @@ class _Run:
     def _check_stop(self, wait_s: float) -> None:
         if self.progress.stop.wait(wait_s):
             raise Interrupted
+
+
+class _RealRun(_Run):
+    """A run on physical machines: their clocks were set to one, and time passes by itself."""
+
+    def __init__(self, lab: MachineLab, run: PlannedRun, progress: Progress) -> None:
+        super().__init__(lab, run, progress)
+        self.machines = lab
+
+    def _processors(self, record: Mapping[str, Any]) -> dict[str, str]:
+        return {name: str(one["processor"]) for name, one in record["machines"].items()}
+
+    def _last_record(self, zero_ps: int) -> dict[str, Any]:
+        record = super()._last_record(zero_ps)
+        conditions = self.machines.conditions()
+        for name, one in record["machines"].items():
+            one.update(conditions[name])
+        return record
 
 
 class _VirtualRun(_Run):

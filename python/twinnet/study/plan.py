@@ -137,6 +137,15 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
     # The network does the same on any number of threads.
     content["network"].pop("fabric_threads")
+    machines = content["network"].pop("machines")
+    if machines:
+        if specification.clock != "real":
+            # Which machine it is, and how it is reached, has an effect on the real clock only.
+            machines = {
+                name: {key: value for key, value in one.items() if key not in ("ssh", "interface", "command")}
+                for name, one in machines.items()
+            }
+        content["network"]["machines"] = machines
     if content["policy"] is None:
         del content["policy"]
     for entry in content["traffic"]:

@@ -218,7 +218,7 @@ class StudySpecification(_Strict):
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
     seeds: Literal["run", "repetition"] = "run"
     order: Literal["listed", "random"] = "listed"
-    clock: Literal["wall", "virtual"] = "wall"
+    clock: Literal["wall", "virtual", "real"] = "wall"
     settle_ps: MomentPs = Field(default=500_000_000_000, alias="settle")
     drain_ps: MomentPs = Field(default=1_000_000_000_000, alias="drain")
     time_limit_ps: MomentPs = Field(default=3_600_000_000_000_000, alias="time_limit")

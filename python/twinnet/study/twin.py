@@ -38,8 +38,8 @@ class TwinResult:
     ----------
     phase
         The time that it covers in seconds; `None` for a quantity of the whole run.
-    wall, virtual
-        The value of each repetition.
+    wall, virtual, real
+        The value of each repetition; of `real`, those on physical machines, which stand beside and are not judged.
     difference
         Wall minus virtual with its confidence interval.
     tolerance, allowed
@@ -72,6 +72,7 @@ class TwinResult:
     emulation: str
     parting: Parting | None
     moment: AtThatMoment | None
+    real: tuple[float, ...] = ()
 
 
 def study_on(study: Study, clock: str) -> Study:
@@ -86,11 +87,14 @@ class Twin:
     ----------
     wall, virtual
         The study on each clock; invalid runs are in, for the twin is to show them.
+    real
+        The study on physical machines: means that stand beside those of both clocks, where the store has such runs.
     """
 
     def __init__(self, study: Study, store: ResultStore) -> None:
         self.wall: Analysis = Analysis(study_on(study, "wall"), store, with_invalid=True)
         self.virtual: Analysis = Analysis(study_on(study, "virtual"), store, with_invalid=True)
+        self.real: Analysis = Analysis(study_on(study, "real"), store)
         self.study: Study = self.wall.study
         self.store = store
         self.tolerances: Tolerances = Tolerances(self.study.specification, self.study.names())
@@ -156,6 +160,7 @@ class Twin:
         wall, virtual = _values(wall_runs, aggregate), _values(virtual_runs, aggregate)
         if not wall and not virtual:
             return None
+        real = _values(self.real.runs_at(levels), aggregate)
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
         unit = self.study.specification.measurements[name].unit
@@ -182,7 +187,7 @@ class Twin:
         test = kolmogorov_smirnov(wall_values, virtual_values) if wall_values.size and virtual_values.size else None
         return TwinResult(
             name, label, levels, phase, unit, tuple(wall), tuple(virtual), difference, tolerance, allowed, test,
-            wall_values, virtual_values, verdict, why, emulation, parting, moment,
+            wall_values, virtual_values, verdict, why, emulation, parting, moment, tuple(real),
         )  # fmt: skip
 
     def _in_phase(

@@ -31,6 +31,8 @@ def _row(one: TwinResult) -> dict[str, object]:
         "wall_mean": _mean(one.wall),
         "virtual_runs": len(one.virtual),
         "virtual_mean": _mean(one.virtual),
+        "real_runs": len(one.real),
+        "real_mean": _mean(one.real),
         "difference": _known(one.difference.estimate),
         "difference_low": _known(one.difference.low),
         "difference_high": _known(one.difference.high),

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{json, Value};
+use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Joining, Reply, Request, Start, StartOptions};
 
@@ -452,11 +452,7 @@ fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
         switches.insert("agent".to_owned(), agent.involuntary_switches.into());
     }
     if let Some(fields) = record.as_object_mut() {
-        let timers = json!({
-            "timers": kept.lateness.count(), "lateness_ns": kept.lateness.to_json(), "waited_s": kept.waited_s,
-            "overloaded_senders": kept.overloaded_senders, "overflowed_datagrams": kept.overflowed_datagrams,
-        });
-        fields.insert("agent".to_owned(), timers);
+        fields.insert("agent".to_owned(), kept.to_json());
     }
     Reply::Fidelity(record)
 }

@@ -21,6 +21,13 @@ impl LabClock {
         Self { zero_ns: 0 }
     }
 
+    /// A clock that shows zero when `CLOCK_MONOTONIC` of this machine shows `zero_ns`: so the clocks of several
+    /// machines are set to one another.
+    #[must_use]
+    pub const fn with_zero(zero_ns: u64) -> Self {
+        Self { zero_ns }
+    }
+
     /// The lab's time now.
     #[must_use]
     pub fn now(&self) -> Time {

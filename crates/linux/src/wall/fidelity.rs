@@ -137,6 +137,15 @@ pub struct Timeliness {
 }
 
 impl Timeliness {
+    /// Returns it as the record of fidelity has it under `agent`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "timers": self.lateness.count(), "lateness_ns": self.lateness.to_json(), "waited_s": self.waited_s,
+            "overloaded_senders": self.overloaded_senders, "overflowed_datagrams": self.overflowed_datagrams,
+        })
+    }
+
     /// Returns what came to pass since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
