@@ -159,6 +159,27 @@ def test_wrong_values_and_wrong_names_are_told_in_one_round():
     ]
 
 
+def test_wrong_defaults_of_parameters_hide_no_other_mistake_and_cause_none():
+    text = RIGHT
+    for right, wrong in (
+        ("rate: 10 Mbit", "rate: 10 Mbitt"),
+        ('to: h2, port: "${port}"', "to: h9, port: 70000"),
+        ("repetitions: 3", "repetitons: 3"),
+        ("set: {rate: 20 Mbit}", "set: {rate: 20 Mbit, rte: 1 Mbit}"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    with pytest.raises(SourceError) as caught:
+        read(text, settings={"rate": "10 Mbit"})
+    assert [one.key for one in caught.value.problems] == [
+        "parameters.rate",
+        "factors.speed.levels.fast.set.rte",
+        "traffic[0].to",
+        "traffic[0].port",
+        "repetitons",
+    ]
+
+
 def test_names_in_levels_and_selections_are_told_beside_wrong_values():
     text = RIGHT
     for right, wrong in (
