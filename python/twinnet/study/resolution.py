@@ -130,10 +130,10 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
     if path.is_dir():
         path = path / "study.yaml"
     if not path.is_file():
-        remedy = did_you_mean(str(name_or_path), known)
+        otherwise = "list them with `twinnet studies`, or give the path of a study.yaml"
         raise BadValue(
             f"{str(name_or_path)!r} is neither a built-in study nor a study file",
-            f"{remedy}; `twinnet studies` lists them, or give the path of a study.yaml",
+            did_you_mean(str(name_or_path), known, otherwise),
         )
     document = load_yaml(path)
     text = path.read_text(encoding="utf-8-sig")
