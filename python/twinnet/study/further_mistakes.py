@@ -19,9 +19,10 @@ from twinnet.study.measurement import Measurement, unknown_selection
 from twinnet.study.network_of import link_between, port_named, switch_named
 from twinnet.study.predicate import Names, parse_check
 from twinnet.study.quantity import Quantity
+from twinnet.study.specification import Statement
 from twinnet.yaml_source import Document, Problem, SourceError
 
-__all__ = ["further_mistakes"]
+__all__ = ["further_mistakes", "torn_checks"]
 
 
 def further_mistakes(
@@ -45,6 +46,24 @@ def further_mistakes(
         *_of_selections(document, data),
         *_of_statements(document, data, parameters, unreadable),
     ]
+
+
+def torn_checks(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+    """Return the statements whose check has no quotes between braces, so that YAML ends it at its first comma."""
+    statements = data.get("statements")
+    problems: list[Problem] = []
+    for index, given in enumerate(cast(list[Any], statements) if isinstance(statements, list) else []):
+        statement = _mapping(given)
+        check = statement.get("check")
+        beyond = [key for key in statement if key not in Statement.model_fields]
+        if (
+            isinstance(check, str)
+            and beyond
+            and (check.count("(") > check.count(")") or "[" in check.rpartition("]")[2])
+        ):
+            message = f'the comma ends it after {check!r}; put the whole check in quotes: check: "{check}, ..."'
+            problems.append(document.problem(("statements", index, "check"), message))
+    return problems
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
-from twinnet.study.further_mistakes import further_mistakes
+from twinnet.study.further_mistakes import further_mistakes, torn_checks
 from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
@@ -331,7 +331,8 @@ def _resolve(
     unreadable: Mapping[str, Problem] = MappingProxyType({}),
 ) -> StudySpecification:
     """Return the specification with `values` put in; `unreadable` are parameters whose default is a mistake."""
-    unknown: list[Problem] = list(unreadable.values())
+    torn = torn_checks(document, document.data)
+    unknown: list[Problem] = [*unreadable.values(), *torn]
     data = {
         key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unreadable, unknown)
         for key, value in document.data.items()
@@ -349,6 +350,9 @@ def _resolve(
         found = [*(one for one in error.problems if one.path or one.message not in placed), *further]
         # Where a reference leads to nothing, what is said of the value that it leaves is no mistake of its own.
         found = [one for one in found if not any(_touch(one, other) for other in unknown)]
+        # The same of what follows the comma: YAML takes it for keys.
+        statements = tuple(one.key.removesuffix("check") for one in torn)
+        found = [one for one in found if not one.key.startswith(statements)]
         told = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])
         raise SourceError(error.file, sorted(told, key=lambda one: (one.line, one.column))) from None
 
