@@ -110,6 +110,9 @@ def test_link_settings_refuse(words: list[str], message: str) -> None:
         ("watch 1", "the interval 1 has no unit (write for example 1s, or 1ms)"),
         ("flows 's1", "cannot be split"),
         ("py 1/0", "ZeroDivisionError"),
+        ("py h1.IP()", "did you mean 'ip'?"),
+        ("py lba.now()", "did you mean 'lab'?"),
+        ("py lab.nwo()", "did you mean 'now'?"),
         ("sleep 5", "has no unit"),
     ],
 )

@@ -236,7 +236,8 @@ def run_study(
     analysis = Analysis(study, store, with_invalid)
     if outcome.interrupted and not as_json:
         done = f"{len(analysis.stored)} of {len(plan)} runs are finished"
-        told.print(f"interrupted: {done}; the same command goes on, `twinnet report {folder}` tells what they say")
+        shown = f"; `twinnet report {folder}` shows their results" if analysis.stored else ""
+        told.print(f"interrupted: {done}; the same command goes on{shown}")
         return INTERRUPTED
     page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)

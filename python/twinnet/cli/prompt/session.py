@@ -228,6 +228,13 @@ class Session:
             self._depth -= 1
         return Answer({"lines": len(done), "done": sum(done)}, ok=all(done))
 
+    def _nearest_name(self, error: Exception) -> str:
+        """What was meant by a name that Python does not know; empty of other errors."""
+        if not isinstance(error, (AttributeError, NameError)) or not error.name:
+            return ""
+        known = dir(error.obj) if isinstance(error, AttributeError) else self.names
+        return did_you_mean(error.name.lower(), [name for name in known if not name.startswith("_")])
+
     def _python(self, source: str) -> Answer:
         """Evaluate what the user typed: it is their own prompt, with their own rights."""
         try:
@@ -240,7 +247,7 @@ class Session:
         except TwinnetError:
             raise
         except Exception as error:
-            raise BadValue(f"{type(error).__name__}: {error}") from None
+            raise BadValue(f"{type(error).__name__}: {error}", self._nearest_name(error)) from None
         return Answer(repr(value), "" if value is None else str(value), verbatim=True)
 
 
