@@ -11,7 +11,7 @@ import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from twinnet.cli import run
-from twinnet.drawing.running import picture_of_lab
+from twinnet.drawing.running import picture_of_running
 
 
 def shown(*arguments: str) -> dict[str, str]:
@@ -29,7 +29,7 @@ def test_a_running_lab_is_drawn_as_it_is_now(capsys: pytest.CaptureFixture[str])
         )
         lab.link("h2", "s1").set(rate="5 Mbit")
         lab.link("h1", "s1").set(up=False)
-        picture = picture_of_lab(lab)
+        picture = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
         assert picture.common == "10 Mbit/s delay 1 ms, codel queue"
         assert [link.up for link in picture.links] == [False, True]
         assert [link.label for link in picture.links] == ["", "5 Mbit/s delay 1 ms"]

@@ -1,7 +1,8 @@
 //! Names of fields and actions in other tools, and what they are called here.
 
-/// What stands for one name of other tools: iptables and nftables, tcpdump, Wireshark, `OpenFlow`'s OXM fields and their
-/// os-ken spelling, and the routers of the trade. Dots and hyphens are underscores. The likeliest meaning comes first.
+/// Names of other tools, each with what it is called here: of iptables and nftables, tcpdump, Wireshark, `OpenFlow`'s
+/// OXM fields and their os-ken spelling, and routers. Dots and hyphens are underscores. The likeliest meaning comes
+/// first.
 static NAMES: &[(&str, &[&str])] = &[
     // Transport ports.
     ("sport", &["tp_src"]),

@@ -59,10 +59,10 @@ def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
     if network in {info.name for info in lab_module.labs()}:
         if rate or delay:
             raise click.UsageError(f"{network} runs with links of its own; leave --rate and --delay out")
-        from twinnet.drawing.running import picture_of_lab
+        from twinnet.drawing.running import picture_of_running
 
         with lab_module.attach(network) as lab:
-            return picture_of_lab(lab)
+            return picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
     if network.startswith(_LAB_PREFIX):
         raise BadValue(f"{network!r} is no running lab of yours", "see them with: twinnet labs")
     from twinnet.cli.network_argument import described_network

@@ -193,7 +193,7 @@ def _note(node: Node) -> str:
 
 
 def _told(link: Link) -> str:
-    queues = {port.queue.kind for port in (link.a, link.b) if port.queue is not None}
+    queues = {str(port.queue.to_spec()["kind"]) for port in (link.a, link.b) if port.queue is not None}
     return told_of_line(link.ab, link.ba, queues, "" if link.tunnel is None else str(link.tunnel))
 
 

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from twinnet.drawing.picture import Line, Picture, arranged, told_of_line
 
-if TYPE_CHECKING:
-    from twinnet.lab.lab import Lab
+__all__ = ["picture_of_running"]
 
-__all__ = ["picture_of_lab"]
+Row = Mapping[str, Any]
 
 
-def picture_of_lab(lab: Lab) -> Picture:
-    """Return the picture of `lab`: its nodes as they were built, its links with the settings that they have now.
+def picture_of_running(nodes: Mapping[str, Row], built: Sequence[Row], now: Sequence[Row]) -> Picture:
+    """Return the picture of a running lab.
+
+    Parameters
+    ----------
+    nodes, built
+        Its nodes by name and its links as they were built, in the form of the lab protocol (``describe``).
+    now
+        Its links as they are now (``links``), in the same order.
 
     Raises
     ------
     BadValue
         It has so many nodes that they could not be told apart.
     """
-    layout = lab.layout
-    parts = {name: (_kind(node), _note(node)) for name, node in layout.nodes.items()}
-    lines = [_line(layout.nodes, built, now) for built, now in zip(layout.links, lab.links(), strict=True)]
-    return arranged(parts, lines)
+    parts = {name: (_kind(node), _note(node)) for name, node in nodes.items()}
+    return arranged(parts, [_line(nodes, *link) for link in zip(built, now, strict=True)])
 
 
-def _kind(node: Mapping[str, Any]) -> str:
+def _kind(node: Row) -> str:
     return "router" if node["kind"] == "host" and node.get("forwarding") else str(node["kind"])
 
 
-def _note(node: Mapping[str, Any]) -> str:
+def _note(node: Row) -> str:
     if _kind(node) == "host":
         addresses = [address for port in node["ports"][:1] for address in port.get("addresses") or ()]
         return next((address for address in addresses if "." in address), "")
@@ -40,10 +44,10 @@ def _note(node: Mapping[str, Any]) -> str:
     return "Open vSwitch" if node.get("datapath", "own") != "own" else ""
 
 
-def _line(nodes: Mapping[str, Mapping[str, Any]], built: Mapping[str, Any], now: Mapping[str, Any]) -> Line:
+def _line(nodes: Mapping[str, Row], built: Row, now: Row) -> Line:
     ends = (built["a"], built["b"])
     ports = (nodes[end["node"]]["ports"][end["port"]] for end in ends)
     queues = {str(queue["kind"]) for port in ports if (queue := port.get("queue"))}
-    ways = (now["ab"], now["ba"])
-    told = told_of_line(*(way.get("config") or {} for way in ways), queues)
-    return Line(ends[0]["node"], ends[1]["node"], told, all(way.get("up", True) for way in ways))
+    there, back = now["ab"], now["ba"]
+    told = told_of_line(there["config"], back["config"], queues)
+    return Line(ends[0]["node"], ends[1]["node"], told, bool(there["up"] and back["up"]))

@@ -81,7 +81,7 @@ class Study:
     @property
     def named_controls(self) -> tuple[str, ...]:
         """The congestion controls that the study's traffic names itself."""
-        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters, [])
+        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters, {}, [])
         entries = cast(list[dict[str, Any]], written)
         return tuple(str(one["congestion_control"]) for one in entries if one.get("congestion_control") is not None)
 
