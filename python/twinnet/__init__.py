@@ -16,6 +16,7 @@ Names are loaded when they are first used, so that importing the package costs n
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"twinnet.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'twinnet' has no attribute {name!r}")
+    # With both, Python itself suggests the nearest name.
+    raise AttributeError(f"module 'twinnet' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -226,10 +226,11 @@ _OF_OTHER_TOOLS = {
 """Words of other tools and papers, and what they are called here."""
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(given: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean 'x'?`` for the nearest of `known`, or their list when none is near.
 
-    Words of other tools, such as ``bw``, are known by what they mean here.
+    Words of other tools, such as ``bw``, are known by what they mean here. What to do if neither is meant may follow as
+    `otherwise`.
 
     Examples
     --------
@@ -237,8 +238,16 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     "did you mean 'delay'?"
     >>> did_you_mean("bw", ["delay", "rate"])
     "did you mean 'rate'?"
+    >>> did_you_mean("dely", ["delay", "rate"], "see: help")
+    "did you mean 'delay'? Otherwise see: help"
     """
-    names = sorted(known)
+    found = _nearest(given, sorted(known))
+    if not otherwise:
+        return found
+    return f"{found} Otherwise {otherwise}" if found.endswith("?") else f"{found}; {otherwise}"
+
+
+def _nearest(given: str, names: Sequence[str]) -> str:
     meant = _OF_OTHER_TOOLS.get(given.lower().replace("-", "_"))
     if meant in names:
         return f"did you mean '{meant}'?"

@@ -195,6 +195,8 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
         here = [*text.split("\n")[line - 1 : line], ""][0]
         if here[column - 1 :].startswith("\t"):
             said = "a tab stands here; indent with spaces"
+        elif "expected ',' or" in said:
+            said += "; a text with commas, brackets or ': ' in it needs quotes there"
         return Problem(line, column, "", f"not YAML: {said}")
     position = min(getattr(error, "position", 0) or 0, len(text))
     line = text.count("\n", 0, position) + 1

@@ -11,7 +11,7 @@ from fake_lab import FakeLab, Refusal
 from twinnet.cli.prompt.changing import link_settings
 from twinnet.cli.prompt.loop import candidates, run_lines
 from twinnet.cli.prompt.session import COMMANDS, Session
-from twinnet.errors import BadValue, LabClosed
+from twinnet.errors import BadValue, LabClosed, LabError
 
 
 def typed(fake: FakeLab, line: str, capfd: pytest.CaptureFixture[str]) -> tuple[bool, str, str]:
@@ -104,8 +104,15 @@ def test_link_settings_refuse(words: list[str], message: str) -> None:
         ("capture s1-eth1", "needs an interface and a file"),
         ("capture stop s1-eth1", "is not captured"),
         ("iperf h1", "needs two hosts"),
+        ("iperfudp h1 h2", "iperfudp needs a rate"),
+        ("iperfudp 10X h1 h2", 'the unknown unit "X"'),
+        ("iperfudp h1 h9 10M", "did you mean 'h"),
+        ("watch 1", "the interval 1 has no unit (write for example 1s, or 1ms)"),
         ("flows 's1", "cannot be split"),
         ("py 1/0", "ZeroDivisionError"),
+        ("py h1.IP()", "did you mean 'ip'?"),
+        ("py lba.now()", "did you mean 'lab'?"),
+        ("py lab.nwo()", "did you mean 'now'?"),
         ("sleep 5", "has no unit"),
     ],
 )
@@ -132,6 +139,17 @@ def test_python_sees_the_lab_and_its_hosts(fake: FakeLab, capfd: pytest.CaptureF
     session = Session(fake.lab)
     assert run_lines(session, ["py x = h2.ip", "py x, len(lab.hosts)"])
     assert capfd.readouterr().out == "('10.0.0.2', 4)\n"
+
+
+@pytest.mark.parametrize("line", ["iperfudp 10Mbit h1 h2", "iperfudp 10M h1 h2", "iperfudp h1 h2 10M"])
+def test_iperfudp_takes_mininets_rates_before_and_after_the_hosts(line: str, fake: FakeLab) -> None:
+    def refuse(_: object) -> None:
+        raise Refusal("Seen", "that is enough", "")
+
+    fake.answers["app.start"] = refuse
+    with pytest.raises(LabError):
+        Session(fake.lab).answer(line)
+    assert "10000000" in str(fake.asked("app.start"))
 
 
 def test_pingall_shows_who_answers(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +299,7 @@ def test_an_answer_without_the_controller_says_so(controlled: FakeLab, capfd: py
     assert (done, out) == (True, "hello\n")
     assert told == f"*** s1 has no controller ({CONTROLLER}); meanwhile it forwards as a learning switch\n"
     assert "s1 has no controller" in typed(controlled, "controllers", capfd)[1]
-    assert "  controller: s1 has no controller" in typed(controlled, "dump", capfd)[1]
+    assert "  no controller (tcp:" in typed(controlled, "dump", capfd)[1]
 
 
 def test_an_answer_with_the_controller_is_left_alone(controlled: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:

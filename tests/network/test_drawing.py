@@ -47,7 +47,7 @@ def test_links_tell_what_most_of_them_do_not_have() -> None:
         net.link(net.host(f"h{n}"), switch, rate="100 Mbit")
     net.link(s1, s2, rate="10 Mbit", delay="5 ms", queue=tn.qos.Fifo(limit_frames=20))
     picture = net.draw()
-    assert [link.label for link in picture.links] == ["", "", "", "", "10 Mbit/s delay 5 ms, Fifo queue"]
+    assert [link.label for link in picture.links] == ["", "", "", "", "10 Mbit/s delay 5 ms, fifo queue"]
     assert picture.caption == "4 hosts, 2 switches and 5 links. Links: 100 Mbit/s; others as written."
     assert repr(net) == "<Network of 4 hosts, 2 switches and 5 links>"
 

@@ -239,8 +239,30 @@ def test_a_receiver_that_is_not_there_is_told() -> None:
     found = pair(["127.0.0.1", "--pps", "200", "--packets", "20", "--no-clock"], recv=None)
     errors = sent(found)[0]["errors"]
     assert "nobody listened at 127.0.0.1:5003" in errors[0] and "came back between" in errors[-1]
+    assert found["sends"][0]["status"] == 1 and sent(found)[0]["failed"]
+    # What comes back of the last datagram is looked for before the socket is closed.
+    one = pair(["::1", "--packets", "1"], recv=None)
+    assert one["sends"][0]["status"] == 1 and "nobody listened at [::1]:5003" in sent(one)[0]["errors"][0]
+    video = pair(["127.0.0.1", "--protocol", "rtp", "--duration", "200 ms"], recv=None)
+    assert video["sends"][0]["status"] == 1 and "nobody listened at 127.0.0.1:5004" in sent(video)[0]["errors"][0]
     refused = pair(["127.0.0.1", "--protocol", "tcp", "--bytes", "1 MB"], recv=None)["sends"][0]
     assert refused["status"] == 1 and "connection refused" in refused["out"]
+
+
+def test_a_receiver_that_is_no_twinnet_may_hear_and_the_sender_says_that_it_cannot_know() -> None:
+    code = (
+        "import subprocess, sys, socket\n"
+        "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)\n"
+        "other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); other.bind(('127.0.0.1', 5003))\n"
+        "from twinnet.cli import run\n"
+        "sys.exit(run(['send', '127.0.0.1', '--packets', '1']))\n"
+    )
+    done = subprocess.run([*NAMESPACES, sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if "unshare failed" in done.stderr:
+        pytest.skip("user namespaces are refused here")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = " ".join(done.stdout.split())
+    assert "no `twinnet recv` answered there; UDP itself does not tell whether anybody receives" in told
 
 
 def test_a_port_in_use_is_named_with_the_remedy() -> None:

@@ -159,6 +159,40 @@ def test_wrong_values_and_wrong_names_are_told_in_one_round():
     ]
 
 
+def test_wrong_defaults_of_parameters_hide_no_other_mistake_and_cause_none():
+    text = RIGHT
+    for right, wrong in (
+        ("rate: 10 Mbit", "rate: 10 Mbitt"),
+        ('to: h2, port: "${port}"', "to: h9, port: 70000"),
+        ("repetitions: 3", "repetitons: 3"),
+        ("set: {rate: 20 Mbit}", "set: {rate: 20 Mbit, rte: 1 Mbit}"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    with pytest.raises(SourceError) as caught:
+        read(text, settings={"rate": "10 Mbit"})
+    assert [one.key for one in caught.value.problems] == [
+        "parameters.rate",
+        "factors.speed.levels.fast.set.rte",
+        "traffic[0].to",
+        "traffic[0].port",
+        "repetitons",
+    ]
+
+
+def test_a_check_without_quotes_that_ends_at_its_comma_is_one_mistake():
+    text = RIGHT[: RIGHT.index("  - id: fills")] + (
+        "  - {id: fills, text: TCP fills the link, check: mean(throughput, during=1 s) > 3 Mbit}\n"
+    )
+    with pytest.raises(SourceError) as caught:
+        read(text)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (24, "statements[0].check")
+    assert 'put the whole check in quotes: check: "mean(throughput, ..."' in problem.message
+    with pytest.raises(SourceError, match="needs quotes there"):
+        read(text.replace("during=1 s", "during=[1 s, 2 s], speed=slow"))
+
+
 def test_names_in_levels_and_selections_are_told_beside_wrong_values():
     text = RIGHT
     for right, wrong in (

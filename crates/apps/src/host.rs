@@ -169,6 +169,12 @@ pub trait Host {
         None
     }
 
+    /// Returns what came back of the datagrams of a socket and no [`Event::Returned`] has told yet, with the number of
+    /// times: for a source that is about to close it. Empty on a host that tells events at once.
+    fn returned(&mut self, _socket: SocketId) -> Vec<(HostError, u64)> {
+        Vec::new()
+    }
+
     /// Forbids the fragmentation of all that a UDP socket will send (the DF bit of IPv4).
     ///
     /// # Errors

@@ -49,6 +49,7 @@ mod matching;
 mod membership;
 mod meter;
 mod nearest;
+mod other_tools;
 mod parse;
 mod pipeline;
 mod port;

@@ -1,16 +1,27 @@
 //! The nearest of the words that are known, for who wrote another.
 
+use super::other_tools;
+
 /// Names that are shown for a word that no single slip explains.
 const SHOWN: usize = 3;
 /// Longer words are compared by their beginning: what was given may be of any length.
 const LONGEST: usize = 64;
 
-/// Returns what to write instead of `given`: the one of `known` that is a single slip away, or else the three nearest.
+/// Returns what to write instead of `given`: those of `known` that another tool calls so, the one that is a single slip
+/// away, or else the three nearest.
 pub(super) fn remedy<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let given = given.to_ascii_lowercase();
+    let given = other_tools::spelt(given);
     let mut ranked: Vec<(usize, &str)> = known.map(|name| (distance(&given, name), name)).collect();
     ranked.sort_unstable();
     ranked.dedup();
+    let here: Vec<_> = other_tools::names_here(&given)
+        .iter()
+        .filter(|name| ranked.iter().any(|(_, known)| known == *name))
+        .map(|name| format!("{name:?}"))
+        .collect();
+    if !here.is_empty() {
+        return format!("did you mean {}?", here.join(" or "));
+    }
     match ranked.first() {
         None => "there is none".to_owned(),
         Some(&(0 | 1, name)) => format!("did you mean {name:?}?"),
@@ -81,6 +92,21 @@ mod tests {
     #[test]
     fn a_word_further_away_is_answered_with_the_three_nearest() {
         assert_eq!(of("dst_ipv4"), r#"the nearest are "tp_dst", "nw_dst", "dl_vlan""#);
+    }
+
+    #[test]
+    fn a_word_of_another_tool_is_answered_with_ours() {
+        for (given, ours) in [
+            ("dstport", r#""tp_dst""#),
+            ("dst_port", r#""tp_dst""#),
+            ("--sport", r#""tp_src""#),
+            ("ipv4_src", r#""nw_src""#),
+            ("src", r#""nw_src""#),
+            ("host", r#""nw_src" or "nw_dst""#),
+            ("nw.dst", r#""nw_dst""#),
+        ] {
+            assert_eq!(of(given), format!("did you mean {ours}?"));
+        }
     }
 
     #[test]

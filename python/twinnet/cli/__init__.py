@@ -48,12 +48,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(message: str, status: int) -> int:
-    columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
-    for line in message.splitlines() or [""]:
-        told = f"twinnet: {line}"
-        if columns is not None and len(told) > columns:
-            from twinnet.report.text_table import wrapped
+    from twinnet.report.text_table import terminal_columns, wrapped
 
-            told = wrapped(told, columns)
-        sys.stderr.write(f"{told}\n")
+    columns = terminal_columns(sys.stderr)
+    for line in message.splitlines() or [""]:
+        sys.stderr.write(wrapped(f"twinnet: {line}", columns) + "\n")
     return status

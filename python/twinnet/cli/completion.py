@@ -16,7 +16,7 @@ __all__ = [
     "hosts",
     "labs",
     "lines",
-    "network_or_study",
+    "network_study_or_lab",
     "networks",
     "policies",
     "ports",
@@ -127,7 +127,9 @@ def _lines(ctx: click.Context, typed: str) -> Iterable[str]:
 
 studies: _Callback = _of(_studies, with_files=True)
 networks: _Callback = _of(_templates, with_files=True)
-network_or_study: _Callback = _of(lambda ctx, typed: [*_templates(ctx, typed), *_studies(ctx, typed)], with_files=True)
+network_study_or_lab: _Callback = _of(
+    lambda ctx, typed: [*_templates(ctx, typed), *_studies(ctx, typed), *_labs(ctx, typed)], with_files=True
+)
 presets: _Callback = _of(_presets)
 policies: _Callback = _of(_policies)
 queues: _Callback = _of(_queues)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
+from twinnet.errors import BadValue
+
+if TYPE_CHECKING:
+    from twinnet.drawing.picture import Picture
 
 __all__ = ["graph"]
 
+_LAB_PREFIX = "lab-"
+"""Names that labs are given begin so; no template's does."""
+
 
 @click.command(short_help="Draw a network: SVG, PDF, PNG, Graphviz or Mermaid.")
-@click.argument("network", shell_complete=completion.network_or_study)
+@click.argument("network", shell_complete=completion.network_study_or_lab)
 @click.option(
     "--format",
     "form",
@@ -25,14 +33,12 @@ __all__ = ["graph"]
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it to this file.")
 @json_option
 def graph(network: str, form: str | None, rate: str | None, delay: str | None, out: Path | None, as_json: bool) -> None:
-    """Draw NETWORK: a template such as tree:2,3, a network file, or a study (its name or its file).
+    """Draw NETWORK: a template such as tree:2,3, a network file, a study (its name or its file), or a running lab, with
+    its links as they are now.
 
     Without --out the picture goes to standard output: twinnet graph tree:2 > tree.svg
     """
-    from twinnet.cli.network_argument import described_network
-    from twinnet.drawing import picture_of
-
-    picture = picture_of(described_network(network, 1, {"rate": rate, "delay": delay}))
+    picture = _picture(network, rate, delay)
     if out is not None:
         written = picture.save(out, form)
         if as_json:
@@ -45,3 +51,21 @@ def graph(network: str, form: str | None, rate: str | None, delay: str | None, o
         print_json({"format": form or "svg", "caption": picture.caption, "picture": text})
     else:
         click.echo(text)
+
+
+def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
+    from twinnet.lab import lab as lab_module
+
+    if network in {info.name for info in lab_module.labs()}:
+        if rate or delay:
+            raise click.UsageError(f"{network} runs with links of its own; leave --rate and --delay out")
+        from twinnet.drawing.running import picture_of_running
+
+        with lab_module.attach(network) as lab:
+            return picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
+    if network.startswith(_LAB_PREFIX):
+        raise BadValue(f"{network!r} is no running lab of yours", "see them with: twinnet labs")
+    from twinnet.cli.network_argument import described_network
+    from twinnet.drawing import picture_of
+
+    return picture_of(described_network(network, 1, {"rate": rate, "delay": delay}))

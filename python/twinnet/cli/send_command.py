@@ -27,7 +27,9 @@ Examples:
   twinnet send 10.0.0.2 --protocol icmp --gap "exponential(100 ms)" --size "uniform(0 B, 1000 B)" --packets 100
   twinnet send --flows flows.yaml --json
 
-Receive with `twinnet recv`. Exit status 1 when a flow sent nothing or did not keep its rate."""
+Receive with `twinnet recv`. Exit status 1 when a flow sent nothing, did not keep its rate, or nobody
+listened: then the receiver's host sends the datagrams back. A firewall or a host that is off says nothing; where no
+`twinnet recv` answers either, the output says so."""
 
 
 @click.command(short_help="Send generated traffic from this machine, and tell how exactly.", epilog=_EXAMPLES)

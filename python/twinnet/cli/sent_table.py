@@ -69,6 +69,10 @@ def _notes(flow: SentFlow) -> list[str]:
             f"round trips: min {rtt.min / 1e9:.3f}, mean {rtt.mean / 1e9:.3f}, max {rtt.max / 1e9:.3f} ms;"
             f" {report.lost or 0} of {report.packets} lost"
         )
+    if flow.unheard and not flow.failed:
+        notes.append(
+            "no `twinnet recv` answered there; UDP itself does not tell whether anybody receives: ask the receiver"
+        )
     if flow.clock is not None and not flow.clock.same_clock:
         notes.append(
             f"the receiver's clock is ahead by {flow.clock.offset_ps / 1e9:.6f} ms, within"
@@ -95,6 +99,7 @@ def sent_record(sent: Sent, seed: int) -> dict[str, Any]:
                 **dict(flow.report.raw),
                 "protocol": flow.protocol,
                 "failed": flow.failed,
+                "unheard": flow.unheard,
                 "clock": None if flow.clock is None else flow.clock.to_spec(),
             }
             for flow in sent.flows

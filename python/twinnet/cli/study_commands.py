@@ -14,7 +14,7 @@ from twinnet.cli.cluster_commands import cluster_options, places_on
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_shard, shard_options
-from twinnet.report.text_table import table, terminal_columns, wrapped
+from twinnet.report.text_table import PIPE_COLUMNS, table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
@@ -241,7 +241,8 @@ def run_study(
     analysis = Analysis(study, store, with_invalid)
     if outcome.interrupted and not as_json:
         done = f"{len(analysis.stored)} of {len(plan)} runs are finished"
-        told.print(f"interrupted: {done}; the same command goes on, `twinnet report {folder}` tells what they say")
+        shown = f"; `twinnet report {folder}` shows their results" if analysis.stored else ""
+        told.print(f"interrupted: {done}; the same command goes on{shown}")
         return INTERRUPTED
     page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)
@@ -371,7 +372,7 @@ def studies(as_json: bool) -> None:
         table(
             ["study", "question", "presets"],
             [[one.study, one.question, ", ".join(one.presets)] for one in loaded],
-            terminal_columns(),
+            terminal_columns() or PIPE_COLUMNS,
         )
     )
 

@@ -146,7 +146,7 @@ def app_factory(name: str) -> Callable[[], Controller]:
     """
     place = SHIPPED.get(name, name)
     if not _CLASS.match(place):
-        raise BadValue(f"there is no controller {name!r}", did_you_mean(name, SHIPPED) + ', or write "module:Class"')
+        raise BadValue(f"there is no controller {name!r}", did_you_mean(name, SHIPPED, 'write "module:Class"'))
 
     def make() -> Any:
         module, _, attribute = place.partition(":")

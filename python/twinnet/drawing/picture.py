@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.drawing.placing import Place, placed
-from twinnet.drawing.summary import kind_of, summary_of
+from twinnet.drawing.summary import kind_of, summary_of_kinds
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.network.link_settings import describe_direction
 from twinnet.network.nodes import Host, Interface, Link, Node, Router, Switch
@@ -16,7 +17,17 @@ from twinnet.network.nodes import Host, Interface, Link, Node, Router, Switch
 if TYPE_CHECKING:
     from twinnet.network.network import Network
 
-__all__ = ["FORMATS", "MOST_NODES", "DrawnLink", "DrawnNode", "Picture", "picture_of"]
+__all__ = [
+    "FORMATS",
+    "MOST_NODES",
+    "DrawnLink",
+    "DrawnNode",
+    "Line",
+    "Picture",
+    "arranged",
+    "picture_of",
+    "told_of_line",
+]
 
 FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
 """The formats in which a picture can be saved."""
@@ -44,6 +55,16 @@ class DrawnLink:
     a: str
     b: str
     label: str
+    up: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """A link that is to be drawn: its ends, its settings in words (empty where there are none), whether it is up."""
+
+    a: str
+    b: str
+    told: str
     up: bool
 
 
@@ -133,30 +154,34 @@ def picture_of(network: Network) -> Picture:
     BadValue
         It has no nodes, or so many that they could not be told apart.
     """
-    if not 1 <= len(network.nodes) <= MOST_NODES:
+    nodes = {name: (kind_of(node), _note(node)) for name, node in network.nodes.items()}
+    links = [Line(link.a.node, link.b.node, _told(link), link.up) for link in network.links]
+    return arranged(nodes, links)
+
+
+def arranged(parts: Mapping[str, tuple[str, str]], lines: Sequence[Line]) -> Picture:
+    """Return the picture of nodes, by name with kind and note, and of the lines between them."""
+    if not 1 <= len(parts) <= MOST_NODES:
         raise BadValue(
-            f"a network of {len(network.nodes)} nodes cannot be drawn; allowed are 1 to {MOST_NODES}",
+            f"a network of {len(parts)} nodes cannot be drawn; allowed are 1 to {MOST_NODES}",
             "draw a smaller one of the same shape",
         )
-    neighbours: dict[str, list[str]] = {name: [] for name in network.nodes}
-    for link in network.links:
-        neighbours[link.a.node].append(link.b.node)
-        neighbours[link.b.node].append(link.a.node)
-    inner = (Switch, Router)
-    ends = [name for name, node in network.nodes.items() if not isinstance(node, inner)]
-    places = placed(neighbours, ends)
-    nodes = tuple(DrawnNode(name, kind_of(node), places[name], _note(node)) for name, node in network.nodes.items())
-    told = [_told(link) for link in network.links]
+    neighbours: dict[str, list[str]] = {name: [] for name in parts}
+    for line in lines:
+        neighbours[line.a].append(line.b)
+        neighbours[line.b].append(line.a)
+    places = placed(neighbours, [name for name, (kind, _) in parts.items() if kind not in ("switch", "router")])
+    nodes = tuple(DrawnNode(name, kind, places[name], note) for name, (kind, note) in parts.items())
+    told = [line.told for line in lines]
     common, count = Counter(told).most_common(1)[0] if told else ("", 0)
     if 2 * count < len(told) or len(told) == 1:
         common = ""
     labels = ["" if one == common else one or "no limit" for one in told]
     if sum(map(bool, labels)) > _MOST_LABELS:
         labels = [""] * len(labels)
-    links = tuple(
-        DrawnLink(link.a.node, link.b.node, label, link.up) for link, label in zip(network.links, labels, strict=True)
-    )
-    return Picture(summary_of(network), nodes, links, common)
+    links = tuple(DrawnLink(line.a, line.b, label, line.up) for line, label in zip(lines, labels, strict=True))
+    title = summary_of_kinds([kind for kind, _ in parts.values()], len(lines))
+    return Picture(title, nodes, links, common)
 
 
 def _note(node: Node) -> str:
@@ -168,11 +193,13 @@ def _note(node: Node) -> str:
 
 
 def _told(link: Link) -> str:
-    """The settings of both directions in a few words; empty where there are none."""
-    ab, ba = (describe_direction(way) for way in (link.ab, link.ba))
-    both = ab if ab == ba else f"→ {ab}, ← {ba}"
-    queue = {f"{type(port.queue).__name__} queue" for port in (link.a, link.b) if port.queue is not None}
-    said = [both.replace("unlimited", "").strip(", ")] if both else []
-    if link.tunnel is not None:
-        said.append(str(link.tunnel))
-    return ", ".join([*(one for one in said if one), *sorted(queue)])
+    queues = {str(port.queue.to_spec()["kind"]) for port in (link.a, link.b) if port.queue is not None}
+    return told_of_line(link.ab, link.ba, queues, "" if link.tunnel is None else str(link.tunnel))
+
+
+def told_of_line(ab: Mapping[str, Any], ba: Mapping[str, Any], queues: Iterable[str], tunnel: str = "") -> str:
+    """The settings of both directions and the kinds of queues in a few words; empty where there are none."""
+    there, back = describe_direction(ab), describe_direction(ba)
+    both = there if there == back else f"→ {there}, ← {back}"
+    said = [both.replace("unlimited", "").strip(", "), tunnel, *(f"{kind} queue" for kind in sorted(queues))]
+    return ", ".join(one for one in said if one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from twinnet.network.nodes import Host, Interface, Node, Router, Switch
 if TYPE_CHECKING:
     from twinnet.network.network import Network
 
-__all__ = ["kind_of", "page_part", "summary_of"]
+__all__ = ["kind_of", "page_part", "summary_of", "summary_of_kinds"]
 
 _PLURALS = {
     "host": "hosts",
@@ -36,8 +37,13 @@ def kind_of(node: Node) -> str:
 
 def summary_of(network: Network) -> str:
     """Return what `network` consists of, such as ``4 hosts, 1 switch and 4 links``."""
-    counts = Counter(kind_of(node) for node in network.nodes.values())
-    counts["link"] = len(network.links)
+    return summary_of_kinds([kind_of(node) for node in network.nodes.values()], len(network.links))
+
+
+def summary_of_kinds(kinds: Iterable[str], links: int) -> str:
+    """Return the same of nodes by their kinds and a number of links."""
+    counts = Counter(kinds)
+    counts["link"] = links
     said = [
         f"{counts[kind]} {kind if counts[kind] == 1 else plural}" for kind, plural in _PLURALS.items() if counts[kind]
     ]

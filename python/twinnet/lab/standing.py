@@ -38,10 +38,15 @@ class Standing:
 
     @property
     def told(self) -> str:
-        """The state in one sentence."""
+        """The state in one sentence, which begins with the switch's name."""
+        return f"{self.switch}{':' if self.joined else ' has'} {self.state}"
+
+    @property
+    def state(self) -> str:
+        """The same without the switch's name: its controller, or that it has none."""
         if self.joined:
             with_version = next(row for row in self.rows if row["version"])
-            return f"{self.switch}: {with_version['target']}, OpenFlow {with_version['version']}"
+            return f"{with_version['target']}, OpenFlow {with_version['version']}"
         targets = ", ".join(row["target"] for row in self.rows)
         troubles = list(dict.fromkeys(str(row["trouble"]) for row in self.rows if row["trouble"]))
         why = f": {'; '.join(troubles)}" if troubles else ""
@@ -49,7 +54,7 @@ class Standing:
             "standalone": "it forwards as a learning switch",
             "secure": "it forwards only what its flows match",
         }.get(self.fail_mode, self.fail_mode)
-        return f"{self.switch} has no controller ({targets}{why}); meanwhile {does}"
+        return f"no controller ({targets}{why}); meanwhile {does}"
 
 
 def standings(lab: Lab) -> list[Standing]:

@@ -79,9 +79,7 @@ def find_policy(text: str, settings: Mapping[str, Any] | None = None) -> Policy:
     elif _FORM.match(text):
         found = _load(text, text)
     else:
-        raise BadPolicy(
-            f"there is no policy {text!r}", f"{did_you_mean(text, known)}; or name your own as module:function"
-        )
+        raise BadPolicy(f"there is no policy {text!r}", did_you_mean(text, known, "name your own as module:function"))
     return _made(text, found, settings or {})
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TextIO
 
-__all__ = ["table", "terminal_columns", "wrapped"]
+__all__ = ["PIPE_COLUMNS", "table", "terminal_columns", "wrapped"]
 
 _GAP = 2
 _MOST_UNBROKEN = 40
 
 
-def terminal_columns() -> int | None:
-    """Return the width of the terminal that standard output is; ``None`` when it is a file or pipe, which take lines
-    of any length."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+PIPE_COLUMNS = 100
+"""The width of tables that hold sentences where the output is no terminal. Tables of numbers keep one line for each
+row there, so that programs can read them."""
+
+
+def terminal_columns(stream: TextIO | None = None) -> int | None:
+    """Return the width of the terminal that `stream` (default: standard output) is. Of a file or a pipe it is what
+    ``COLUMNS`` says, or ``None``: it takes lines of any length."""
+    chosen = stream or sys.stdout
+    if chosen.isatty():
+        return shutil.get_terminal_size().columns if stream is None else os.get_terminal_size(chosen.fileno()).columns
+    wanted = os.environ.get("COLUMNS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else None
 
 
 def wrapped(text: str, width: int | None, hanging: int = 4) -> str:

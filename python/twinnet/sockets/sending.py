@@ -33,21 +33,26 @@ class SentFlow:
         What the source measured.
     clock
         The comparison with the receiver's clock, if requested; ``None`` without an answer.
+    unheard
+        Whether nothing told that anybody receives the flow, although the receiver was asked: UDP has no answers.
     """
 
     protocol: str
     report: FlowReport
     clock: ClockComparison | None
+    unheard: bool = False
 
     @property
     def failed(self) -> bool:
-        """True if the flow sent nothing, or did not send as requested."""
+        """True if the flow sent nothing, did not send as requested, or met an error: datagrams that came back because
+        nobody listens are one. Of echo requests one answer is enough.
+        """
         pacing = self.report.pacing
         if pacing is not None and not pacing.kept_up:
             return True
-        sent = self.report.bytes or self.report.packets
-        answered = self.protocol != "icmp" or (self.report.lost or 0) < (self.report.packets or 0)
-        return not sent or not answered or (self.protocol == "tcp" and bool(self.report.errors))
+        if self.protocol == "icmp":
+            return (self.report.lost or 0) >= (self.report.packets or 0)
+        return bool(self.report.errors) or not (self.report.bytes or self.report.packets)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
     """
     with Machine() as machine:
         clocks = _compare(machine, plan, clock_port)
+        unanswered = {to for to, found in clocks.items() if found is None}
         begin_ps = machine.now_ps() + _LEAD_PS
         numbers = [
             machine.start(_on_clock(flow, clocks), at_ps=begin_ps + flow.start_ps, seed=_seed(seed, place))
@@ -110,7 +116,7 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
             clocks = _again(clocks, _compare(machine, plan, clock_port))
         _tell(machine, plan, numbers, clocks, clock_port, ended=True)
     flows = [
-        SentFlow(flow.protocol, _only_row(report), clocks.get(_receiver(flow)))
+        SentFlow(flow.protocol, _only_row(report), clocks.get(to := _receiver(flow)), to in unanswered)
         for flow, report in zip(plan, reports, strict=True)
     ]
     return Sent(flows, processor, interrupted)

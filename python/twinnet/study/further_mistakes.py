@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -19,26 +19,51 @@ from twinnet.study.measurement import Measurement, unknown_selection
 from twinnet.study.network_of import link_between, port_named, switch_named
 from twinnet.study.predicate import Names, parse_check
 from twinnet.study.quantity import Quantity
+from twinnet.study.specification import Statement
 from twinnet.yaml_source import Document, Problem, SourceError
 
-__all__ = ["further_mistakes"]
+__all__ = ["further_mistakes", "torn_checks"]
 
 
-def further_mistakes(document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity]) -> list[Problem]:
+def further_mistakes(
+    document: Document,
+    data: Mapping[str, Any],
+    parameters: Mapping[str, Quantity],
+    unreadable: Collection[str],
+) -> list[Problem]:
     """Return what is wrong in the networks, names and statements of `data`, the file with its parameters put in.
 
     A part that is wrong in its form is passed over: that is told already. Whatever else is wrong with a measurement, a
-    statement may name it, and is not blamed for its unit.
+    statement may name it, and is not blamed for its unit. Likewise with `unreadable`, the parameters whose default is a
+    mistake.
     """
     networks: list[Network] = []
     return [
         *_of_networks(document, data, networks),
         *_of_hosts(document, data, networks),
-        *_of_levels(document, data, parameters),
+        *_of_levels(document, data, {*parameters, *unreadable}),
         *_of_level_names(document, data, networks),
         *_of_selections(document, data),
-        *_of_statements(document, data, parameters),
+        *_of_statements(document, data, parameters, unreadable),
     ]
+
+
+def torn_checks(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+    """Return the statements whose check has no quotes between braces, so that YAML ends it at its first comma."""
+    statements = data.get("statements")
+    problems: list[Problem] = []
+    for index, given in enumerate(cast(list[Any], statements) if isinstance(statements, list) else []):
+        statement = _mapping(given)
+        check = statement.get("check")
+        beyond = [key for key in statement if key not in Statement.model_fields]
+        if (
+            isinstance(check, str)
+            and beyond
+            and (check.count("(") > check.count(")") or "[" in check.rpartition("]")[2])
+        ):
+            message = f'the comma ends it after {check!r}; put the whole check in quotes: check: "{check}, ..."'
+            problems.append(document.problem(("statements", index, "check"), message))
+    return problems
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -132,7 +157,7 @@ def _of_selections(document: Document, data: Mapping[str, Any]) -> list[Problem]
     return problems
 
 
-def _of_levels(document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity]) -> list[Problem]:
+def _of_levels(document: Document, data: Mapping[str, Any], parameters: Collection[str]) -> list[Problem]:
     """Parameters that levels set and the study does not have."""
     problems: list[Problem] = []
     for factor, given in _mapping(data.get("factors")).items():
@@ -145,7 +170,9 @@ def _of_levels(document: Document, data: Mapping[str, Any], parameters: Mapping[
     return problems
 
 
-def _of_statements(document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity]) -> list[Problem]:
+def _of_statements(
+    document: Document, data: Mapping[str, Any], parameters: Mapping[str, Quantity], unreadable: Collection[str]
+) -> list[Problem]:
     units: dict[str, str] = {}
     for name, given in _mapping(data.get("measurements")).items():
         try:
@@ -156,13 +183,13 @@ def _of_statements(document: Document, data: Mapping[str, Any], parameters: Mapp
         name: tuple(_mapping(_mapping(factor).get("levels"))) for name, factor in _mapping(data.get("factors")).items()
     }
     names = Names(parameters, units, factors)
-    bare = {name for name, one in parameters.items() if one.kind == "number"}
+    # A number may be one whose unit was forgotten, which is told where it stands.
+    passed_over = {name for name, one in parameters.items() if one.kind == "number"} | set(unreadable)
     statements = data.get("statements")
     problems: list[Problem] = []
     for index, statement in enumerate(cast(list[Any], statements) if isinstance(statements, list) else []):
         check = _mapping(statement).get("check")
-        # A number may be one whose unit was forgotten, which is told where it stands.
-        if isinstance(check, str) and not bare & set(re.findall(r"\w+", check)):
+        if isinstance(check, str) and not passed_over & set(re.findall(r"\w+", check)):
             try:
                 parse_check(check, names)
             except ValueError as error:

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
-from twinnet.study.further_mistakes import further_mistakes
+from twinnet.study.further_mistakes import further_mistakes, torn_checks
 from twinnet.study.network_of import check_networks
 from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
@@ -80,7 +81,7 @@ class Study:
     @property
     def named_controls(self) -> tuple[str, ...]:
         """The congestion controls that the study's traffic names itself."""
-        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters, [])
+        written = _substitute(self.document, ("traffic",), self.document.data.get("traffic"), self.parameters, {}, [])
         entries = cast(list[dict[str, Any]], written)
         return tuple(str(one["congestion_control"]) for one in entries if one.get("congestion_control") is not None)
 
@@ -129,10 +130,10 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
     if path.is_dir():
         path = path / "study.yaml"
     if not path.is_file():
-        remedy = did_you_mean(str(name_or_path), known)
+        otherwise = "list them with `twinnet studies`, or give the path of a study.yaml"
         raise BadValue(
             f"{str(name_or_path)!r} is neither a built-in study nor a study file",
-            f"{remedy}; `twinnet studies` lists them, or give the path of a study.yaml",
+            did_you_mean(str(name_or_path), known, otherwise),
         )
     document = load_yaml(path)
     text = path.read_text(encoding="utf-8-sig")
@@ -172,9 +173,13 @@ def read_study(
         raise document.error((), f"this is a network, not a study; start it with: twinnet lab {document.file}")
     data: dict[str, Any] = copy.deepcopy(cast(dict[str, Any], given))
     document = dataclasses.replace(document, data=data)
-    declared = _declared(document)
+    declared, unreadable = _declared(document)
     values = {name: quantity for name, (quantity, _) in declared.items()}
     changes: dict[str, str] = {}
+    beside = Beside(read_beside)
+    if unreadable:
+        # It ends with these and all other mistakes of the file; what was asked for over them does not matter.
+        _resolve(document, values, beside, unreadable)
     if preset is not None:
         presets = data.get("presets")
         known = cast(dict[str, Any], presets) if isinstance(presets, dict) else {}
@@ -187,7 +192,6 @@ def read_study(
     for key, value in (settings or {}).items():
         _change(document, declared, values, key, value, "--set")
         changes[key] = value
-    beside = Beside(read_beside)
     specification = _resolve(document, values, beside)
     study = Study(document, values, specification, changes, text, beside)
     problems = [*_wrong_levels(study, declared), *_wrong_statements(study)]
@@ -215,21 +219,19 @@ def with_changes(study: Study, changes: Mapping[str, str]) -> Study:
     )
 
 
-def _declared(document: Document) -> dict[str, tuple[Quantity, list[str] | None]]:
-    """The parameters of the file, with the words that each allows."""
+def _declared(document: Document) -> tuple[dict[str, tuple[Quantity, list[str] | None]], dict[str, Problem]]:
+    """The parameters of the file, with the words that each allows; and what is wrong with the others."""
     section = document.data.get("parameters", {})
     if not isinstance(section, dict):
         raise document.error(("parameters",), "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'")
     declared: dict[str, tuple[Quantity, list[str] | None]] = {}
-    problems: list[Problem] = []
+    unreadable: dict[str, Problem] = {}
     for name, given in cast(dict[str, Any], section).items():
         try:
             declared[name] = _declaration(document, name, given)
         except SourceError as error:
-            problems += error.problems
-    if problems:
-        raise SourceError(document.file, problems)
-    return declared
+            (unreadable[name],) = error.problems
+    return declared, unreadable
 
 
 def _declaration(document: Document, name: str, given: object) -> tuple[Quantity, list[str] | None]:
@@ -322,10 +324,17 @@ def _scalar(value: object) -> object:
     return value
 
 
-def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside) -> StudySpecification:
-    unknown: list[Problem] = []
+def _resolve(
+    document: Document,
+    values: Mapping[str, Quantity],
+    beside: Beside,
+    unreadable: Mapping[str, Problem] = MappingProxyType({}),
+) -> StudySpecification:
+    """Return the specification with `values` put in; `unreadable` are parameters whose default is a mistake."""
+    torn = torn_checks(document, document.data)
+    unknown: list[Problem] = [*unreadable.values(), *torn]
     data = {
-        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unknown)
+        key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unreadable, unknown)
         for key, value in document.data.items()
     }
     _put_files_in(document, data, beside)
@@ -335,12 +344,15 @@ def _resolve(document: Document, values: Mapping[str, Quantity], beside: Beside)
             raise SourceError(document.file, [])
         return specification
     except SourceError as error:
-        further = further_mistakes(document, data, values)
+        further = further_mistakes(document, data, values, unreadable)
         # A check of the whole study knows no place; the same mistake found further on has one.
         placed = {one.message for one in further}
         found = [*(one for one in error.problems if one.path or one.message not in placed), *further]
         # Where a reference leads to nothing, what is said of the value that it leaves is no mistake of its own.
         found = [one for one in found if not any(_touch(one, other) for other in unknown)]
+        # The same of what follows the comma: YAML takes it for keys.
+        statements = tuple(one.key.removesuffix("check") for one in torn)
+        found = [one for one in found if not one.key.startswith(statements)]
         told = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])
         raise SourceError(error.file, sorted(told, key=lambda one: (one.line, one.column))) from None
 
@@ -381,16 +393,27 @@ def _at_the_parameter(document: Document, problem: Problem) -> Problem:
 
 
 def _substitute(
-    document: Document, path: Location, value: Any, values: Mapping[str, Quantity], unknown: list[Problem]
+    document: Document,
+    path: Location,
+    value: Any,
+    values: Mapping[str, Quantity],
+    unreadable: Mapping[str, Problem],
+    unknown: list[Problem],
 ) -> Any:
     """`value` with every reference replaced; the shape stays, so that positions in the file stay true. References to
-    nothing are added to `unknown`."""
+    nothing are added to `unknown`; one to a parameter whose default is a mistake as that mistake."""
     if isinstance(value, dict):
         entries = cast(dict[str, Any], value)
-        return {key: _substitute(document, (*path, key), inner, values, unknown) for key, inner in entries.items()}
+        return {
+            key: _substitute(document, (*path, key), inner, values, unreadable, unknown)
+            for key, inner in entries.items()
+        }
     if isinstance(value, list):
         items = cast(list[Any], value)
-        return [_substitute(document, (*path, index), inner, values, unknown) for index, inner in enumerate(items)]
+        return [
+            _substitute(document, (*path, index), inner, values, unreadable, unknown)
+            for index, inner in enumerate(items)
+        ]
     if not isinstance(value, str) or "$" not in value:
         return value
 
@@ -398,6 +421,9 @@ def _substitute(
         name = found.group(1)
         if name is None:
             said = f"{value[:60]!r}: a dollar sign begins a reference such as ${{link_rate}}"
+        elif name in unreadable:
+            unknown.append(dataclasses.replace(unreadable[name], path=path))
+            return ""
         elif name not in values:
             said = f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}"
         else:

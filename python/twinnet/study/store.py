@@ -146,6 +146,13 @@ class ResultStore:
             record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
             changes = {str(key): str(value) for key, value in record["changes"].items()}
             file = str(record["file"])
+        except FileNotFoundError as error:
+            within = sorted(path.parent for path in self.folder.glob("*/study.json"))
+            meant = within[0] if within else "results/tcp-udp-queues"
+            raise BadValue(
+                f"{self.folder} does not hold the results of a study: it has no {Path(error.filename).name}",
+                f"give the folder that `twinnet run` wrote, such as {meant}",
+            ) from None
         except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise BadValue(
                 f"{self.folder} does not hold the results of a study: {error}",

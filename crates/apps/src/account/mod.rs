@@ -14,6 +14,7 @@ pub(crate) mod length_histogram;
 pub(crate) mod pacing;
 pub(crate) mod reordering_density;
 pub(crate) mod report;
+pub(crate) mod returns;
 pub(crate) mod rtp_report;
 pub(crate) mod samples;
 pub(crate) mod sequence;

@@ -18,6 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
+use crate::account::returns::Returns;
 use crate::check::{check_dscp, check_exactly_one, check_port, check_range, ConfigError};
 use crate::rtp::frames::{check_trace, FrameSizes, VideoModel, MOST_FRAME, MOST_TRACE};
 use crate::rtp::mark::{Mark, Part, MOST_PARTS, TS_LENGTH, TS_PER_PACKET};
@@ -154,6 +155,7 @@ pub struct RtpSource {
     last_sent: Option<Time>,
     finished: bool,
     pacing: Pacing,
+    returns: Returns,
     errors: ErrorTally,
 }
 
@@ -182,6 +184,7 @@ impl RtpSource {
             last_sent: None,
             finished: false,
             pacing: Pacing::default(),
+            returns: Returns::default(),
             errors: ErrorTally::default(),
         }
     }
@@ -204,7 +207,7 @@ impl RtpSource {
                 self.from = host.addresses(socket).map(|(local, _)| local);
                 if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
                     self.errors.add(error);
-                    self.end(host);
+                    self.end(now, host);
                     return;
                 }
                 self.start = Some(now);
@@ -308,11 +311,11 @@ impl RtpSource {
     }
 
     /// Loads frames until a packet waits; at the end what is left of the last frame, filled up with null packets.
-    fn prepare(&mut self, start: Time, host: &mut dyn Host) {
+    fn prepare(&mut self, now: Time, start: Time, host: &mut dyn Host) {
         while self.waiting.is_empty() && !self.finished {
             if !self.load(start) {
                 if self.filled == 0 {
-                    return self.end(host);
+                    return self.end(now, host);
                 }
                 let shaped = self.config.shaping_ps.is_some();
                 let last = start + self.config.frame_time(self.next_frame.saturating_sub(1));
@@ -325,7 +328,7 @@ impl RtpSource {
         let (Some(start), Some(socket)) = (self.start, self.socket) else { return };
         for _ in 0..MOST_PER_CALL {
             if self.waiting.is_empty() {
-                self.prepare(start, host);
+                self.prepare(now, start, host);
             }
             let Some(packet) = self.waiting.front().copied().filter(|packet| packet.due <= now) else { break };
             self.waiting.pop_front();
@@ -333,7 +336,7 @@ impl RtpSource {
             self.pacing.add(packet.due, now, PAYLOAD, taken);
         }
         if self.waiting.is_empty() && !self.finished {
-            self.prepare(start, host);
+            self.prepare(now, start, host);
         }
         self.due = self.waiting.front().map(|packet| packet.due);
     }
@@ -370,11 +373,19 @@ impl RtpSource {
         taken
     }
 
-    fn end(&mut self, host: &mut dyn Host) {
+    fn note_returned(&mut self, now: Time, error: HostError, datagrams: u64) {
+        let to = SocketAddr::new(self.config.to, self.config.port);
+        self.returns.add(now, to, error, datagrams, &mut self.errors);
+    }
+
+    fn end(&mut self, now: Time, host: &mut dyn Host) {
         self.due = None;
         self.finished = true;
         self.waiting.clear();
         if let Some(socket) = self.socket.take() {
+            for (error, datagrams) in host.returned(socket) {
+                self.note_returned(now, error, datagrams);
+            }
             host.close(socket);
         }
     }
@@ -392,11 +403,12 @@ impl App for RtpSource {
                 self.send_due(now, host);
             }
             Event::Timer => self.send_due(now, host),
-            Event::Stop => self.end(host),
+            Event::Stop => self.end(now, host),
             Event::Failed { error, .. } => {
                 self.errors.add(error);
-                self.end(host);
+                self.end(now, host);
             }
+            Event::Returned { error, datagrams, .. } => self.note_returned(now, error, datagrams),
             _ => {}
         }
     }
@@ -418,6 +430,7 @@ impl App for RtpSource {
         row.packets = Some(self.sent);
         row.frames_sent = Some(self.frames_sent);
         row.bytes = self.sent * u64::from(PAYLOAD);
+        row.errors.extend(self.returns.told(self.start));
         row.pacing = self.pacing.report().into();
         AppReport { flows: vec![row] }.into_json()
     }

@@ -18,6 +18,7 @@ use twinnet_units::{Duration, Time};
 use crate::account::errors::ErrorTally;
 use crate::account::pacing::Pacing;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
+use crate::account::returns::Returns;
 use crate::schedule::profile::Interval;
 use crate::schedule::sizes::TraceEntry;
 use crate::udp::header::{Header, Stamp, FULL_LENGTH};
@@ -55,8 +56,7 @@ pub struct UdpSource {
     offered: Vec<(Time, u32, bool)>,
     /// The size that was drawn for the datagram that the host had no room for.
     held_size: Option<u32>,
-    /// The times when the first and the last datagram came back.
-    returned: Option<(Time, Time)>,
+    returns: Returns,
     errors: ErrorTally,
 }
 
@@ -80,7 +80,7 @@ impl UdpSource {
             pacing: Pacing::default(),
             offered: Vec::new(),
             held_size: None,
-            returned: None,
+            returns: Returns::default(),
             errors: ErrorTally::default(),
         }
     }
@@ -99,7 +99,7 @@ impl UdpSource {
                 let mut whole = || if self.config.fragment { Ok(()) } else { host.forbid_fragments(socket) };
                 if let Err(error) = marked.and_then(|()| whole()) {
                     self.errors.add(error);
-                    self.end(host);
+                    self.end(now, host);
                     return;
                 }
                 self.due = match &mut self.schedule {
@@ -127,13 +127,13 @@ impl UdpSource {
             return;
         }
         if matches!(self.config.end(), Some(End::After(duration)) if now.since(start) > duration + GRACE) {
-            self.give_up(host);
+            self.give_up(now, host);
             return;
         }
         let over = self.offer_due(now, start, socket, host);
         self.note_handed_over(now, socket, host);
         if over {
-            self.end(host);
+            self.end(now, host);
         }
     }
 
@@ -189,7 +189,7 @@ impl UdpSource {
         let end = self.config.end();
         for _ in 0..MOST_PER_CALL {
             if end.is_some_and(|end| end.reached(now.since(start), self.sent)) {
-                self.end(host);
+                self.end(now, host);
                 return;
             }
             let Schedule::Unpaced(sizes) = &mut self.schedule else { return };
@@ -205,7 +205,7 @@ impl UdpSource {
                     let never = matches!(error, HostError::WouldFragment(_)) && self.sent == 0;
                     self.errors.add(error);
                     if never {
-                        self.end(host);
+                        self.end(now, host);
                     }
                     return;
                 }
@@ -243,19 +243,27 @@ impl UdpSource {
 
     /// The time is over and datagrams that were due are not sent: a source that went on would send at another time
     /// than it was told to.
-    fn give_up(&mut self, host: &mut dyn Host) {
+    fn give_up(&mut self, now: Time, host: &mut dyn Host) {
         self.errors.add(format!(
             "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",
             self.sent
         ));
         self.pacing.give_up();
-        self.end(host);
+        self.end(now, host);
     }
 
-    fn end(&mut self, host: &mut dyn Host) {
+    fn note_returned(&mut self, now: Time, error: HostError, datagrams: u64) {
+        let to = SocketAddr::new(self.config.to, self.config.port);
+        self.returns.add(now, to, error, datagrams, &mut self.errors);
+    }
+
+    fn end(&mut self, now: Time, host: &mut dyn Host) {
         self.due = None;
         self.finished = true;
         if let Some(socket) = self.socket.take() {
+            for (error, datagrams) in host.returned(socket) {
+                self.note_returned(now, error, datagrams);
+            }
             host.close(socket);
         }
     }
@@ -269,20 +277,12 @@ impl App for UdpSource {
                 self.send_due(now, host);
             }
             Event::Timer => self.send_due(now, host),
-            Event::Stop => self.end(host),
+            Event::Stop => self.end(now, host),
             Event::Failed { error, .. } => {
                 self.errors.add(error);
-                self.end(host);
+                self.end(now, host);
             }
-            Event::Returned { error, datagrams, .. } => {
-                let to = SocketAddr::new(self.config.to, self.config.port);
-                let told = match error {
-                    HostError::Refused => format!("nobody listened at {to}: a datagram came back"),
-                    error => format!("a datagram to {to} came back: {error}"),
-                };
-                self.errors.add_many(told, datagrams);
-                self.returned = Some((self.returned.map_or(now, |(first, _)| first), now));
-            }
+            Event::Returned { error, datagrams, .. } => self.note_returned(now, error, datagrams),
             _ => {}
         }
     }
@@ -315,13 +315,7 @@ impl App for UdpSource {
         row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
         row.packets = Some(self.sent);
         row.bytes = self.sent_bytes;
-        if let Some((first, last)) = self
-            .returned
-            .zip(self.start)
-            .map(|((first, last), start)| (first.since(start).as_secs_f64(), last.since(start).as_secs_f64()))
-        {
-            row.errors.push(format!("datagrams came back between {first:.3} s and {last:.3} s after the start"));
-        }
+        row.errors.extend(self.returns.told(self.start));
         row.pacing = self.pacing.report().into();
         AppReport { flows: vec![row] }.into_json()
     }

@@ -423,6 +423,14 @@ impl Host for HostView<'_> {
         Some(Handover { begun, ended: clock.now() })
     }
 
+    fn returned(&mut self, socket: SocketId) -> Vec<(HostError, u64)> {
+        if !self.sockets.tell_returned || self.mine(socket).is_err() {
+            return Vec::new();
+        }
+        self.sockets.flush_one(socket.0);
+        self.mine(socket).map_or_else(|_| Vec::new(), |entry| system::returned(entry.fd.as_fd()))
+    }
+
     fn forbid_fragments(&mut self, socket: SocketId) -> Result<(), HostError> {
         let entry = self.mine(socket)?;
         let v6 = matches!(entry.addresses, Some((SocketAddr::V6(_), _)));

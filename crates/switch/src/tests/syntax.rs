@@ -74,7 +74,16 @@ fn an_error_names_the_word_its_place_and_the_remedy() {
         ("tcp", r#"column 4: "" ends without actions; end the flow with actions=..., for example actions=drop"#),
         ("tcp,actions=", r#"column 13: "" holds no action; write drop to drop the frames"#),
         ("actions=outptu:1", r#"column 9: "outptu" is no action; did you mean "output"?"#),
-        ("actions=forward:1", r#"column 9: "forward" is no action; the nearest are "load", "normal", "flood""#),
+        ("actions=forward:1", r#"column 9: "forward" is no action; did you mean "output" or "normal"?"#),
+        ("actions=steer:1", r#"column 9: "steer" is no action; the nearest are "meter", "learn", "move""#),
+        (
+            "tcp,dport=80,actions=1",
+            r#"column 5: "dport" is neither a field nor a property of a flow; did you mean "tp_dst"?"#,
+        ),
+        (
+            "ip,ipv4_src=10.0.0.1,actions=1",
+            r#"column 4: "ipv4_src" is neither a field nor a property of a flow; did you mean "nw_src"?"#,
+        ),
         ("actions=enqueue:4", r#"column 17: "4" names no queue; write enqueue:PORT:QUEUE"#),
         ("actions=output:0", r#"column 16: "0" is no port; write a port number from 1 to 4294967040, or LOCAL"#),
         (

@@ -53,16 +53,26 @@ def pingpair(lab: Lab, arguments: Sequence[str]) -> Answer:
 
 
 def iperfudp(lab: Lab, arguments: Sequence[str]) -> Answer:
-    """Send UDP between two hosts: ``iperfudp RATE A B``, as in Mininet; the first and the last when none is named."""
+    """Send UDP between two hosts: ``iperfudp RATE A B``, as in Mininet; the first and the last when none is named. The
+    rate may stand last."""
     usage = "write for example: iperfudp 10Mbit h1 h2"
-    if not arguments:
-        raise BadValue("iperfudp needs a rate", usage)
-    rate, *hosts = arguments
     names = lab.layout.names("host")
+    rates = [word for word in arguments if word not in names]
+    hosts = [word for word in arguments if word in names]
+    if not rates:
+        raise BadValue("iperfudp needs a rate", usage)
+    rate = rates.pop(0 if arguments[0] not in names else -1)
+    hosts += rates
+    rate = _in_bits(rate)
     if len(hosts) not in (0, 2) or len(names) < 2:
         raise BadValue(f"iperfudp needs two hosts, not {len(hosts)}", usage)
     source, target = hosts or (names[0], names[-1])
     return iperf(lab, [source, target, "udp", rate])
+
+
+def _in_bits(rate: str) -> str:
+    """Return `rate` with the unit that Mininet and iperf leave out: ``10M`` is ``10Mbit``."""
+    return f"{rate}bit" if rate[:-1].replace(".", "", 1).isdigit() and rate[-1] in "kMG" else rate
 
 
 def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
@@ -74,7 +84,7 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
     rate = None
     if "udp" in words:
         at = words.index("udp")
-        rate = " ".join(words[at + 1 :]) or "10 Mbit"
+        rate = _in_bits(" ".join(words[at + 1 :]) or "10 Mbit")
         rate_bps(rate)
         words = words[:at]
     if len(words) < 2:

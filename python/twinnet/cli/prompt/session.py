@@ -26,7 +26,7 @@ from twinnet.cli.prompt import (
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
 from twinnet.lab.lab import Lab
-from twinnet.report.text_table import table, terminal_columns
+from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]
@@ -151,7 +151,7 @@ class Session:
                 told = {"name": error.name, "message": error.message, "remedy": error.remedy}
                 print(json.dumps({"command": line, "error": told}, ensure_ascii=False), flush=True)
             else:
-                print(f"*** {error}", file=sys.stderr, flush=True)
+                _tell(f"*** {error}")
             return False
         # Such an answer may be that of a switch which stands alone: who reads it is to know.
         lacking = [] if self.over or first_word(line) in _OF_NO_SWITCH else controllers.without_controller(self.lab)
@@ -162,7 +162,7 @@ class Session:
         if answer.text:
             print(answer.text_for(terminal_columns()), flush=True)
         for one in lacking:
-            print(f"*** {one}", file=sys.stderr, flush=True)
+            _tell(f"*** {one}")
         return answer.ok
 
     def answer(self, line: str) -> Answer:
@@ -202,7 +202,7 @@ class Session:
             raise BadValue(f"{first!r} is Python, which the command py evaluates", f"write for example: py {node}.ip")
         # No command has a digit in it: who typed one meant a host.
         known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
-        raise BadValue(f"{first!r} is neither a command nor a host", f"{did_you_mean(first, known)}; see: help")
+        raise BadValue(f"{first!r} is neither a command nor a host", did_you_mean(first, known, "see: help"))
 
     def end(self) -> None:
         """Stop what the session began: its captures and samplers."""
@@ -228,6 +228,13 @@ class Session:
             self._depth -= 1
         return Answer({"lines": len(done), "done": sum(done)}, ok=all(done))
 
+    def _nearest_name(self, error: Exception) -> str:
+        """What was meant by a name that Python does not know; empty of other errors."""
+        if not isinstance(error, (AttributeError, NameError)) or not error.name:
+            return ""
+        known = dir(error.obj) if isinstance(error, AttributeError) else self.names
+        return did_you_mean(error.name.lower(), [name for name in known if not name.startswith("_")])
+
     def _python(self, source: str) -> Answer:
         """Evaluate what the user typed: it is their own prompt, with their own rights."""
         try:
@@ -240,13 +247,17 @@ class Session:
         except TwinnetError:
             raise
         except Exception as error:
-            raise BadValue(f"{type(error).__name__}: {error}") from None
+            raise BadValue(f"{type(error).__name__}: {error}", self._nearest_name(error)) from None
         return Answer(repr(value), "" if value is None else str(value), verbatim=True)
 
 
 def first_word(line: str) -> str:
     """The first word of `line`; empty when it has none."""
     return line.split(maxsplit=1)[0] if line.strip() else ""
+
+
+def _tell(line: str) -> None:
+    print(wrapped(line, terminal_columns(sys.stderr)), file=sys.stderr, flush=True)
 
 
 def _show(line: str) -> None:

@@ -48,7 +48,8 @@ def dump(lab: Lab, arguments: Sequence[str]) -> Answer:
             kind = f"Open vSwitch ({node['datapath']})" if node.get("datapath", "own") != "own" else "switch"
             lines.append(f"{name}: {kind} dpid {node['dpid']:016x}, {node['fail_mode']}; {ports}")
             if name in controlled:
-                lines.append(f"  controller: {controlled[name].told}")
+                standing = controlled[name]
+                lines.append(f"  {'controller: ' if standing.joined else ''}{standing.state}")
         elif node["kind"] == "interface":
             lines.append(f"{name}: interface {node['interface']} of the machine")
         elif node["kind"] == "tunnel":

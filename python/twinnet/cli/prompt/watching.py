@@ -99,6 +99,8 @@ def _split(lab: Lab, arguments: Sequence[str]) -> tuple[list[str], str, list[str
     rest = list(arguments)
     interfaces: list[str] = []
     while rest and not _is_duration(rest[0]):
+        if rest[0].replace(".", "", 1).isdigit():
+            raise BadValue(f"the interval {rest[0]} has no unit", f"write for example {rest[0]}s, or {rest[0]}ms")
         lab.layout.port(rest[0])
         interfaces.append(rest.pop(0))
     if not interfaces or not rest:
