@@ -16,6 +16,7 @@ from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
 from twinnet.study.execute import LabExecutor
 from twinnet.study.forecast import forecast_here
+from twinnet.study.levels_here import with_levels_here
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import built_in_studies, load_study
 from twinnet.study.runner import Outcome, run_plan
@@ -102,6 +103,10 @@ def run(
             changes[name] = str(value)
     loaded = load_study(os.fspath(study), changes, preset)
     executor = LabExecutor(interface)
+    if loaded.specification.clock == "wall":
+        loaded, told = with_levels_here(loaded)
+        if told and progress:
+            print(told, file=sys.stderr)
     executor.check(loaded.specification)
     store = ResultStore(Path(out) / loaded.name)
     store.write_study(loaded)

@@ -28,6 +28,11 @@ _UNITS = {
     "available_bandwidth": "bit/s",
     "available_bandwidth_error": "1",
     "probe_bytes": "B",
+    "rate_error": "1",
+    "processor_time": "1",
+    "context_switches": "1/s",
+    "together": "1",
+    "fairness": "1",
 }
 """Of measurements that are no times."""
 _OF_PACKETS = ("delay", "gap", "jitter_rfc4689", "jitter_rfc3550", "rtp_bandwidth")
@@ -61,6 +66,9 @@ class Measurement(_Strict):
         of video in segments played. `stall_time`: how long each viewer's video stalled. `available_bandwidth`: the
         estimator's result, at the wire. `available_bandwidth_error`: the estimate over the true value minus 1; the true
         value is what the fabric counted at `ports` over the estimate's window. `probe_bytes`: bytes that it sent.
+        `rate_error`: packets a second that a source achieved over those requested, minus 1. `gap_error`: 99 % of its
+        gaps are wrong by no more. Of generators: `together`, the share of their gaps that are none; `processor_time`
+        over time; `context_switches` a second. `fairness`: Jain's index of the packet rates of flows.
     title
         Its name in figures and tables; default: its key in words.
     layer
@@ -99,6 +107,12 @@ class Measurement(_Strict):
         "available_bandwidth",
         "available_bandwidth_error",
         "probe_bytes",
+        "rate_error",
+        "gap_error",
+        "processor_time",
+        "context_switches",
+        "together",
+        "fairness",
         "video_rate",
         "stall_time",
     ]

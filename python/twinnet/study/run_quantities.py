@@ -12,6 +12,7 @@ import polars as pl
 
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
 from twinnet.study.predicate import Aggregate
+from twinnet.study.sender_quantities import SENDER_COLUMNS, jain_index, of_senders
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
@@ -109,6 +110,10 @@ class RunTables:
         if measurement.of in ("packet_rate", "psnr", "ssim"):
             values = _packet_rates(rows) if measurement.of == "packet_rate" else _video(rows, measurement.of)
             return _of_flows(values, aggregate)
+        if measurement.of == "fairness":
+            return jain_index(_packet_rates(rows))
+        if measurement.of in SENDER_COLUMNS:
+            return _of_flows(of_senders(rows, measurement.of), aggregate)
         if measurement.of in _VIEWERS:
             return _of_flows(_viewers(rows, measurement.of), aggregate)
         times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
