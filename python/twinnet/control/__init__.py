@@ -16,6 +16,8 @@ from twinnet.control.events import (
     SwitchPort,
 )
 from twinnet.control.learning import LearningSwitch
+from twinnet.control.link_discovery import LinkDiscovery
+from twinnet.control.lldp import PortAdvertisement
 from twinnet.control.program import ControllerProgram
 from twinnet.control.shortest_path import ShortestPath
 from twinnet.control.statistics_poller import StatisticsPoller
@@ -37,10 +39,12 @@ __all__ = [
     "Flow",
     "FlowRemoved",
     "LearningSwitch",
+    "LinkDiscovery",
     "ListenTarget",
     "PacketIn",
     "PacketOut",
     "PassiveBandwidth",
+    "PortAdvertisement",
     "PortStatus",
     "ShortestPath",
     "Statistics",

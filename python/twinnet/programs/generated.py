@@ -20,6 +20,8 @@ from twinnet.results.flow_report import FlowReport, Pacing, Toll
 __all__ = ["generated"]
 
 _HERE = Path(__file__).parent
+_OVERTIME_S = 5
+"""What a generator may take to start, and to end after its time."""
 _KEPT_SHARE = 0.999
 """As for our own sources (:class:`twinnet.results.flow_report.Pacing`)."""
 
@@ -73,16 +75,16 @@ def generated(
     observer = [sys.executable, str(_HERE / "observed.py"), str(how.port), str(size)]
     protocol, port = how.ready
     asked = None if packets_per_second is None else float(round(packets_per_second))
-    note = f"{generator} sends no payload below {size} B" if size > payload_bytes else None
+    notes = (f"{generator} sends no payload below {size} B",) if size > payload_bytes else ()
 
     def parse(transfer: Transfer, output: Output) -> list[FlowReport]:
-        return _reports(transfer, output, size, asked, note)
+        return _reports(transfer, output, how, size, asked, notes)
 
     return Transfer(
         how.program,
         client,
         target,
-        (sys.executable, str(_HERE / "metered.py"), "{from}", *confined, *command),
+        (sys.executable, str(_HERE / "metered.py"), "{from}", str(duration_s + _OVERTIME_S), *confined, *command),
         parse,
         server_argv=(*observer, f"{0.0 if poisson else gap_ns:.3f}", *_receiver(how)),
         protocol=protocol,
@@ -98,10 +100,17 @@ def _receiver(how: Generator) -> tuple[str, ...]:
 
 
 def _reports(
-    transfer: Transfer, output: Output, size: int, asked_pps: float | None, note: str | None
+    transfer: Transfer,
+    output: Output,
+    how: Generator,
+    size: int,
+    asked_pps: float | None,
+    notes: tuple[str, ...],
 ) -> list[FlowReport]:
     cost, told = _read(output.client, "its cost"), _read(output.server, "what arrived")
-    if cost.get("status") != 0:
+    if cost.get("ended"):
+        notes += ("it was ended, because it did not end by itself",)
+    elif cost.get("status") not in (0, how.lagging_status):
         said = output.errors.strip().splitlines()[-1:]
         why = said[0] if said else f"status {cost.get('status')}"
         raise ProgramFailed(f"{transfer.program} in {transfer.client} failed: {why}")
@@ -112,7 +121,7 @@ def _reports(
     # Senders may share a receiver: they are told apart by their addresses.
     if source not in senders:
         raise ProgramFailed(f"nothing of what {transfer.program} sent in {transfer.client} arrived")
-    return _both_ends(transfer, source, senders[source], cost, (size, asked_pps, note), output.start_ps)
+    return _both_ends(transfer, source, senders[source], cost, (size, asked_pps, notes), output.start_ps)
 
 
 def _both_ends(
@@ -120,10 +129,10 @@ def _both_ends(
     source: str,
     seen: dict[str, Any],
     cost: dict[str, Any],
-    asked: tuple[int, float | None, str | None],
+    asked: tuple[int, float | None, tuple[str, ...]],
     start_ps: int,
 ) -> list[FlowReport]:
-    size, pps, note = asked
+    size, pps, notes = asked
     packets, took_s = int(seen["packets"]), (seen["last_ns"] - seen["first_ns"]) / 1e9
     achieved = (packets - 1) / took_s if took_s > 0 else None
     kept = pps is None or (achieved is not None and achieved >= _KEPT_SHARE * pps)
@@ -153,7 +162,7 @@ def _both_ends(
         "bytes": int(seen["bytes"]),
     }
     return [
-        FlowReport(role="source", pacing=pacing, toll=toll, errors=(note,) if note else (), **both),
+        FlowReport(role="source", pacing=pacing, toll=toll, errors=notes, **both),
         FlowReport(role="sink", gap=Summary.from_spec(seen["gap_ps"]), **both),
     ]
 

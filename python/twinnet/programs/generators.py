@@ -33,6 +33,8 @@ class Generator:
         As `sender`, with exponential gaps; ``None`` where it has none.
     least_payload
         The smallest payload that it can send, in bytes.
+    lagging_status
+        Its exit status when it sent, but not as fast as it was asked to; ``None`` where it has none.
     package
         The Debian package that it comes in.
     """
@@ -46,6 +48,7 @@ class Generator:
     poisson: Callable[[str, int, int, int], Sequence[str]] | None = None
     least_payload: int = 1
     package: str = ""
+    lagging_status: int | None = None
 
 
 def installed(peer: Generator) -> bool:
@@ -184,6 +187,7 @@ OURS = Generator(
     _ours_unpaced,
     _ours("--gap", "exponential({mean_ns} ns)"),
     8,
+    lagging_status=1,
 )
 """`twinnet send`."""
 

@@ -57,22 +57,22 @@ class ProcessorLimit:
         parent = _parent()
         if parent is None:
             raise NotAvailable(why_no_limit() or "", "run as root, or leave 'processors' out")
-        self._folder = parent / f"twinnet-{os.getpid()}-{id(self):x}"
+        self.folder = parent / f"twinnet-{os.getpid()}-{id(self):x}"
         try:
-            self._folder.mkdir()
+            self.folder.mkdir()
             quota_us = max(1000, round(processors * _PERIOD_US))
-            if (self._folder / "cpu.cfs_quota_us").exists():
-                (self._folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-                (self._folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+            if (self.folder / "cpu.cfs_quota_us").exists():
+                (self.folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+                (self.folder / "cpu.cfs_quota_us").write_text(str(quota_us))
             else:
-                (self._folder / "cpu.max").write_text(f"{quota_us} {_PERIOD_US}")
-            self.entrance = os.open(self._folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+                (self.folder / "cpu.max").write_text(f"{quota_us} {_PERIOD_US}")
+            self.entrance = os.open(self.folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
-            if self._folder.exists():
-                self._folder.rmdir()
+            if self.folder.exists():
+                self.folder.rmdir()
             raise NotAvailable(f"the control group could not be made: {error}", "leave 'processors' out") from None
         self._keeper = subprocess.Popen(
-            ["sh", "-c", _REMOVE_WHEN_LEFT, str(self._folder)], stdin=subprocess.PIPE, start_new_session=True
+            ["sh", "-c", _REMOVE_WHEN_LEFT, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
 
     def end(self) -> None:

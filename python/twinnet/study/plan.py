@@ -142,7 +142,9 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
         for key in [key for key, value in entry.items() if value is None]:
             del entry[key]
     content["levels"] = {
-        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text", "network", "needs"})
+        factor: specification.factors[factor]
+        .levels[level]
+        .model_dump(mode="json", exclude={"text", "network", "needs"})
         for factor, level in sorted(levels.items())
     }
     content["seed"] = seed

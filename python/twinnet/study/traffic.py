@@ -41,7 +41,21 @@ else:
     AppName = Literal[tuple(FLOWS)]
     GeneratorName = Literal[tuple(GENERATORS)]
 
-_COMMON = ("name", "app", "using", "text", "from", "sources", "to", "start", "start_ps", "streamer", "over", "generator", "processors")
+_COMMON = (
+    "name",
+    "app",
+    "using",
+    "text",
+    "from",
+    "sources",
+    "to",
+    "start",
+    "start_ps",
+    "streamer",
+    "over",
+    "generator",
+    "processors",
+)
 _KEPT = "sends"
 
 
