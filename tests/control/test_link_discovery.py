@@ -85,7 +85,7 @@ def test_what_is_not_known_is_told() -> None:
     with ring(discovery).simulate() as lab:
         lab.wait_for_controllers()
         lab.run_until("2 s")
-        with pytest.raises(BadValue, match="no host '10.0.0.9' has been seen"):
+        with pytest.raises(BadValue, match=r"no host '10\.0\.0\.9' has been seen"):
             discovery.path("10.0.0.9", "10.0.0.2")
 
 

@@ -2,6 +2,7 @@
 
 from twinnet.control.arp_responder import ArpResponder
 from twinnet.control.available_bandwidth import AvailableBandwidth, CountedLink, PassiveBandwidth
+from twinnet.control.bandwidth_service import BandwidthService
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
@@ -30,6 +31,7 @@ from twinnet.control.tree_flooding import TreeFlooding
 __all__ = [
     "ArpResponder",
     "AvailableBandwidth",
+    "BandwidthService",
     "ConnectedSwitch",
     "Controller",
     "ControllerProgram",

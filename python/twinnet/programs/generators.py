@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 __all__ = ["GENERATORS", "OURS", "PEERS", "Generator", "installed"]
 
@@ -114,6 +113,11 @@ _IPERF3_TIMER_US = 1000
 _FAST = 2_000_000
 """Datagrams a second, more than any of them reaches."""
 
+
+def _fast(paced: Callable[[str, int, int, int], Sequence[str]]) -> Callable[[str, int, int], Sequence[str]]:
+    return lambda to, size, seconds: paced(to, _FAST, size, seconds)
+
+
 PEERS: dict[str, Generator] = {
     "D-ITG": Generator(
         "ITGSend",
@@ -121,12 +125,20 @@ PEERS: dict[str, Generator] = {
         _ITG_READY,
         _ITG_RECEIVER,
         _itg(False),
-        lambda to, size, seconds: _itg(False)(to, _FAST, size, seconds),
+        _fast(_itg(False)),
         _itg(False, "-E"),
+        20,
         package="d-itg",
     ),
     "D-ITG -poll": Generator(
-        "ITGSend", 5003, _ITG_READY, _ITG_RECEIVER, _itg(True), poisson=_itg(True, "-E"), package="d-itg"
+        "ITGSend",
+        5003,
+        _ITG_READY,
+        _ITG_RECEIVER,
+        _itg(True),
+        poisson=_itg(True, "-E"),
+        least_payload=20,
+        package="d-itg",
     ),
     "MGEN": Generator(
         "mgen",
@@ -134,7 +146,7 @@ PEERS: dict[str, Generator] = {
         _ANY_READY,
         _MGEN_RECEIVER,
         _mgen(False),
-        lambda to, size, seconds: _mgen(False)(to, _FAST, size, seconds),
+        _fast(_mgen(False)),
         _mgen(False, "POISSON"),
         28,
         "mgen",
@@ -148,7 +160,7 @@ PEERS: dict[str, Generator] = {
         _ANY_READY,
         ("iperf", "-u", "-s", "-p", "5003"),
         _iperf,
-        lambda to, size, seconds: _iperf(to, _FAST, size, seconds),
+        _fast(_iperf),
     ),
     "iperf3": Generator(
         "iperf3",
@@ -194,11 +206,9 @@ OURS = Generator(
 GENERATORS: dict[str, Generator] = {
     "twinnet": OURS,
     "ditg": PEERS["D-ITG"],
-    "ditg-poll": replace(PEERS["D-ITG -poll"], unpaced=lambda to, size, s: _itg(True)(to, _FAST, size, s)),
+    "ditg-poll": replace(PEERS["D-ITG -poll"], unpaced=_fast(_itg(True))),
     "iperf3": PEERS["iperf3"],
     "mgen": replace(PEERS["MGEN"], receiver=()),
-    "mgen-precise": replace(
-        PEERS["MGEN precise"], receiver=(), unpaced=lambda to, size, s: _mgen(True)(to, _FAST, size, s)
-    ),
+    "mgen-precise": replace(PEERS["MGEN precise"], receiver=(), unpaced=_fast(_mgen(True))),
 }
 """By the name that studies have for them. Those without a receiver need none that answers."""

@@ -1,9 +1,10 @@
-"""A program that runs another one and tells what it cost the processor: ``metered.py SOURCE LIMIT_S [--confined] PROGRAM ...``.
+"""Runs a program and tells what it cost the processor: ``metered.py SOURCE LIMIT_S [--confined] PROGRAM ...``.
 
-It runs in the hosts of a lab by its path, so it imports nothing of the package. What the program prints goes to standard
-error; one line of JSON on standard output tells SOURCE, its exit status and its resources. With ``--confined`` standard input is
-the open ``cgroup.procs`` of a control group, which this process and so the program enter first. A program that still
-runs after LIMIT_S is ended: some go on long after their time when they asked for more than they reach.
+It runs in the hosts of a lab by its path, so it imports nothing of the package. What the program prints goes to
+standard error; one line of JSON on standard output tells SOURCE, its exit status and its resources. With ``--confined``
+standard input is the open ``cgroup.procs`` of a control group, which this process and so the program enter first. A
+program that still runs after LIMIT_S is ended: some go on long after their time when they were asked for more than they
+reach.
 """
 
 from __future__ import annotations

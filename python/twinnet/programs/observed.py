@@ -4,7 +4,7 @@ It runs in the hosts of a lab by its path, so it imports nothing of the package.
 the generators, has the kernel stamp every UDP datagram of IPv4 that arrives for PORT. At SIGTERM the receiver is ended,
 and one line of JSON tells of each sender, by its address, what arrived and how far its gaps were from GAP_NS (0: they
 are random, or nobody paced them). PAYLOAD is the size of a datagram: what the sender let the kernel cut may arrive as
-one message of several.
+one message of several; smaller ones are no data of it.
 
 The socket's ring (``packet(7)``, TPACKET_V2) holds 2^17 frames, of which only the headers are kept: it overflows only
 when this process does not run for longer than that many datagrams take, and then says so.
@@ -23,6 +23,7 @@ import time
 from types import FrameType
 
 import numpy as np
+import numpy.typing as npt
 
 _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION, _PACKET_IGNORE_OUTGOING = 5, 6, 10, 23
 _SOL_PACKET = 263
@@ -39,9 +40,9 @@ _MOST = 8_000_000
 """Datagrams of which stamps are kept: 128 MB."""
 _FRAME = np.dtype(
     {
-        "names": ["status", "length", "second", "nanosecond", "source", "target_port", "udp_length"],
-        "formats": ["<u4", "<u4", "<u4", "<u4", ">u4", ">u2", ">u2"],
-        "offsets": [0, 4, 16, 20, _IP_OFFSET + 12, _IP_OFFSET + 22, _IP_OFFSET + 24],
+        "names": ["status", "length", "second", "nanosecond", "protocol", "source", "target_port", "udp_length"],
+        "formats": ["<u4", "<u4", "<u4", "<u4", "u1", ">u4", ">u2", ">u2"],
+        "offsets": [0, 4, 16, 20, _IP_OFFSET + 9, _IP_OFFSET + 12, _IP_OFFSET + 22, _IP_OFFSET + 24],
         "itemsize": _FRAME_BYTES,
     }
 )
@@ -71,7 +72,7 @@ class Observer:
             waiting = (ahead["status"] & 1) == 0
             ready = int(waiting.argmax()) if waiting.any() else len(ahead)
             taken = ahead[:ready]
-            mine = taken[taken["target_port"] == self._port]
+            mine = taken[(taken["protocol"] == socket.IPPROTO_UDP) & (taken["target_port"] == self._port)]
             if self._count + len(mine) <= _MOST:
                 self._kept.append(mine.copy())
             self._count += len(mine)
@@ -85,21 +86,26 @@ class Observer:
         self.look()
         _, missed = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
         kept = np.concatenate(self._kept) if self._kept else np.empty(0, _FRAME)
-        stamps = kept["second"].astype(np.int64) * 1_000_000_000 + kept["nanosecond"]
+        # Some greet with a short datagram before they send.
+        kept = kept[kept["udp_length"] >= payload + 8]
+        stamps: npt.NDArray[np.int64] = kept["second"].astype(np.int64) * 1_000_000_000 + kept["nanosecond"]
         sizes = kept["udp_length"].astype(np.int64) - 8
+        sources: list[int] = np.unique(kept["source"]).tolist()
         senders = {
-            socket.inet_ntoa(int(source).to_bytes(4, "big")): _sender(
+            socket.inet_ntoa(source.to_bytes(4, "big")): _sender(
                 stamps[kept["source"] == source], sizes[kept["source"] == source], payload, gap_ns
             )
-            for source in np.unique(kept["source"])
+            for source in sources
         }
         return {"senders": senders, "missed": int(missed) + max(0, self._count - _MOST)}
 
 
-def _sender(stamps: np.ndarray, sizes: np.ndarray, payload: int, gap_ns: float) -> dict[str, object]:
+def _sender(
+    stamps: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], payload: int, gap_ns: float
+) -> dict[str, object]:
     """Return what is to be told of one sender's datagrams."""
-    each = np.repeat(stamps, np.maximum(1, sizes // payload))
-    gaps = np.diff(each)
+    each: npt.NDArray[np.int64] = np.repeat(stamps, np.maximum(1, sizes // payload))
+    gaps = np.diff(each).astype(np.float64)
     return {
         "packets": len(each),
         "bytes": int(sizes.sum()),
@@ -107,11 +113,11 @@ def _sender(stamps: np.ndarray, sizes: np.ndarray, payload: int, gap_ns: float) 
         "last_ns": int(each[-1]),
         "gap_ps": _summary(gaps),
         "gap_error_ps": _summary(np.abs(gaps - gap_ns)) if gap_ns > 0 else None,
-        "together": float(np.mean(gaps == 0)) if len(gaps) else None,
+        "together": 1 - np.count_nonzero(gaps) / len(gaps) if len(gaps) else None,
     }
 
 
-def _summary(values_ns: np.ndarray) -> dict[str, float] | None:
+def _summary(values_ns: npt.NDArray[np.float64]) -> dict[str, float] | None:
     """Return a distribution of times in picoseconds, as reports of flows have it."""
     if len(values_ns) == 0:
         return None

@@ -1,4 +1,4 @@
-"""Traffic of a study by real programs: generators, iperf 2, wget, ApacheBench, ping, ffmpeg and VLC in the hosts of a lab."""
+"""Traffic of a study by real programs in the hosts of a lab: generators, wget, ApacheBench, ping, ffmpeg, vlc."""
 
 from __future__ import annotations
 
