@@ -78,7 +78,8 @@ docs: $(VENV)/.built
 # Zig links against the oldest glibc that manylinux has, whatever this machine has.
 wheel: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13"
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
+	PATH="$(abspath $(BIN)):$$PATH" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 \
+		$(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
 
 clean:
 	rm -rf $(VENV) target dist site

@@ -72,31 +72,47 @@ impl Heap {
         let mut at = 0;
         loop {
             let first = at * CHILDREN + 1;
-            let least = match keys.get(first..first + CHILDREN) {
-                Some(&[a, b, c, d]) => {
-                    let (left, left_at) = if b < a { (b, 1) } else { (a, 0) };
-                    let (right, right_at) = if d < c { (d, 3) } else { (c, 2) };
-                    if right < left {
-                        (right, first + right_at)
-                    } else {
-                        (left, first + left_at)
-                    }
-                }
+            let least = match keys.get(first..).and_then(<[u128]>::first_chunk) {
+                Some(four) => first + least_of(four),
                 _ => {
                     let rest = keys.get(first..).unwrap_or_default();
                     match rest.iter().enumerate().min_by_key(|(_, key)| **key) {
-                        Some((place, least)) => (*least, first + place),
+                        Some((place, _)) => first + place,
                         None => break,
                     }
                 }
             };
-            if key <= least.0 {
+            if key <= keys[least] {
                 break;
             }
-            keys[at] = least.0;
-            at = least.1;
+            keys[at] = keys[least];
+            at = least;
         }
         keys[at] = key;
+    }
+}
+
+/// Place of the least of `four` keys. Their upper halves, the times, mostly decide: half the work of whole comparisons.
+#[inline]
+fn least_of(four: &[u128; CHILDREN]) -> usize {
+    let [a, b, c, d] = four.map(|key| (key >> 64) as u64);
+    let (left, right) = (a.min(b), c.min(d));
+    if a == b || c == d || left == right {
+        return least_of_equals(four);
+    }
+    if right < left {
+        2 + usize::from(d < c)
+    } else {
+        usize::from(b < a)
+    }
+}
+
+/// The same where times are equal.
+fn least_of_equals(&[a, b, c, d]: &[u128; CHILDREN]) -> usize {
+    if c.min(d) < a.min(b) {
+        2 + usize::from(d < c)
+    } else {
+        usize::from(b < a)
     }
 }
 
@@ -109,10 +125,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec((any::<bool>(), 0..1000_u128),
-            0..400)) {
+        fn it_gives_what_the_standard_heap_gives(steps in prop::collection::vec(
+            (any::<bool>(), 0..40_u128, 0..40_u128), 0..400)) {
             let (mut heap, mut reference) = (Heap::default(), BinaryHeap::new());
-            for (push, key) in steps {
+            // Times, and what decides between equal ones.
+            for (push, time, rest) in steps {
+                let key = time << 64 | rest;
                 if push {
                     heap.push(key);
                     reference.push(Reverse(key));

@@ -81,6 +81,17 @@ pub struct Offload {
     pub ecn: bool,
 }
 
+/// The amounts that a frame, or a train, adds to what counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Frames; see [`Frame::frames`].
+    pub frames: u64,
+    /// Their bytes at the link layer; see [`Frame::link_bytes`].
+    pub link_bytes: u64,
+    /// Their bytes on the wire; see [`Frame::wire_bytes`].
+    pub wire_bytes: u64,
+}
+
 /// One Ethernet frame, or the train of frames that a super-segment stands for.
 ///
 /// `bytes` begins with the Ethernet destination and ends where the real bytes end; `elided` more payload bytes
@@ -119,11 +130,15 @@ impl Frame {
 
     /// Frames that this stands for; 1 without segmentation.
     #[must_use]
+    #[inline]
     pub fn frames(&self) -> u64 {
         match self.offload {
             Some(offload) if offload.segment > 0 => {
                 let payload = self.length().saturating_sub(u64::from(offload.header));
-                payload.div_ceil(u64::from(offload.segment)).max(1)
+                if payload <= u64::from(offload.segment) {
+                    return 1;
+                }
+                payload.div_ceil(u64::from(offload.segment))
             }
             _ => 1,
         }
@@ -139,13 +154,26 @@ impl Frame {
     /// Bytes that the train occupies on a wire with `framing`.
     #[must_use]
     pub fn wire_bytes(&self, framing: Framing) -> u64 {
+        self.extent(framing).wire_bytes
+    }
+
+    /// All three amounts at once: the number of frames of a train costs a division.
+    #[must_use]
+    #[inline]
+    pub fn extent(&self, framing: Framing) -> Extent {
+        let length = self.length();
+        let single = Extent { frames: 1, link_bytes: length, wire_bytes: framing.wire_bytes(length) };
+        let Some(offload) = self.offload else { return single };
         let frames = self.frames();
         if frames == 1 {
-            return framing.wire_bytes(self.length());
+            return single;
         }
-        let Some(offload) = self.offload else { return framing.wire_bytes(self.length()) };
         let (header, segment) = (u64::from(offload.header), u64::from(offload.segment));
-        let last = self.length() - (frames - 1) * segment;
-        framing.wire_bytes(header + segment) * (frames - 1) + framing.wire_bytes(last)
+        let last = length - (frames - 1) * segment;
+        Extent {
+            frames,
+            link_bytes: length + (frames - 1) * header,
+            wire_bytes: framing.wire_bytes(header + segment) * (frames - 1) + framing.wire_bytes(last),
+        }
     }
 }

@@ -52,7 +52,7 @@ pub use carried::{Fragment, Piece};
 pub use coalesce::Coalesced;
 pub use extract::{Layout, ETH_TYPE_NONE};
 pub use flow_key::{mac_of, mac_value, mix, Field, FlowKey, FLOW_KEY_WORDS};
-pub use frame::{Checksum, Frame, Framing, Offload, Segmentation};
+pub use frame::{Checksum, Extent, Frame, Framing, Offload, Segmentation};
 pub use glance::Glance;
 pub use malformed::Malformed;
 pub use pool::FramePool;

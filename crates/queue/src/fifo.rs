@@ -37,7 +37,7 @@ impl Fifo {
 
 impl QueueDiscipline for Fifo {
     fn enqueue(&mut self, mut frame: Box<Frame>, _now: Time, drops: &mut dyn DropSink) {
-        let (frames, bytes) = (frame.frames(), frame.link_bytes());
+        let Backlog { frames, bytes } = Backlog::of(&frame);
         let room_frames = self.limit.frames.saturating_sub(self.backlog.frames + self.held.frames);
         let room_bytes = self.limit.bytes.saturating_sub(self.backlog.bytes + self.held.bytes);
         if frames <= room_frames && bytes <= room_bytes {
@@ -55,7 +55,11 @@ impl QueueDiscipline for Fifo {
     }
 
     fn lets_pass(&self, frame: &Frame) -> bool {
-        self.queue.is_empty() && frame.frames() <= self.limit.frames && frame.link_bytes() <= self.limit.bytes
+        if !self.queue.is_empty() {
+            return false;
+        }
+        let alone = Backlog::of(frame);
+        alone.frames <= self.limit.frames && alone.bytes <= self.limit.bytes
     }
 
     fn lets_front_pass(&self) -> bool {
@@ -64,8 +68,9 @@ impl QueueDiscipline for Fifo {
 
     fn dequeue(&mut self, _now: Time, _drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         let frame = self.queue.pop_front()?;
-        self.backlog.frames -= frame.frames();
-        self.backlog.bytes -= frame.link_bytes();
+        let gone = Backlog::of(&frame);
+        self.backlog.frames -= gone.frames;
+        self.backlog.bytes -= gone.bytes;
         Some(frame)
     }
 

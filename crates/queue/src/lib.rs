@@ -69,7 +69,7 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
-use twinnet_packet::Frame;
+use twinnet_packet::{Frame, Framing};
 use twinnet_units::Time;
 
 /// Why a queue discipline did not keep a frame.
@@ -106,7 +106,8 @@ pub struct Backlog {
 impl Backlog {
     /// Of `frame` alone; a train counts as the frames that it stands for.
     pub fn of(frame: &Frame) -> Self {
-        Self { frames: frame.frames(), bytes: frame.link_bytes() }
+        let extent = frame.extent(Framing::None);
+        Self { frames: extent.frames, bytes: extent.link_bytes }
     }
 }
 

@@ -26,7 +26,7 @@ use models::ModelNode;
 use sampling::Sampler;
 use showing::show_train;
 use twinnet_impair::{ImpairError, Impairments};
-use twinnet_packet::FramePool;
+use twinnet_packet::{FramePool, Framing};
 use twinnet_queue::{QueueConfig, QueueError, Site};
 use twinnet_switch::{Output, Switch};
 use twinnet_units::random::{mix, stream};
@@ -497,8 +497,9 @@ impl Fabric {
         };
         let Some(mut frame) = frame else { return };
         let at = &mut self.ports[to as usize];
-        at.received += frame.frames();
-        at.received_bytes += frame.link_bytes();
+        let extent = frame.extent(Framing::None);
+        at.received += extent.frames;
+        at.received_bytes += extent.link_bytes;
         let node = at.node;
         if at.captured {
             show_train(to, Way::In, &frame, now, self.showing(port), world);

@@ -31,7 +31,11 @@ impl Fabric {
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {
             switch.switch.receive(number, frame, now, &mut outputs);
         }
-        for output in outputs.drain(..) {
+        if outputs.len() > 1 {
+            for output in outputs.drain(..) {
+                self.leave_switch(node, output, world);
+            }
+        } else if let Some(output) = outputs.pop() {
             self.leave_switch(node, output, world);
         }
         self.outputs = outputs;

@@ -44,8 +44,7 @@ impl Line {
     }
 
     fn cut(&mut self, now: Time) -> u64 {
-        self.counters = self.counters_at(now);
-        self.leaving = None;
+        self.settle_counters(now);
         self.busy_until = self.busy_until.min(now);
         self.departure_at = None;
         let mut lost = self.in_flight.clear() + self.rest.take().map_or(0, |train| train.frames());

@@ -11,11 +11,12 @@ mod counters;
 mod crossing;
 mod effects;
 mod in_flight;
+mod pace;
 mod schedule;
 mod sender;
 mod showing;
 
-use twinnet_packet::{Fragment, Frame, Train};
+use twinnet_packet::{Extent, Fragment, Frame, Train};
 use twinnet_units::{Duration, Rate, Time};
 
 pub use config::{wire_bytes, DirectionConfig};
@@ -23,6 +24,7 @@ pub use counters::DirectionCounters;
 use crossing::Cut;
 pub(crate) use effects::{Arrival, Budget, Effects};
 use in_flight::InFlight;
+use pace::Pace;
 use schedule::Schedule;
 pub use schedule::{catch_up, LineRecord};
 use sender::CountDrops;
@@ -47,16 +49,14 @@ pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 /// Frames leave in the order of the queue discipline and arrive in the order in which they left (unless `reorder` is
 /// set), no closer than the rate allows. What is on the serialiser is among the frames in flight already. Each frame
 /// that was taken arrives, or is in the counters with the reason why not.
+// What every frame touches lies together in front, what few do behind: a network's lines do not fit into the
+// processor's first cache.
+#[repr(C)]
 pub(crate) struct Line {
     pub(crate) to: u32,
-    config: DirectionConfig,
     up: bool,
-    /// Length of the longest frame that the link's MTU permits.
-    longest_frame: u64,
-    feed: Feed,
-    /// The place where frames enter the tunnel, when there is one.
-    tunnel: Option<Box<Entry>>,
-    impairments: Impairments,
+    /// The queue has been told of a rest.
+    rest_is_held: bool,
     /// Until when the serialiser is busy: the end of the last frame's inter-frame gap.
     busy_until: Time,
     /// The same, had nothing held the serialiser back since.
@@ -64,28 +64,44 @@ pub(crate) struct Line {
     /// The time when a departure is due, at which the next frame is begun; events that do not match are stale. There is
     /// none while nothing waits.
     departure_at: Option<Time>,
-    /// The amounts that the frame on the serialiser adds to the counters once it has left.
-    leaving: Option<Leaving>,
-    /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
-    rest: Option<Train>,
-    /// The queue has been told of a rest.
-    rest_is_held: bool,
-    /// The time when the queue discipline is to be asked again; events that do not match are stale.
-    ready_at: Option<Time>,
-    in_flight: InFlight,
     /// The ends of it that another fabric has, if any.
     cut: Cut,
+    in_flight: InFlight,
     schedule: Schedule,
+    pace: Pace,
+    feed: Feed,
+    /// Length of the longest frame that the link's MTU permits.
+    longest_frame: u64,
+    /// The place where frames enter the tunnel, when there is one.
+    tunnel: Option<Box<Entry>>,
+    /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
+    rest: Option<Train>,
+    /// The amounts that the frame on the serialiser adds to the counters once it has left.
+    leaving: Option<Leaving>,
     counters: DirectionCounters,
+    /// The time when the queue discipline is to be asked again; events that do not match are stale.
+    ready_at: Option<Time>,
+    config: DirectionConfig,
+    impairments: Impairments,
 }
 
 /// A train on the serialiser, as the counters will see it.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     at: Time,
-    frames: u64,
-    link_bytes: u64,
-    wire_bytes: u64,
+    extent: Extent,
+}
+
+impl Leaving {
+    /// Adds it to `counters` if it has left by `now`.
+    #[inline]
+    fn count(&self, counters: &mut DirectionCounters, now: Time) {
+        if self.at <= now {
+            counters.frames += self.extent.frames;
+            counters.link_bytes += self.extent.link_bytes;
+            counters.wire_bytes += self.extent.wire_bytes;
+        }
+    }
 }
 
 impl Line {
@@ -115,6 +131,7 @@ impl Line {
             in_flight: InFlight::default(),
             cut: Cut::default(),
             schedule: Schedule::UNRATED,
+            pace: Pace::default(),
             counters: DirectionCounters::default(),
         };
         line.set_catch_up(None);
@@ -262,7 +279,7 @@ impl Line {
         effects: &mut Effects,
     ) -> bool {
         while !budget.is_spent() {
-            if self.config.rate_bps.is_some() && self.send_front_of_rest(now, sender, effects) {
+            if self.rest.is_some() && self.config.rate_bps.is_some() && self.send_front_of_rest(now, sender, effects) {
                 return false;
             }
             let Some(frame) = self.next(now, sender) else {
@@ -280,9 +297,8 @@ impl Line {
     /// The next frame for the serialiser.
     fn next<S: Sender>(&mut self, now: Time, sender: &mut S) -> Option<Box<Frame>> {
         loop {
-            if let Some(mut rest) = self.rest.take() {
-                let left = rest.frames();
-                return rest.take_front(left, sender.blank());
+            if self.rest.is_some() {
+                return self.whole_rest(sender);
             }
             if let Some(outer) = self.tunnel.as_mut().and_then(|tunnel| tunnel.waiting.pop_front()) {
                 return Some(outer);
@@ -301,14 +317,23 @@ impl Line {
         }
     }
 
+    /// What is left of a train, where the line has no rate any more.
+    #[cold]
+    fn whole_rest<S: Sender>(&mut self, sender: &mut S) -> Option<Box<Frame>> {
+        let mut rest = self.rest.take()?;
+        let left = rest.frames();
+        rest.take_front(left, sender.blank())
+    }
+
     /// The serialiser is idle and begins `frame`. Returns whether it is idle still, having no line rate.
     fn send<S: Sender>(&mut self, mut frame: Box<Frame>, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
         let Some(rate) = self.config.rate_bps else {
-            self.leave(frame, now, now, sender, effects);
+            let extent = frame.extent(self.config.framing);
+            self.leave(frame, extent, now, now, sender, effects);
             return true;
         };
-        let at_once = self.frames_at_once(frame.frames(), frame.wire_bytes(self.config.framing), rate);
-        if at_once < frame.frames() {
+        let extent = frame.extent(self.config.framing);
+        if self.frames_at_once(extent.frames, extent.wire_bytes, rate) < extent.frames {
             match Train::of(frame) {
                 Ok(train) => {
                     self.rest = Some(train);
@@ -318,8 +343,10 @@ impl Line {
                 Err(whole) => frame = whole,
             }
         }
-        self.keep_rest(None);
-        self.serialise(frame, rate, now, sender, effects);
+        if self.rest_is_held {
+            self.keep_rest(None);
+        }
+        self.serialise(frame, extent, rate, now, sender, effects);
         false
     }
 
@@ -336,42 +363,44 @@ impl Line {
             sender.recycle(train.into_whole());
         }
         let Some(front) = front else { return false };
-        self.serialise(front, rate, now, sender, effects);
+        let extent = front.extent(self.config.framing);
+        self.serialise(front, extent, rate, now, sender, effects);
         true
     }
 
-    /// Puts `frame` on the idle serialiser.
+    /// Puts `frame`, of `extent`, on the idle serialiser.
     fn serialise<S: Sender>(
         &mut self,
         frame: Box<Frame>,
+        extent: Extent,
         rate: Rate,
         now: Time,
         sender: &mut S,
         effects: &mut Effects,
     ) {
-        let wire_bytes = frame.wire_bytes(self.config.framing);
-        let busy = self.schedule.begin(now, self.busy_until, rate.serialise(wire_bytes));
+        let pace = self.pace.of(extent.wire_bytes, rate, self.config.framing);
+        let busy = self.schedule.begin(now, self.busy_until, pace.whole);
         self.busy_until = now + busy;
         self.last_end = self.busy_until;
-        let last_bit = now + rate.serialise(wire_bytes - self.config.framing.gap_bytes());
-        self.leave(frame, last_bit, now, sender, effects);
+        self.leave(frame, extent, now + pace.to_last_bit, now, sender, effects);
         if self.has_waiting(sender) {
             self.departure_at = Some(self.busy_until);
             effects.departure = self.departure_at;
         }
     }
 
-    /// The last bit of `frame` leaves at `last_bit`, now or soon.
+    /// The last bit of `frame`, of `extent`, leaves at `last_bit`, now or soon.
     fn leave<S: Sender>(
         &mut self,
         mut frame: Box<Frame>,
+        extent: Extent,
         last_bit: Time,
         now: Time,
         sender: &mut S,
         effects: &mut Effects,
     ) {
         sender.departing(&self.config, &frame, last_bit);
-        self.count_leaving(&frame, last_bit, now);
+        self.count_leaving(&frame, extent, last_bit, now);
         if self.impairments.is_transparent() {
             self.fly(last_bit + self.config.delay_ps, frame, sender, effects);
             return;
@@ -445,8 +474,11 @@ impl Line {
         }
         let Some(mut frame) = self.in_flight.pop(due) else { return Arrival::Stale };
         let effects = Effects { arrival: self.in_flight.next(), ..postponed };
-        let Some(fragment) = frame.fragment.take() else { return Arrival::Frame(Some(frame), effects) };
-        Arrival::Frame(complete(&fragment, &frame, now), effects)
+        if frame.fragment.is_none() {
+            return Arrival::Frame(Some(frame), effects);
+        }
+        let fragment = frame.fragment.take();
+        Arrival::Frame(fragment.and_then(|fragment| complete(&fragment, &frame, now)), effects)
     }
 
     /// What was due at `now` arrives at `moment` instead, and what follows it on the line no closer than the rate
@@ -476,13 +508,25 @@ impl Line {
         Some(effects)
     }
 
-    /// `frame` will have left at `at`: it is counted from then on.
-    fn count_leaving(&mut self, frame: &Frame, at: Time, now: Time) {
-        self.counters = self.counters_at(now);
-        let (frames, link_bytes) =
-            frame.fragment.as_ref().map_or_else(|| (frame.frames(), frame.link_bytes()), Fragment::leaving);
-        let wire_bytes = frame.wire_bytes(self.config.framing);
-        self.leaving = Some(Leaving { at, frames, link_bytes, wire_bytes });
+    /// `frame`, of `extent`, will have left at `at`: it is counted from then on.
+    fn count_leaving(&mut self, frame: &Frame, extent: Extent, at: Time, now: Time) {
+        self.settle_counters(now);
+        let extent = match &frame.fragment {
+            Some(fragment) => {
+                let (frames, link_bytes) = fragment.leaving();
+                Extent { frames, link_bytes, ..extent }
+            }
+            None => extent,
+        };
+        self.leaving = Some(Leaving { at, extent });
+    }
+
+    /// Counts what has left by `now`.
+    fn settle_counters(&mut self, now: Time) {
+        if let Some(leaving) = &self.leaving {
+            leaving.count(&mut self.counters, now);
+        }
+        self.leaving = None;
     }
 
     /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue
@@ -513,12 +557,12 @@ impl Line {
     }
 
     /// Returns how many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
-    fn frames_at_once(&self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
+    fn frames_at_once(&mut self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
         if frames == 1 || !self.impairments.is_transparent() {
             return 1;
         }
         let each = wire_bytes.div_ceil(frames);
-        (rate.bytes_in(LONGEST_TRAIN) / each.max(1)).clamp(1, frames)
+        (self.pace.longest_train(rate) / each.max(1)).clamp(1, frames)
     }
 }
 
@@ -532,10 +576,8 @@ pub(crate) const TWO_TAGS: u64 = 8;
 
 /// Length of the longest frame of a train, in bytes at the link layer.
 fn longest(frame: &Frame) -> u64 {
-    match frame.offload {
-        Some(offload) if frame.frames() > 1 => u64::from(offload.header) + u64::from(offload.segment),
-        _ => frame.length(),
-    }
+    let length = frame.length();
+    frame.offload.map_or(length, |offload| (u64::from(offload.header) + u64::from(offload.segment)).min(length))
 }
 
 /// `outer` with its `fragment` has arrived: the frame that it completes.

@@ -39,10 +39,8 @@ impl Line {
     /// The counters as they stand at `now`.
     pub(crate) fn counters_at(&self, now: Time) -> DirectionCounters {
         let mut counters = self.counters;
-        if let Some(leaving) = self.leaving.filter(|leaving| leaving.at <= now) {
-            counters.frames += leaving.frames;
-            counters.link_bytes += leaving.link_bytes;
-            counters.wire_bytes += leaving.wire_bytes;
+        if let Some(leaving) = &self.leaving {
+            leaving.count(&mut counters, now);
         }
         counters
     }

@@ -231,15 +231,23 @@ impl Connection {
 
     /// Payload that fits beside the options of the next segment.
     fn payload_limit(&self) -> u32 {
-        let blocks = if self.agreed.sack { self.sack_blocks().iter().flatten().count() } else { 0 };
+        if !self.has_sack_blocks() {
+            return self.segment_bytes.max(1);
+        }
+        let blocks = self.sack_blocks().iter().flatten().count();
         let options = if blocks > 0 { 4 + 8 * blocks as u32 } else { 0 };
         self.segment_bytes.saturating_sub(options).max(1)
+    }
+
+    #[inline]
+    fn has_sack_blocks(&self) -> bool {
+        self.agreed.sack && (self.duplicate.is_some() || self.incoming.has_gap())
     }
 
     /// The blocks to tell: what came twice first (RFC 2883), then what is early.
     fn sack_blocks(&self) -> [Option<(u64, u64)>; 3] {
         let mut blocks = [None; 3];
-        if !self.agreed.sack || self.duplicate.is_none() && !self.incoming.has_gap() {
+        if !self.has_sack_blocks() {
             return blocks;
         }
         let duplicate = self.duplicate.into_iter();
