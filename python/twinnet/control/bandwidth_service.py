@@ -62,7 +62,7 @@ class BandwidthService:
         except (OSError, OverflowError) as error:
             raise NotAvailable(f"cannot listen on {address} port {port}: {error}", "give another port, or 0") from None
         self._server.daemon_threads = True
-        self.url = f"http://{address}:{self._server.server_port}"
+        self.url: str = f"http://{address}:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 

@@ -57,7 +57,7 @@ class ProcessorLimit:
         parent = _parent()
         if parent is None:
             raise NotAvailable(why_no_limit() or "", "run as root, or leave 'processors' out")
-        self.folder = parent / f"twinnet-{os.getpid()}-{id(self):x}"
+        self.folder: Path = parent / f"twinnet-{os.getpid()}-{id(self):x}"
         try:
             self.folder.mkdir()
             quota_us = max(1000, round(processors * _PERIOD_US))
@@ -66,7 +66,7 @@ class ProcessorLimit:
                 (self.folder / "cpu.cfs_quota_us").write_text(str(quota_us))
             else:
                 (self.folder / "cpu.max").write_text(f"{quota_us} {_PERIOD_US}")
-            self.entrance = os.open(self.folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+            self.entrance: int = os.open(self.folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
             if self.folder.exists():
                 self.folder.rmdir()
