@@ -30,6 +30,18 @@ def test_show_tells_classes_places_rules_and_commands() -> None:
     assert any("max-rate=33000000" in line for line in told["commands"])
 
 
+def test_show_tells_how_the_rules_are_installed_and_takes_settings() -> None:
+    assert "installed: proactively" in run("policy", "show", "basic-cbq").stdout
+    words = ("--set", "installation=reactive", "--set", "ip_versions=[4, 6]")
+    shown = run("policy", "show", "basic-cbq", *words, "--rules").stdout
+    assert "installed: reactively" in shown and "tcp6,tp_src=80" in shown
+    assert "only twinnet's controller waits for them" in shown
+    wrong = run("policy", "show", "basic-cbq", "--set", "installation")
+    assert wrong.returncode == 2 and "'installation' is not NAME=VALUE" in wrong.stderr
+    wrong = run("policy", "show", "basic-cbq", "--set", "instalation=reactive")
+    assert wrong.returncode == 2 and "did you mean 'installation'" in wrong.stderr
+
+
 def test_an_unknown_policy_is_wrong_usage_with_the_nearest_name() -> None:
     done = run("policy", "show", "basic-qbc")
     assert done.returncode == 2

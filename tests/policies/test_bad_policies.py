@@ -9,6 +9,7 @@ from policy_networks import Classes, small_load, small_tree
 from twinnet import policies, qos
 from twinnet.errors import BadPolicy
 from twinnet.network import Network
+from twinnet.network.nodes import Switch
 from twinnet.policies import Demand, Enforcement, Load, Match, TrafficClass, compile_policy
 
 
@@ -138,6 +139,18 @@ def test_a_queue_that_open_vswitch_cannot_have_is_told_before_the_lab_starts() -
     found = compile_policy(net, policies.find_policy("basic-cbq"), Enforcement(["s1"]))
     with pytest.raises(BadPolicy, match=r"switch s1 cannot carry out the policy basic-cbq: .*no class could be chosen"):
         found.deploy(net)
+
+
+def test_a_policy_is_deployed_on_no_open_vswitch_since_its_controller_cannot_drive_it() -> None:
+    net = Network()
+    net.switch("s1", kind="ovs", datapath="system")
+    for name in ("h1", "h2"):
+        net.link(net.host(name), "s1", rate="10 Mbit")
+    found = compile_policy(net, policies.find_policy("basic-cbq"), Enforcement(["s1"]))
+    with pytest.raises(BadPolicy, match=r"cannot drive s1, which is Open vSwitch \(use write_into"):
+        found.deploy(net)
+    found.write_into(net)
+    assert len(net.node("s1", Switch).flows) == len(found.switches["s1"].rules)
 
 
 def test_commands_for_open_vswitch_are_refused_for_what_it_has_not() -> None:

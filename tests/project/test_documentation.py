@@ -328,6 +328,16 @@ def test_the_table_of_requests_is_what_their_types_say() -> None:
     assert lab_protocol_page.page(written) == written, "write it anew: python docs/lab_protocol_page.py"
 
 
+def test_the_page_of_built_in_policies_is_what_they_say_of_themselves() -> None:
+    sys.path.insert(0, str(DOCS))
+    try:
+        import built_in_policies_page
+    finally:
+        sys.path.pop(0)
+    written = built_in_policies_page.PAGE.read_text()
+    assert built_in_policies_page.page() == written, "write it anew: python docs/built_in_policies_page.py"
+
+
 def test_the_command_line_reference_is_what_the_commands_say() -> None:
     from twinnet.cli.group import cli
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from twinnet.policies import CompiledPolicy, Policy
 
 __all__ = ["policy"]
+
+_INSTALLED: Mapping[str, str] = {
+    "proactive": "proactively: a switch gets all rules when it joins",
+    "reactive": "reactively: a switch gets a class's rules when the first packet of the class comes to the controller",
+}
 
 
 @click.group(short_help="QoS policies: list, show, write and compare them.")
@@ -51,9 +57,20 @@ def list_policies(as_json: bool) -> None:
 )
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
 @click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting of the policy: installation=reactive."
+)
 @click.option("--rules", is_flag=True, help="Print the commands for Open vSwitch as well.")
 @json_option
-def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules: bool, as_json: bool) -> None:
+def show(
+    name: str,
+    where: str | None,
+    places: tuple[str, ...],
+    rate: str,
+    assignments: tuple[str, ...],
+    rules: bool,
+    as_json: bool,
+) -> None:
     """Show what POLICY promises and what it comes to in a network.
 
     POLICY is a name that `twinnet policy list` knows, or module:function of your own, from the present folder too.
@@ -62,7 +79,7 @@ def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules
 
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = find_policy(name)
+        found = find_policy(name, _settings(assignments))
     finally:
         sys.path.remove(str(Path.cwd()))
     at = "core" if not places else places[0] if len(places) == 1 else list(places)
@@ -72,9 +89,7 @@ def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules
         print_json(_described(name, found) | _compiled(compiled) | ({"commands": commands} if rules else {}))
         return
     told = _described(name, found)
-    click.echo(
-        "\n".join(f"{key:>8}: {told[key]}" for key in ("policy", "title", "promise", "origin", "fails") if told[key])
-    )
+    click.echo("\n".join(f"{key:>9}: {value}" for key, value in told.items() if value))
     click.echo()
     rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
     click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
@@ -83,6 +98,10 @@ def show(name: str, where: str | None, places: tuple[str, ...], rate: str, rules
         f"\nEnforced at {compiled.enforcement.text}: {count} ports of {switches} switches. "
         f"{compiled.rule_count} rules in {len(compiled.switches)} switches."
     )
+    if rules and found.installation == "reactive":
+        click.echo(
+            "The commands below install the rules of all classes at once: only twinnet's controller waits for them."
+        )
     if rules:
         click.echo("\n" + "\n".join(commands))
 
@@ -168,7 +187,29 @@ def _cell(value: Any) -> str:
 
 
 def _described(name: str, one: Policy) -> dict[str, Any]:
-    return {"policy": name, "title": one.title, "promise": one.promise, "origin": one.origin, "fails": one.fails}
+    return {
+        "policy": name,
+        "title": one.title,
+        "promise": one.promise,
+        "origin": one.origin,
+        "fails": one.fails,
+        "installed": _INSTALLED[one.installation],
+    }
+
+
+def _settings(assignments: Sequence[str]) -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = {}
+    for one in assignments:
+        key, equals, value = one.partition("=")
+        try:
+            found[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not key or not equals:
+            raise click.BadParameter(f"{one!r} is not NAME=VALUE", param_hint="--set")
+    return found
 
 
 def _compiled(compiled: CompiledPolicy) -> dict[str, Any]:

@@ -16,6 +16,7 @@ __all__ = [
     "is_group",
     "mac_bytes",
     "mac_text",
+    "payload",
 ]
 
 ARP = 0x0806
@@ -49,8 +50,8 @@ def is_group(address: str) -> bool:
     return int(address[:2] or "0", 16) & 1 == 1
 
 
-def _payload(frame: bytes) -> tuple[int, int]:
-    """The type of what `frame` carries, and where that begins."""
+def payload(frame: bytes) -> tuple[int, int]:
+    """Return the type of what `frame` carries behind VLAN tags, and the byte at which that begins."""
     at = 12
     while len(frame) >= at + 4 and int.from_bytes(frame[at : at + 2], "big") in _VLANS:
         at += 4
@@ -59,7 +60,7 @@ def _payload(frame: bytes) -> tuple[int, int]:
 
 def eth_type(frame: bytes) -> int:
     """Return the type of what `frame` carries, behind VLAN tags."""
-    return _payload(frame)[0]
+    return payload(frame)[0]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class ArpPacket:
     @classmethod
     def parse(cls, frame: bytes) -> ArpPacket | None:
         """Return the ARP packet in `frame`; ``None`` when it holds none."""
-        kind, at = _payload(frame)
+        kind, at = payload(frame)
         if kind != ARP or len(frame) < at + _ARP.size:
             return None
         hardware, protocol, mac_bytes_, ip_bytes, operation, *addresses = _ARP.unpack_from(frame, at)
@@ -104,7 +105,7 @@ def flow_words(frame: bytes) -> _Words:
 
     IPv4 goes by addresses, protocol and (where it is no fragment) ports; all else by hardware addresses and type.
     """
-    kind, at = _payload(frame)
+    kind, at = payload(frame)
     dst, src = mac_text(frame[0:6]), mac_text(frame[6:12])
     words = [f"dl_src={src}", f"dl_dst={dst}", f"dl_type=0x{kind:04x}"]
     key = frame[0:12] + kind.to_bytes(2, "big")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import re
@@ -31,6 +32,8 @@ _HOMES = {
     "measuring": "measuring:Measuring",
     "best-effort": "best_effort:BestEffort",
 }
+_OF_ALL = ("installation", "ip_versions")
+"""The settings that every policy takes."""
 _FORM = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
 
 
@@ -57,7 +60,8 @@ def find_policy(text: str, settings: Mapping[str, Any] | None = None) -> Policy:
     text
         Such as ``basic-cbq`` or ``my_policies:fair_web``.
     settings
-        What the policy is made with, by keyword.
+        What the policy is made with, by keyword. Every policy takes ``installation`` (``proactive``, ``reactive``) and
+        ``ip_versions`` (``[4]``, ``[6]`` or ``[4, 6]``): see :class:`twinnet.policies.Policy`.
 
     Raises
     ------
@@ -94,16 +98,29 @@ def _load(name: str, place: str) -> Any:
 
 
 def _made(text: str, found: Any, settings: Mapping[str, Any]) -> Policy:
+    own = {key: value for key, value in settings.items() if key not in _OF_ALL}
+    policy = _policy(text, found, own)
+    if len(own) < len(settings):
+        # A policy that a module has made is that module's, and is not changed.
+        policy = copy.copy(policy)
+        for key in settings.keys() & set(_OF_ALL):
+            setattr(policy, key, settings[key])
+    return policy
+
+
+def _policy(text: str, found: Any, settings: Mapping[str, Any]) -> Policy:
     if isinstance(found, type) and issubclass(found, Policy):
         accepted = [p for p in inspect.signature(found).parameters if p != "self"]
         unknown = next((key for key in settings if key not in accepted), None)
         if unknown is not None:
-            raise BadPolicy(f"the policy {text} has no setting {unknown!r}", did_you_mean(unknown, accepted))
+            raise BadPolicy(
+                f"the policy {text} has no setting {unknown!r}", did_you_mean(unknown, [*accepted, *_OF_ALL])
+            )
         policy = found(**settings)
         policy.name = policy.name or text
         return policy
     if settings:
-        raise BadPolicy(f"the policy {text} takes no settings", "leave them out")
+        raise BadPolicy(f"the policy {text} takes no settings of its own", f"only {' and '.join(_OF_ALL)}")
     if isinstance(found, Policy):
         return found
     if callable(cast("object", found)):

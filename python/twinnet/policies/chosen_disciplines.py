@@ -29,7 +29,7 @@ class ChosenDisciplines(Policy):
     Parameters
     ----------
     disciplines
-        ``htb`` (a FIFO), ``red`` or ``sfq`` of each application.
+        ``htb`` (a FIFO), ``red`` or ``sfq`` of each application; default: ``red`` for HTTP, ``sfq`` for video.
 
     Examples
     --------

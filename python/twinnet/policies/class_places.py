@@ -48,7 +48,7 @@ def _places(paths: Paths, addresses: HostAddresses, one: TrafficClass) -> set[tu
         if match.source is None or match.destination is None:
             return None
         hosts = [*match.source, *match.destination]
-        if any(host not in addresses.of_host or host not in paths.of_host for host in hosts):
+        if any(host not in addresses or host not in paths.of_host for host in hosts):
             return None
         starts = {paths.of_host[host].switch: host for host in match.source}
         if len(starts) * len(match.destination) > _MOST_PAIRS:

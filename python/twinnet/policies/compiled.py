@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from twinnet.errors import BadPolicy, BadQueue
 from twinnet.network.datapaths import checked_queue
 from twinnet.network.nodes import Switch
+from twinnet.policies.conditions import Condition
 from twinnet.policies.enforcement import EnforcedPort, Enforcement
 from twinnet.policies.traffic_class import TrafficClass
 from twinnet.qos.queue import Queue
@@ -35,10 +36,16 @@ class Rule:
         In ``ovs-ofctl`` syntax, without cookie.
     queue
         The number of the class that it puts packets in; ``None`` for a rule that forwards.
+    condition
+        Of a rule that tells a class apart, its condition; ``None`` for all others.
+    priority
+        The priority of a rule with a condition.
     """
 
     text: str
     queue: int | None = None
+    condition: Condition | None = None
+    priority: int = 0
 
     @property
     def cookie(self) -> int:
@@ -128,13 +135,20 @@ class CompiledPolicy:
         Raises
         ------
         BadPolicy
-            When the network has a controller, or a switch cannot have such a queue.
+            When the network has a controller, or a switch is Open vSwitch, cannot have such a queue, or speaks no
+            OpenFlow 1.3.
         """
         if network.controller_choice is not None:
             raise BadPolicy(
                 "the network has a controller already", "leave it away: the policy's controller installs the rules"
             )
         self._put_queues(network)
+        theirs = next((name for name in self.switches if network.node(name, Switch).datapath != "own"), None)
+        if theirs is not None:
+            raise BadPolicy(
+                f"a policy's controller runs in this process and cannot drive {theirs}, which is Open vSwitch",
+                "use write_into(), or commands of open_vswitch_commands()",
+            )
         for name in self.switches:
             network.node(name, Switch).fail_mode = "secure"
         controller = self.policy.controller(self)
@@ -152,8 +166,12 @@ class CompiledPolicy:
         from twinnet.policies.controller import PolicyController
 
         metered = [name for name, one in self.switches.items() if one.meters]
-        if metered or type(self.policy.controller(self)) is not PolicyController:
-            why = f"{metered[0]} has meters" if metered else "it decides while the network runs"
+        why = f"{metered[0]} has meters" if metered else None
+        if self.policy.installation == "reactive":
+            why = "it is installed reactively"
+        elif type(self.policy.controller(self)) is not PolicyController:
+            why = "it decides while the network runs"
+        if why is not None:
             raise BadPolicy(f"the policy {self.policy.name} needs a controller: {why}", "use deploy()")
         self._put_queues(network)
         for name, one in self.switches.items():
@@ -164,6 +182,13 @@ class CompiledPolicy:
     def _put_queues(self, network: Network) -> None:
         for name, one in self.switches.items():
             switch = network.node(name, Switch)
+            if "OpenFlow13" not in switch.protocols:
+                raise BadPolicy(
+                    f"the switch {name} cannot carry out the policy {self.policy.name}: it speaks "
+                    f"{' and '.join(switch.protocols)} alone, and the rules need several tables (and meters and IPv6, "
+                    "where the policy has them), which are of OpenFlow 1.3",
+                    "add OpenFlow13 to its protocols",
+                )
             by_number = {port.number: port for port in switch.ports}
             for number, queue in one.queues.items():
                 port = by_number[number]

@@ -16,10 +16,11 @@ from twinnet.network.flow_syntax import checked_flow
 from twinnet.network.network import Network
 from twinnet.policies.class_places import ClassPlaces
 from twinnet.policies.compiled import CompiledPolicy, Meter, Rule, SwitchRules
-from twinnet.policies.conditions import Condition, HostAddresses, by_precedence, first_overlap
+from twinnet.policies.conditions import Condition, HostAddresses, by_precedence, first_overlap, kind_word
 from twinnet.policies.enforcement import EnforcedPort, Enforcement
 from twinnet.policies.forwarding import Routes, forwarding_rules, route_rules
 from twinnet.policies.load import Load
+from twinnet.policies.match import IP_VERSIONS
 from twinnet.policies.paths import Paths
 from twinnet.policies.policy import Policy
 from twinnet.policies.schedulers import queue_numbers
@@ -33,6 +34,9 @@ MOST_CLASSES = 65_535
 """The most classes of a policy: OpenFlow numbers the queues of Open vSwitch with 16 bits."""
 _MOST_OF_PORT = 1024
 _CLASS_PRIORITY = 10
+_GROUP_PRIORITY = 2000
+"""Above all classes: the highest precedence is 1000."""
+_NEIGHBOUR_ADVERTISEMENT = 136
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -73,9 +77,12 @@ def compile_policy(
     classes = _numbered(_classes_of(policy, network, load), policy, previous)
     addresses = HostAddresses(network)
     conditions: dict[int, list[Condition]] = {}
+    _check_modes(policy)
     for number, one in classes.items():
         found = [
-            c for match in one.matches for c in addresses.conditions(match, f"the class {one.name} of {policy.name}")
+            condition
+            for match in one.matches
+            for condition in addresses.conditions(match, f"the class {one.name} of {policy.name}", policy.ip_versions)
         ]
         conditions[number] = list(dict.fromkeys(found))
     _check_overlaps(policy, classes, conditions)
@@ -84,6 +91,18 @@ def compile_policy(
     queues = _queues(policy, enforcement, ports, classes, places)
     switches = _switch_rules(policy, enforcement, paths, ports, classes, conditions, routes, places, queues)
     return CompiledPolicy(policy, enforcement, classes, tuple(ports), switches)
+
+
+def _check_modes(policy: Policy) -> None:
+    """Refuse an installation or versions of IP that there are not."""
+    if policy.installation not in ("proactive", "reactive"):
+        raise BadPolicy(
+            f"the installation of the policy {policy.name} is {policy.installation!r}",
+            did_you_mean(str(policy.installation), ("proactive", "reactive")),
+        )
+    versions = policy.ip_versions
+    if not isinstance(versions, Sequence) or not versions or any(one not in IP_VERSIONS for one in versions):
+        raise BadPolicy(f"the IP versions of the policy {policy.name} are {versions!r}", "allowed are [4], [6], [4, 6]")
 
 
 def _classes_of(policy: Policy, network: Network, load: Load) -> list[TrafficClass]:
@@ -292,8 +311,10 @@ def _switch_rules(
                     meters.append(meter)
                 told.add(number)
                 into = number if here else None
-                rules += _class_rules(one, number, conditions[number], table, meter, into)
-            rules += _address_resolution(policy, classes, last) if here else []
+                rules += _class_rules(policy, one, number, conditions[number], table, meter, into)
+            if here:
+                has_ipv6 = any(rule.condition is not None and rule.condition.version == 6 for rule in rules)
+                rules += _address_resolution(policy, classes, last, rest, has_ipv6)
         for number in used:
             rules += [Rule(f"table={tables[number]},{line}") for line in planes[number][name]]
             rules.append(Rule(f"table={tables[number]},priority=0,actions=goto_table:{last}"))
@@ -306,17 +327,37 @@ def _switch_rules(
     return found
 
 
-def _address_resolution(policy: Policy, classes: Mapping[int, TrafficClass], table: int) -> list[Rule]:
-    """The rule for ARP, where the policy puts it into a class that there is."""
+def _address_resolution(
+    policy: Policy, classes: Mapping[int, TrafficClass], table: int, rest: int, has_ipv6: bool
+) -> list[Rule]:
+    """The rules for ARP, where the policy puts it into a class that there is, and for IPv6's neighbour discovery.
+
+    Questions of neighbour discovery (RFC 4861) are for link-local groups. Like those of ARP they are of no class: by a
+    condition on ICMPv6 they would be, and leave by several ports at once.
+    """
     number = next((n for n, one in classes.items() if one.name == policy.address_resolution), None)
-    if number is None:
-        return []
-    queued = f"set_queue:{number}," if number else ""
-    return [Rule(f"table=0,priority={_CLASS_PRIORITY - 1},arp,actions={queued}goto_table:{table}", number)]
+    into = rest if number is None else number
+    actions = f"{f'set_queue:{into},' if into else ''}goto_table:{table}"
+    found: list[Rule] = []
+    if number is not None:
+        found.append(Rule(f"table=0,priority={_CLASS_PRIORITY - 1},arp,actions={actions}", number))
+    if has_ipv6:
+        found.append(Rule(f"table=0,priority={_GROUP_PRIORITY},ipv6,ipv6_dst=ff02::/16,actions={actions}", into))
+        if number is not None:
+            # Answers are for one host.
+            answers = f"icmp6,icmp_type={_NEIGHBOUR_ADVERTISEMENT}"
+            found.append(Rule(f"table=0,priority={_CLASS_PRIORITY - 1},{answers},actions={actions}", number))
+    return found
 
 
 def _class_rules(
-    one: TrafficClass, number: int, conditions: Sequence[Condition], table: int, meter: Meter | None, into: int | None
+    policy: Policy,
+    one: TrafficClass,
+    number: int,
+    conditions: Sequence[Condition],
+    table: int,
+    meter: Meter | None,
+    into: int | None,
 ) -> list[Rule]:
     words = [f"meter:{meter.number}"] if meter is not None else []
     marked = [f"set_field:{one.dscp}->ip_dscp"] if one.dscp is not None else []
@@ -326,11 +367,16 @@ def _class_rules(
         plain = ",".join([*words, *queued, onwards])
         rules = [Rule(f"table=0,priority=0,actions={plain}", into)]
         if marked:
-            rules.append(Rule(f"table=0,priority=1,ip,actions={','.join([*words, *marked, *queued, onwards])}", into))
+            marking = ",".join([*words, *marked, *queued, onwards])
+            kinds = [kind_word(version, None) for version in sorted(policy.ip_versions)]
+            rules += [Rule(f"table=0,priority=1,{kind},actions={marking}", into) for kind in kinds]
         return rules
     actions = ",".join([*words, *marked, *queued, onwards])
     priority = _CLASS_PRIORITY + one.precedence
-    return [Rule(f"table=0,priority={priority},{condition.text()},actions={actions}", into) for condition in conditions]
+    return [
+        Rule(f"table=0,priority={priority},{condition.text()},actions={actions}", into, condition, priority)
+        for condition in conditions
+    ]
 
 
 def _meter(one: TrafficClass, number: int, ports: Sequence[EnforcedPort]) -> Meter | None:

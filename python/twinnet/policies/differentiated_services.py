@@ -32,7 +32,8 @@ class DifferentiatedServices(Policy):
     Parameters
     ----------
     marks
-        The class of each application whose packets come unmarked (code point 0).
+        The class of each application whose packets come unmarked (code point 0); default: ``ef`` for ping, ``af4`` for
+        video, ``af1`` for HTTP.
     """
 
     name = "diffserv"

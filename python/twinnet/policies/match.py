@@ -11,26 +11,32 @@ from typing import Literal
 
 from twinnet.errors import BadPolicy, did_you_mean
 
-__all__ = ["Match", "Protocol"]
+__all__ = ["IP_VERSIONS", "IpVersion", "Match", "Protocol"]
 
 Protocol = Literal["tcp", "udp", "icmp"]
 _PROTOCOLS = ("tcp", "udp", "icmp")
+IpVersion = Literal[4, 6]
+IP_VERSIONS: tuple[IpVersion, ...] = (4, 6)
+"""The versions of IP that a match can be of."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A condition on IPv4 packets; everything that is given must hold.
+    """A condition on packets of IPv4 or IPv6; everything that is given must hold.
 
     Parameters
     ----------
     protocol
-        ``tcp``, ``udp`` or ``icmp``; default: any.
+        ``tcp``, ``udp`` or ``icmp`` (ICMPv6 on IPv6); default: any.
     source, destination
-        Names of hosts, addresses or prefixes (``10.0.1.0/24``), of which one must hold; default: any.
+        Names of hosts, addresses or prefixes (``10.0.1.0/24``, ``fd00::/64``), of which one must hold; default: any.
     source_port, destination_port
         Ports of TCP or UDP, 1 to 65535.
     dscp
         The differentiated services code point, 0 to 63.
+    version
+        4 or 6: the version of IP. Default: that of the addresses that are given, and without addresses the versions of
+        the policy (:attr:`twinnet.policies.Policy.ip_versions`), which are IPv4 alone unless it says otherwise.
 
     Raises
     ------
@@ -49,6 +55,7 @@ class Match:
     source_port: int | None = None
     destination_port: int | None = None
     dscp: int | None = None
+    version: IpVersion | None = None
 
     def __post_init__(self) -> None:
         if self.protocol is not None and self.protocol not in _PROTOCOLS:
@@ -68,6 +75,8 @@ class Match:
         dscp = self.dscp
         if dscp is not None and (isinstance(dscp, bool) or not isinstance(dscp, int) or not 0 <= dscp <= 63):
             raise BadPolicy(f"a match has the DSCP {dscp!r}; allowed are whole numbers from 0 to 63")
+        if self.version is not None and (isinstance(self.version, bool) or self.version not in IP_VERSIONS):
+            raise BadPolicy(f"a match has the IP version {self.version!r}; allowed are 4 and 6")
 
     def _check_group(self, name: str) -> None:
         group = getattr(self, name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from twinnet.network.network import Network
 from twinnet.policies import schedulers
 from twinnet.policies.forwarding import Routes
 from twinnet.policies.load import Load
+from twinnet.policies.match import IpVersion
 from twinnet.policies.traffic_class import TrafficClass
 from twinnet.qos.queue import Queue
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from twinnet.policies.compiled import CompiledPolicy
     from twinnet.policies.controller import PolicyController
 
-__all__ = ["FunctionPolicy", "Policy", "PolicyFunction"]
+__all__ = ["FunctionPolicy", "Installation", "Policy", "PolicyFunction"]
+
+Installation = Literal["proactive", "reactive"]
 
 
 class Policy:
@@ -51,7 +54,13 @@ class Policy:
     numbered from 0 in their order and the rest comes last, as bands of priority."""
 
     address_resolution: str | None = None
-    """The class that ARP's frames go with, where the rest could keep them waiting for ever; ``None``: the rest."""
+    """The class that ARP's frames and IPv6's neighbour discovery go with, where the rest could keep them waiting for
+    ever; ``None``: the rest."""
+    installation: Installation = "proactive"
+    """The moment at which a switch gets the rules of classes. ``proactive``: when it joins. ``reactive``: when the
+    first packet of a class comes by, which the switch sends to the controller (packet-in)."""
+    ip_versions: Sequence[IpVersion] = (4,)
+    """The versions of IP that matches are of which name neither addresses nor a version."""
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return the classes; one without matches takes the rest, and is added when there is none.

@@ -24,7 +24,7 @@ class RateLimit(Policy):
     ----------
     limits
         What each application may have: a rate, or a share of the scheduler's rate of the switch's slowest enforcing
-        port.
+        port; default: half of it for HTTP.
     """
 
     name = "rate-limit"

@@ -75,8 +75,12 @@ def _of_switch(
     queued: Mapping[tuple[str, int], Mapping[int, int]],
 ) -> list[Misplaced]:
     by_cookie = {rule.cookie: rule.queue for rule in rules.rules if rule.queue is not None}
-    # A question of ARP leaves by several ports.
-    copies = {rule.cookie: len(rules.queues) for rule in rules.rules if ",arp," in rule.text}
+    # A question of ARP or of neighbour discovery leaves by several ports.
+    copies = {
+        rule.cookie: len(rules.queues)
+        for rule in rules.rules
+        if ",arp," in rule.text or ",ipv6_dst=ff02::/16," in rule.text
+    }
     counted: dict[int, int] = {}
     for line in lab.switch(name).dump_flows():
         told = _COUNTED.search(line)

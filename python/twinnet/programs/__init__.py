@@ -13,6 +13,7 @@ from twinnet.programs.ping import ping
 from twinnet.programs.streaming import stream
 from twinnet.programs.transfer import Output, RunningTransfer, Transfer, installed, serve, start
 from twinnet.programs.video_quality import judge_video
+from twinnet.programs.viewer import clip_to_watch, watch
 from twinnet.programs.wget import wget
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "RunningTransfer",
     "Transfer",
     "apache_bench",
+    "clip_to_watch",
     "installed",
     "iperf2",
     "iperf3",
@@ -30,5 +32,6 @@ __all__ = [
     "serve",
     "start",
     "stream",
+    "watch",
     "wget",
 ]

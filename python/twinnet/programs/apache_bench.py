@@ -1,10 +1,12 @@
-"""ApacheBench: many HTTP requests over several connections, from the built-in HTTP server."""
+"""ApacheBench: many HTTP requests over several connections, from the built-in HTTP server or Python's."""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
-from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.errors import BadValue, ProgramFailed, ReportUnreadable
+from twinnet.programs.file_server import object_of, python_server
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport, Summary
 from twinnet.traffic.apps import http_server
@@ -34,17 +36,22 @@ def apache_bench(
     port: int = 8080,
     flow: int = 0,
     congestion_control: str | None = None,
+    server_by: Literal["twinnet", "python"] = "twinnet",
 ) -> Transfer:
     """Return `count` requests for `size` each over `connections` kept-alive connections by ApacheBench in host
-    `client`, for `duration` at most, from the built-in HTTP server in host `server`.
+    `client`, for `duration` at most, from a server in host `server`: the built-in one, or Python's ``http.server``.
 
     Its times are whole milliseconds: so are the round trips of its report, each from a request to the last byte of the
     answer, the opening of the connection included. ApacheBench has no HTTP/1.1: a connection that the server closes is
-    opened again.
+    opened again. Python's server closes each after one answer.
     """
+    if server_by not in ("twinnet", "python"):
+        raise BadValue(f"the server is by {server_by!r}; allowed are 'twinnet' and 'python'")
+    own = server_by == "twinnet"
     # ab -t ends only when a request does; interrupted, it tells of all that were complete.
     limit = ("timeout", "-s", "INT", f"{duration / 10**12:g}") if duration is not None else ()
-    url = f"http://{{to}}:{port}/bytes/{size_bytes(size, 'size')}"
+    path = f"bytes/{size_bytes(size, 'size')}" if own else object_of(size)
+    url = f"http://{{to}}:{port}/{path}"
     argv = (*limit, "ab", "-q", "-k", "-r", "-l", "-n", str(max(count, connections)), "-c", str(connections), url)
     return Transfer(
         "ab",
@@ -52,7 +59,8 @@ def apache_bench(
         server,
         argv,
         _reports,
-        server_app=http_server(server, port=port, congestion_control=congestion_control),
+        server_argv=None if own else python_server(port, congestion_control),
+        server_app=http_server(server, port=port, congestion_control=congestion_control) if own else None,
         port=port,
         flow=flow,
         may_fail=True,

@@ -1,4 +1,5 @@
-"""Traffic of a study by real programs in the hosts of a lab: generators, wget, ApacheBench, ping, ffmpeg, vlc."""
+"""Traffic of a study by real programs: generators, iperf 2, wget, ApacheBench, Python's HTTP server, ping, ffmpeg and VLC
+in the hosts of a lab."""
 
 from __future__ import annotations
 
@@ -35,6 +36,8 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
             # Its clip is made when it is needed.
             for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg")):
                 require(program)
+        elif entry.using == "programs" and entry.app == "video":
+            require("ffmpeg")
         elif entry.using == "programs":
             require(program_transfer(entry, entry.sources[0], number, 0).program)
 
@@ -91,6 +94,20 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
                 count=sends.get("count", 1),
                 connections=sends.get("connections", 1),
                 duration=duration,
+                port=port,
+                flow=number,
+                congestion_control=entry.congestion_control,
+                server_by="python",
+            )
+        case "video" if duration is not None:
+            seen = BitsPerSecond(sends["rates"][0])
+            clip = programs.clip_to_watch(duration, seen)
+            return programs.watch(
+                source,
+                entry.to,
+                clip,
+                duration=duration,
+                rate=seen,
                 port=port,
                 flow=number,
                 congestion_control=entry.congestion_control,

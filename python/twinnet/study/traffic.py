@@ -229,8 +229,10 @@ class Traffic(BaseModel):
 
     def _check_programs(self) -> None:
         """Programs send as they do; what shapes the built-in sources has no meaning for them."""
-        if self.app in ("voice", "video"):
-            raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
+        if self.app == "voice":
+            raise ValueError("no program makes voice traffic; write 'using: apps'")
+        if self.app == "video" and len(self.sends["rates"]) != 1:
+            raise ValueError("ffmpeg watches one quality: give a 'ladder' of one rate, or write 'using: apps'")
         if self.app == "bandwidth":
             raise ValueError("no program estimates available bandwidth here; write 'using: apps'")
         given = [name for name, value in self.sends.items() if value is not False]

@@ -107,6 +107,7 @@ class Video(TrafficSettings, Flow):
     asked_for: ClassVar[bool] = True
     needed_in_studies: ClassVar[tuple[str, ...]] = ("port", "duration", "rates")
     left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "interval"})
+    only_apps: ClassVar[frozenset[str]] = frozenset({"segment", "buffer", "needed"})
     other_names: ClassVar[Mapping[str, str]] = {"ladder": "rates"}
 
     def __post_init__(self) -> None:

@@ -1,0 +1,128 @@
+"""A viewer of video by ffmpeg: it fetches a clip by HTTP from Python's server, as fast as it plays."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.programs.clip import Clip, make_clip
+from twinnet.programs.file_server import python_server, served_folder
+from twinnet.programs.transfer import Output, Transfer
+from twinnet.results.flow_report import FlowReport
+from twinnet.results.media_report import Viewing
+from twinnet.units import BitsPerSecond, Picoseconds
+
+__all__ = ["clip_to_watch", "viewing_of", "watch"]
+
+_LEAST_STALL_S = 0.5
+"""Shorter stops are no stalls: they come of reading by the clock, and of progress told four times a second."""
+_SIZE = "640x360"
+_FRAMES_PER_SECOND = 25
+_VIEWER = (sys.executable, "-m", "twinnet.programs.video_viewer")
+
+
+def clip_to_watch(duration: Picoseconds, rate: BitsPerSecond) -> Clip:
+    """Return a served clip of that length and mean rate; it is made once in the life of this process.
+
+    Raises
+    ------
+    ProgramMissing
+        ffmpeg is not installed.
+    """
+    path = served_folder() / f"{int(duration)}-{int(rate)}.ts"
+    if path.exists():
+        return Clip(path, "", round(duration / 10**12 * _FRAMES_PER_SECOND))
+    made = make_clip(
+        path.with_suffix(".part.ts"), duration=duration, size=_SIZE, frames_per_second=_FRAMES_PER_SECOND, rate=rate
+    )
+    made.path.replace(path)
+    return Clip(path, made.encoder, made.frames)
+
+
+def watch(
+    client: str,
+    server: str,
+    clip: Clip | str | os.PathLike[str],
+    *,
+    duration: Picoseconds,
+    rate: BitsPerSecond,
+    port: int = 8081,
+    flow: int = 0,
+    congestion_control: str | None = None,
+) -> Transfer:
+    """Return a session in which ffmpeg in host `client` watches `clip` for `duration` at most; Python's ``http.server``
+    in host `server` gives it.
+
+    ffmpeg reads the clip as its pictures are due, and faster when it is behind. Its `viewing` has the media that was
+    played and its rate, and how often and how long the picture stood still (half a second and more). There is
+    one quality, so none is changed.
+    """
+    path = Path(os.fspath(clip.path if isinstance(clip, Clip) else clip))
+    served = served_folder() / path.name
+    if not served.exists():
+        shutil.copyfile(path, served)
+
+    def reports(transfer: Transfer, output: Output) -> list[FlowReport]:
+        lines = output.client.strip().splitlines()
+        if output.client_end.returncode != 0 or not lines:
+            said = output.errors.strip().splitlines()[-1:] or ["it told nothing"]
+            raise ProgramFailed(f"ffmpeg in {transfer.client} failed: {said[0]}")
+        try:
+            told = json.loads(lines[-1])
+            received = int(told["bytes"])
+            viewing = viewing_of(told["samples"], told["ended_s"], received, int(rate))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ReportUnreadable(f"the viewer's report cannot be read: {error}") from None
+        return [
+            FlowReport(
+                flow=transfer.flow,
+                protocol="http",
+                role="client",
+                start_ps=output.start_ps,
+                end_ps=output.start_ps + round(told["ended_s"] * 1e12),
+                bytes=received,
+                viewing=viewing,
+            )
+        ]
+
+    return Transfer(
+        "ffmpeg",
+        client,
+        server,
+        (*_VIEWER, f"http://{{to}}:{port}/{path.name}", f"{duration / 10**12:g}"),
+        reports,
+        server_argv=python_server(port, congestion_control),
+        port=port,
+        flow=flow,
+        may_fail=True,
+    )
+
+
+def viewing_of(samples: Sequence[tuple[float, float]], ended_s: float, received_bytes: int, rate_bps: int) -> Viewing:
+    """Return what a viewer had: `samples` are pairs of seconds since the start and seconds of media played by then.
+
+    Its rate is that of the bytes that it played; `rate_bps` is the rate that the clip was to have.
+
+    Examples
+    --------
+    >>> seen = viewing_of([(0.5, 0.2), (1.5, 1.2), (4.0, 1.7)], ended_s=4.0, received_bytes=119_000, rate_bps=560_000)
+    >>> seen.played_s, seen.stalls, seen.stalled_s, seen.startup_s, seen.rate_bps
+    (1.7, 1, 2.0, 0.5, 560000.0)
+    """
+    shown = [(at, played) for at, played in samples if played > 0]
+    if not shown:
+        return Viewing(0.0, None, 0, 0.0, 0, None, {})
+    stalls, stalled_s = 0, 0.0
+    for (before, had), (at, has) in zip(shown, [*shown[1:], (ended_s, shown[-1][1])], strict=True):
+        still_s = at - before - (has - had)
+        if still_s >= _LEAST_STALL_S:
+            stalls += 1
+            stalled_s += still_s
+    played_s = shown[-1][1]
+    seen_bps = received_bytes * 8 / played_s
+    return Viewing(played_s, shown[0][0], stalls, stalled_s, 0, seen_bps, {rate_bps: played_s})

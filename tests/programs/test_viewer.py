@@ -1,0 +1,91 @@
+"""A viewer by ffmpeg, and ApacheBench, both served by Python's own HTTP server."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from labs_here import a_lab_can_run
+from pydantic import ValidationError
+from twinnet import programs
+from twinnet.errors import BadValue
+from twinnet.network import templates
+from twinnet.programs.file_server import object_of, served_folder
+from twinnet.programs.viewer import viewing_of
+from twinnet.study.program_traffic import program_transfer
+from twinnet.study.traffic import Traffic
+from twinnet.units import BitsPerSecond, Picoseconds
+
+SECOND = 10**12
+RATE = BitsPerSecond(400_000)
+
+needs_lab = pytest.mark.skipif(not a_lab_can_run(), reason="no lab can run on this machine; see `twinnet doctor`")
+needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+
+
+def test_pictures_that_stand_still_for_half_a_second_are_stalls_and_shorter_waits_are_none() -> None:
+    smooth = viewing_of([(0.0, 0.0), (0.5, 0.25), (1.0, 0.5), (1.5, 1.25)], 1.5, 100, 1000)
+    assert (smooth.startup_s, smooth.stalls, smooth.stalled_s, smooth.played_s) == (0.5, 0, 0.0, 1.25)
+    torn = viewing_of([(0.5, 0.5), (2.5, 1.0), (3.0, 1.5)], 5.0, 300, 1000)
+    # 2 s for half a second of media, and 2 s of nothing at the end.
+    assert (torn.stalls, torn.stalled_s, torn.played_at) == (2, 3.5, {1000: 1.5})
+    assert torn.rate_bps == 1600
+    assert viewing_of([(0.5, 0.0)], 5.0, 0, 1000).rate_bps is None
+
+
+def test_a_served_object_has_its_size() -> None:
+    assert (served_folder() / object_of("20 kB")).stat().st_size == 20_000
+
+
+@needs_ffmpeg
+@needs_lab
+@pytest.mark.parametrize(("line", "smooth"), [("20 Mbit", True), ("200 kbit", False)])
+def test_a_viewer_sees_a_clip_whole_where_the_line_carries_it_and_stalls_where_not(line: str, smooth: bool) -> None:
+    clip = programs.clip_to_watch(Picoseconds(4 * SECOND), RATE)
+    with templates.single(2, rate=line).emulate() as lab:
+        session = programs.watch("h1", "h2", clip, duration=Picoseconds(6 * SECOND), rate=RATE)
+        (report,) = programs.start(lab, session).wait("60 s")
+    seen = report.viewing
+    assert seen is not None
+    if smooth:
+        # The last picture is shown a twenty-fifth of a second before the end; a busy machine starts late, not less.
+        assert seen.played_s == pytest.approx(4.0, abs=0.3) and seen.stalls <= 1
+        assert (report.bytes or 0) > 100_000
+        # The encoder keeps its mean within a fifth; a transport stream adds a tenth and more of its own.
+        assert seen.rate_bps == pytest.approx(RATE, rel=0.35)
+    else:
+        # Half of the rate at most: 6 s hold less than 3 s of media.
+        assert seen.played_s < 3.2
+
+
+@needs_lab
+@pytest.mark.skipif(shutil.which("ab") is None, reason="ab is not installed")
+def test_apache_bench_fetches_all_from_pythons_server() -> None:
+    with templates.single(2, rate="100 Mbit").emulate() as lab:
+        asked = programs.apache_bench(
+            "h1", "h2", size="20 kB", count=40, connections=4, server_by="python", congestion_control="reno"
+        )
+        (report,) = programs.start(lab, asked).wait("60 s")
+    assert (report.packets, report.lost, report.bytes) == (40, 0, 800_000)
+
+
+def test_what_the_programs_cannot_do_is_refused() -> None:
+    entry = {"name": "film", "app": "video", "using": "programs", "from": ["h1"], "to": "h2", "port": 8081}
+    entry |= {"duration": "2 s"}
+    with pytest.raises(ValidationError, match="watches one quality: give a 'ladder' of one rate"):
+        Traffic.model_validate(entry | {"ladder": ["100 kbit", "200 kbit"]})
+    with pytest.raises(ValidationError, match="for 'buffer' write 'using: apps'"):
+        Traffic.model_validate(entry | {"ladder": ["100 kbit"], "buffer": "8 s"})
+    with pytest.raises(BadValue, match="allowed are 'twinnet' and 'python'"):
+        programs.apache_bench("h1", "h2", size="1 kB", count=1, server_by="apache")  # type: ignore[arg-type]
+
+
+def test_a_study_that_uses_programs_has_them_at_both_ends() -> None:
+    entry = {"name": "load", "app": "http", "using": "programs", "from": ["h1"], "to": "h2", "port": 8080}
+    asked = Traffic.model_validate(entry | {"bytes": "1 kB", "count": 10, "connections": 2})
+    transfer = program_transfer(asked, "h1", 1, SECOND)
+    assert transfer.server_argv is not None and transfer.server_app is None
+    controlled = Traffic.model_validate(
+        entry | {"bytes": "1 kB", "count": 10, "connections": 2, "congestion_control": "cubic"}
+    )
+    assert (program_transfer(controlled, "h1", 1, SECOND).server_argv or ())[-1] == "cubic"
