@@ -1,5 +1,5 @@
-"""Traffic of a study by real programs: generators, iperf 2, wget, ApacheBench, Python's HTTP server, ping, ffmpeg and VLC
-in the hosts of a lab."""
+"""Traffic of a study by real programs: generators, iperf 2, wget, ApacheBench, Python's HTTP server, ping, ffmpeg and
+VLC in the hosts of a lab."""
 
 from __future__ import annotations
 
