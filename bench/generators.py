@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from twinnet.programs.generators import PEERS, Generator, installed
 
 from bench.arena import Arena
 from bench.figure import Figure
-from bench.generator_peers import PEERS, Generator, installed
 from bench.machine import BARE, missing
 from bench.processor_watch import ProcessorWatch
 from bench.quiet import Quiet

@@ -200,11 +200,13 @@ def run(
 def on_this_machine(study: Study) -> Study:
     """`study` as real hosts can run it here; tells on standard error when that changes it."""
     from twinnet.study.congestion_control import for_this_machine
+    from twinnet.study.levels_here import with_levels_here
 
-    adapted, told = for_this_machine(study)
-    if told:
-        click.echo(told, err=True)
-    return adapted
+    for adapt in (for_this_machine, with_levels_here):
+        study, told = adapt(study)
+        if told:
+            click.echo(told, err=True)
+    return study
 
 
 def run_study(

@@ -2,6 +2,7 @@
 
 from twinnet.control.arp_responder import ArpResponder
 from twinnet.control.available_bandwidth import AvailableBandwidth, CountedLink, PassiveBandwidth
+from twinnet.control.bandwidth_service import BandwidthService
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
@@ -16,6 +17,8 @@ from twinnet.control.events import (
     SwitchPort,
 )
 from twinnet.control.learning import LearningSwitch
+from twinnet.control.link_discovery import LinkDiscovery
+from twinnet.control.lldp import PortAdvertisement
 from twinnet.control.program import ControllerProgram
 from twinnet.control.shortest_path import ShortestPath
 from twinnet.control.statistics_poller import StatisticsPoller
@@ -28,6 +31,7 @@ from twinnet.control.tree_flooding import TreeFlooding
 __all__ = [
     "ArpResponder",
     "AvailableBandwidth",
+    "BandwidthService",
     "ConnectedSwitch",
     "Controller",
     "ControllerProgram",
@@ -37,10 +41,12 @@ __all__ = [
     "Flow",
     "FlowRemoved",
     "LearningSwitch",
+    "LinkDiscovery",
     "ListenTarget",
     "PacketIn",
     "PacketOut",
     "PassiveBandwidth",
+    "PortAdvertisement",
     "PortStatus",
     "ShortestPath",
     "Statistics",

@@ -7,6 +7,7 @@ its extension in Computer Communications 2016: capacity less what counters say, 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,8 @@ class AvailableBandwidth(Controller):
             raise BadValue(f"keep is {keep}; allowed are 2 to 1000000 answers")
         self._interval, self._clock, self._keep = interval, clock, keep
         self._readings: dict[tuple[str, int], deque[_Reading]] = {}
+        # Others may ask from threads of their own while answers come in.
+        self._lock = threading.Lock()
 
     def on_start(self) -> None:
         """Begin anew."""
@@ -135,7 +138,8 @@ class AvailableBandwidth(Controller):
             counts = {
                 name: int(row[name]) for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes")
             }
-            readings.append(_Reading(self.now, float(row["lived_s"]), counts))
+            with self._lock:
+                readings.append(_Reading(self.now, float(row["lived_s"]), counts))
 
     def path(self, nodes: Sequence[str]) -> list[CountedLink]:
         """Return the links along `nodes` (host, switches, host) and the ports that count them.
@@ -187,7 +191,7 @@ class AvailableBandwidth(Controller):
 
     def estimate(
         self,
-        nodes: Sequence[str],
+        nodes: Sequence[str] | Sequence[CountedLink],
         *,
         since_s: float | None = None,
         until_s: float | None = None,
@@ -200,7 +204,8 @@ class AvailableBandwidth(Controller):
         Parameters
         ----------
         nodes
-            Host, switches, host; as :meth:`shortest_path` gives them.
+            Host, switches, host, as :meth:`shortest_path` gives them; or the links, as
+            :meth:`LinkDiscovery.path` has found them.
         since_s, until_s
             The time over which is averaged, on the lab's clock; answers nearest to its ends count. The last two answers
             by default.
@@ -218,7 +223,8 @@ class AvailableBandwidth(Controller):
         """
         links: dict[CountedLink, float] = {}
         spans: list[tuple[float, float, float]] = []
-        for link in self.path(nodes):
+        counted = [one for one in nodes if isinstance(one, CountedLink)]
+        for link in counted or self.path([one for one in nodes if isinstance(one, str)]):
             first, last = self._ends((link.switch, link.port), since_s, until_s)
             arrivals_s = last.time_s - first.time_s
             seconds = last.lived_s - first.lived_s if self._clock == "switch" else arrivals_s
@@ -284,7 +290,8 @@ class AvailableBandwidth(Controller):
         return found
 
     def _ends(self, key: tuple[str, int], since_s: float | None, until_s: float | None) -> tuple[_Reading, _Reading]:
-        readings = list(self._readings.get(key, ()))
+        with self._lock:
+            readings = list(self._readings.get(key, ()))
         if len(readings) < 2:
             raise BadValue(
                 f"port {key[1]} of {key[0]} has answered {len(readings)} times; two answers are needed",

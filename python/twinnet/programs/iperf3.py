@@ -48,6 +48,7 @@ def iperf3(
         port=port,
         flow=flow,
         may_fail=True,
+        server_ends=True,
     )
 
 

@@ -14,7 +14,8 @@ from typing import IO
 from twinnet.errors import ProgramFailed, ProgramMissing
 from twinnet.lab.lab import Lab
 from twinnet.lab.parts import Capture
-from twinnet.lab_process.job import Ending, Job
+from twinnet.lab_process.job import DEVNULL, Ending, Job
+from twinnet.programs.processor_limit import ProcessorLimit
 from twinnet.results.flow_report import FlowReport
 from twinnet.traffic.app import App
 
@@ -29,6 +30,8 @@ _PACKAGES = {
     "ab": "apache2-utils",
     "iperf": "iperf",
     "iperf3": "iperf3",
+    "ITGSend": "d-itg",
+    "mgen": "mgen",
     "wget": "wget",
     "ping": "iputils-ping",
     "ffmpeg": "ffmpeg",
@@ -73,7 +76,7 @@ class Transfer:
     client, target
         The host that it runs in and the host that it talks to.
     argv
-        The client's program and arguments; ``{to}`` stands for the target's address.
+        The client's program and arguments; ``{to}`` stands for the target's address, ``{from}`` for the client's.
     parse
         Makes the reports of what was written.
     server_argv
@@ -94,6 +97,11 @@ class Transfer:
         A host whose first interface is captured while the transfer lasts, and the file to write.
     server_begins
         Whether the server begins to send when it is started, not when it is asked: the client must be there at once.
+    server_ends
+        Whether the server ends by itself when its client has ended.
+    processors
+        The processor time that the client may take, in processors: it runs in a control group of its own, and enters it
+        by the file that is its standard input.
     """
 
     program: str
@@ -111,6 +119,8 @@ class Transfer:
     linger_s: float = 0.0
     capture: tuple[str, str] | None = None
     server_begins: bool = False
+    server_ends: bool = False
+    processors: float | None = None
 
     def without_server(self) -> Transfer:
         """Return the transfer without its server: another one, started by ``serve``, is used."""
@@ -208,13 +218,20 @@ class RunningTransfer:
         self._start_ps = lab.now_ps()
         argv = _addressed(transfer.argv, lab, transfer)
         self._capture: Capture | None = None
+        self._limit: ProcessorLimit | None = None
         try:
+            if transfer.processors is not None:
+                self._limit = ProcessorLimit(transfer.processors)
             if transfer.capture is not None:
                 host, path = transfer.capture
                 self._capture = lab.capture(lab.layout.node(host, "host")["ports"][0]["name"], path)
-            self._job = lab[transfer.client].popen(argv, stdout=self._out, stderr=self._err, env=_environment())
+            entrance = DEVNULL if self._limit is None else self._limit.entrance
+            self._job = lab[transfer.client].popen(
+                argv, stdin=entrance, stdout=self._out, stderr=self._err, env=_environment()
+            )
         except BaseException:
             self._end_capture()
+            self._end_limit()
             server.end()
             raise
 
@@ -233,8 +250,9 @@ class RunningTransfer:
         except BaseException:
             self.stop()
             raise
+        self._end_limit()
         time.sleep(self.transfer.linger_s)
-        written = self._server.finish() if self.transfer.program == "iperf3" else self._server.end()
+        written = self._server.finish() if self.transfer.server_ends else self._server.end()
         output = Output(_text(self._out), written, _text(self._err), ended, self._start_ps, self._end_capture())
         if ended.returncode != 0 and not self.transfer.may_fail:
             said = (output.errors.strip() or output.client.strip()).splitlines()[-1:]
@@ -247,7 +265,12 @@ class RunningTransfer:
         if self._job.poll() is None:
             self._job.kill()
         self._end_capture()
+        self._end_limit()
         self._server.end()
+
+    def _end_limit(self) -> None:
+        if self._limit is not None:
+            self._limit.end()
 
     def _end_capture(self) -> str | None:
         """End the capture and return its file."""
@@ -255,8 +278,8 @@ class RunningTransfer:
 
 
 def _addressed(words: Sequence[str], lab: Lab, transfer: Transfer) -> list[str]:
-    to = lab.layout.address(transfer.target)
-    return [word.replace("{to}", to) for word in words]
+    to, source = lab.layout.address(transfer.target), lab.layout.address(transfer.client)
+    return [word.replace("{to}", to).replace("{from}", source) for word in words]
 
 
 def _environment() -> dict[str, str]:

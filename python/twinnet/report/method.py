@@ -148,6 +148,12 @@ def _measured(name: str, measurement: Measurement) -> str:
         "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
         "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
         "ports over the estimate's own window, without its probes",
+        "rate_error": "packets a second that a source achieved over those requested, less 1",
+        "gap_error": "the 99th percentile of the difference of requested and achieved gaps, without sign",
+        "processor_time": "processor time of the sending program over its life",
+        "context_switches": "context switches of the sending program a second",
+        "together": "the share of arrivals that came at the same moment as the one before",
+        "fairness": "Jain's index of the packet rates of flows",
         "probe_bytes": "what an estimate sent, headers and questions counted in",
         "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
         "ssim": "structural similarity of the video that arrived to the one that was sent",

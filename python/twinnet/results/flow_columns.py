@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinnet.results.distributions import Lengths, Spread, Summary
-from twinnet.results.flow_report import FlowReport, Pacing
+from twinnet.results.flow_report import FlowReport, Pacing, Toll
 from twinnet.results.flow_series import Intervals
 
-__all__ = ["SENDER_QUANTILES", "interval_columns", "measured_columns", "pacing_columns"]
+__all__ = ["SENDER_QUANTILES", "interval_columns", "measured_columns", "pacing_columns", "toll_columns"]
 
 _PS_PER_MS = 1e9
 SENDER_QUANTILES = ("p50", "p99", "max")
@@ -63,11 +63,27 @@ def pacing_columns(pacing: Pacing | None) -> dict[str, Any]:
     """Return how well a source kept its schedule."""
     if pacing is None:
         return {}
-    row: dict[str, Any] = {"kept_up": pacing.kept_up}
+    row: dict[str, Any] = {
+        "kept_up": pacing.kept_up,
+        "requested_packets_per_second": pacing.requested_packets_per_second,
+        "achieved_packets_per_second": pacing.achieved_packets_per_second,
+    }
     for name, summary in {"lateness": pacing.lateness, "gap_error": pacing.gap_error}.items():
         for part in SENDER_QUANTILES if summary is not None else ():
             row[f"send_{name}_{part}_ms"] = getattr(summary, part) / _PS_PER_MS
     return row
+
+
+def toll_columns(toll: Toll | None) -> dict[str, Any]:
+    """Return what a generator cost."""
+    if toll is None:
+        return {}
+    return {
+        "send_processors": toll.processors,
+        "send_switches_per_second": toll.switches_per_second,
+        "send_involuntary_switches_per_second": toll.involuntary_per_second,
+        "send_together_share": toll.together_share,
+    }
 
 
 def interval_columns(counts: Intervals, place: int) -> dict[str, Any]:

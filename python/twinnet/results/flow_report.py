@@ -15,7 +15,7 @@ from twinnet.results.shown import ShownInUnits, html_section, rate, size
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["AppReport", "FlowReport", "Pacing"]
+__all__ = ["AppReport", "FlowReport", "Pacing", "Toll"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,26 @@ class Pacing:
             spec["achieved_rate_bps"],
             bool(spec["kept_up"]),
         )
+
+
+@dataclass(frozen=True)
+class Toll:
+    """The cost of a program that sends, over its whole life, and how its datagrams came together.
+
+    Parameters
+    ----------
+    processors
+        Processor time over time: 1 is one processor.
+    switches_per_second, involuntary_per_second
+        Context switches, all and those that it did not ask for.
+    together_share
+        The share of the gaps between arrivals that are none; ``None`` for fewer than two datagrams.
+    """
+
+    processors: float
+    switches_per_second: float
+    involuntary_per_second: float
+    together_share: float | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +124,8 @@ class FlowReport(ShownInUnits):
         Every packet, where they were asked for.
     pacing
         How well a source kept its schedule.
+    toll
+        What a generator cost.
     frames_sent
         Video frames of which an RTP source sent a part.
     rtp
@@ -151,6 +173,7 @@ class FlowReport(ShownInUnits):
     reordering_density: ReorderDensity | None = None
     samples: Samples | None = None
     pacing: Pacing | None = None
+    toll: Toll | None = None
     frames_sent: int | None = None
     rtp: Rtp | None = None
     video: Video | None = None

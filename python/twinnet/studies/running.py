@@ -17,6 +17,7 @@ from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
 from twinnet.study.execute import LabExecutor
 from twinnet.study.forecast import forecast_here
+from twinnet.study.levels_here import with_levels_here
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import built_in_studies, load_study
 from twinnet.study.runner import Outcome, run_plan
@@ -122,6 +123,10 @@ def run(
             "leave it out: the machines of the study make one run at a time",
         )
     executor = LabExecutor(interface)
+    if loaded.specification.clock == "wall" and on is None:
+        loaded, told = with_levels_here(loaded)
+        if told and progress:
+            print(told, file=sys.stderr)
     if on is None or loaded.specification.clock == "virtual":
         executor.check(loaded.specification)
     store = ResultStore(Path(out) / loaded.name)

@@ -160,7 +160,7 @@ class Analysis:
     @cached_property
     def combinations(self) -> list[dict[str, str]]:
         """The combinations of levels, in the order of the file."""
-        factors = {name: list(factor.levels) for name, factor in self.specification.factors.items()}
+        factors = self.specification.levels_run()
         return [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from twinnet.bandwidth.truth import truth
-from twinnet.results.flow_columns import interval_columns, measured_columns, pacing_columns
+from twinnet.results.flow_columns import interval_columns, measured_columns, pacing_columns, toll_columns
 from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.results.flow_series import Intervals
 from twinnet.results.packet_table import packet_frame
@@ -188,10 +188,10 @@ def _bandwidth(report: FlowReport, path: PathCounts | None) -> dict[str, Any]:
 
 def _sender(flow: PlannedFlow, report: FlowReport, processors: Mapping[str, str]) -> dict[str, Any]:
     """Return the columns about the source's accuracy in keeping its schedule, and about its processor."""
-    if flow.entry.using != "apps" or report.role not in ("source", "client"):
+    if report.role not in ("source", "client"):
         return {}
-    row: dict[str, Any] = {"sender_processor": processors.get(flow.source)}
-    return row | pacing_columns(report.pacing)
+    own = {"sender_processor": processors.get(flow.source)} if flow.entry.using == "apps" else {}
+    return own | pacing_columns(report.pacing) | toll_columns(report.toll)
 
 
 def _since(moment_ps: int | None, zero_ps: int) -> float | None:

@@ -31,6 +31,7 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
         "seed",
         "seeds",
         "order",
+        "levels",
     }
     | {"statements"}
     | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
@@ -75,7 +76,7 @@ def plan_study(study: Study) -> list[PlannedRun]:
     the order `random`, all runs are shuffled by the study's seed.
     """
     specification = study.specification
-    factors = {name: list(factor.levels) for name, factor in specification.factors.items()}
+    factors = specification.levels_run()
     count = specification.repetitions
     for levels in factors.values():
         count *= len(levels)
@@ -152,7 +153,9 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
         for key in [key for key, value in entry.items() if value is None]:
             del entry[key]
     content["levels"] = {
-        factor: specification.factors[factor].levels[level].model_dump(mode="json", exclude={"text", "network"})
+        factor: specification.factors[factor]
+        .levels[level]
+        .model_dump(mode="json", exclude={"text", "network", "needs"})
         for factor, level in sorted(levels.items())
     }
     content["seed"] = seed

@@ -1,5 +1,5 @@
-"""Traffic of a study by real programs: iperf 2, wget, ApacheBench, Python's HTTP server, ping, ffmpeg and VLC in the
-hosts of a lab."""
+"""Traffic of a study by real programs: generators, iperf 2, wget, ApacheBench, Python's HTTP server, ping, ffmpeg and
+VLC in the hosts of a lab."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from twinnet import programs
 from twinnet.errors import NotAvailable
 from twinnet.lab.lab import Lab
+from twinnet.programs.generated import generated
 from twinnet.programs.iperf2 import reported_interval_ps
 from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow
@@ -48,6 +49,18 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
     sends = entry.sends
     duration: Picoseconds | None = sends.get("duration")
     rate: BitsPerSecond | None = sends.get("rate")
+    if entry.generator is not None:
+        return generated(
+            source,
+            entry.to,
+            entry.generator,
+            packets_per_second=sends.get("packets_per_second"),
+            payload_bytes=entry.generated_payload or int(_USUAL_PAYLOAD),
+            duration_s=int(sends["duration"]) // 10**12,
+            poisson=sends.get("process", "constant") == "poisson",
+            processors=entry.processors or None,
+            flow=number,
+        )
     match entry.app:
         case "udp" if sends.get("process", "constant") == "constant" and rate is not None and duration is not None:
             return programs.iperf2(

@@ -230,6 +230,36 @@ def _loss_burst(rows: pl.DataFrame, function: str) -> float:
     raise LookupError(f"of bursts of loss mean and max are known, not {function}")
 
 
+def _of_senders(column: str, size: float = 1.0, of_requested: bool = False) -> Callable[[pl.DataFrame], Vector]:
+    """Return what reads one column of senders; `of_requested`: what they achieved over it, minus 1."""
+
+    def values(rows: pl.DataFrame) -> Vector:
+        import polars as pl
+
+        if column not in rows.columns:
+            raise LookupError(f"no {column} was counted when this run was made")
+        seen = rows.filter(pl.col("role").is_in(["source", "client"]) & pl.col(column).is_not_null())
+        if of_requested:
+            seen = seen.filter(pl.col("achieved_packets_per_second").is_not_null())
+            found = (seen["achieved_packets_per_second"] / seen[column] - 1).to_numpy()
+        else:
+            found = seen[column].to_numpy() * size
+        if found.size == 0:
+            raise LookupError(
+                f"no sender told its {column}; errors of rates and gaps need a rate, the rest a 'generator'"
+            )
+        return found
+
+    return values
+
+
+def _fairness(rows: pl.DataFrame, function: str) -> float:
+    """The index of Jain, Chiu and Hawe (DEC-TR-301, 1984): 1 when all rates are equal, 1 over their number when one has
+    all."""
+    rates = _packet_rates(rows)
+    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+
+
 _NOT_ESTIMATED = "available bandwidth was not estimated when this run was made"
 _NO_ESTIMATE = "no estimator of available bandwidth had an answer"
 _NOT_VIEWED = "viewers of video were not counted when this run was made"
@@ -303,5 +333,19 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "stall_time": _of_flows(
         "s", "The time that each viewer's video stalled.", _numbers("video_stalled_s", _NOT_VIEWED, _NO_VIEWER)
     ),
+    "rate_error": _of_flows(
+        "1",
+        "Packets a second that a sender achieved over those requested, minus 1.",
+        _of_senders("requested_packets_per_second", of_requested=True),
+    ),
+    "gap_error": _of_flows(
+        "s", "The error of gaps that 99 % of a sender's gaps keep.", _of_senders("send_gap_error_p99_ms", 1e-3)
+    ),
+    "together": _of_flows("1", "The share of a generator's gaps that are none.", _of_senders("send_together_share")),
+    "processor_time": _of_flows("1", "Processor time of a generator, over time.", _of_senders("send_processors")),
+    "context_switches": _of_flows(
+        "1/s", "Context switches of a generator in a second.", _of_senders("send_switches_per_second")
+    ),
+    "fairness": MeasuredQuantity("1", "Jain's index of the packet rates of flows.", _fairness),
 }
 """All measurements by the names that studies give them."""

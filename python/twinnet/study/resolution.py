@@ -285,6 +285,8 @@ def _change(
             f"{by} {key}={value}: there is no parameter and no setting {key!r}",
             did_you_mean(key, [*declared, "repetitions", "seed", "order", "time_limit", "settle", "drain"]),
         )
+    if parts[0] == "levels":
+        document.data.setdefault("levels", {})
     target: Any = document.data
     for part in parts[:-1]:
         target = _child(target, part)

@@ -75,6 +75,9 @@ class Level(_Strict):
 
     Attributes
     ----------
+    needs
+        Programs that runs on the wall clock need (`ITGSend`), or `cgroups` or `open-vswitch`. On a machine that lacks
+        one, the level is left out, and the reason is told.
     set
         Values of parameters.
     queues
@@ -88,6 +91,7 @@ class Level(_Strict):
     """
 
     text: str = ""
+    needs: list[str] = []
     network: Name | None = None
     set: dict[str, Scalar] = {}
     queues: dict[str, Queue | None] = {}
@@ -195,6 +199,8 @@ class StudySpecification(_Strict):
     wall_presets
         Presets from the largest to the smallest: on the wall clock, where no preset was asked for, the first that the
         machine carries is run.
+    levels
+        The levels of factors that are run, separated by blanks; all levels of a factor that is not named.
     claims
         `none` for a size that shows that the study works: statements are not judged, published figures not counted.
     """
@@ -212,6 +218,7 @@ class StudySpecification(_Strict):
     networks: dict[Name, NetworkModel] = {}
     policy: PolicySettings | None = None
     factors: dict[ParameterName, Factor] = {}
+    levels: dict[ParameterName, str] = {}
     traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
     repetitions: Count = 10
@@ -254,6 +261,26 @@ class StudySpecification(_Strict):
                 "traffic its 'congestion_control'"
             )
         return said.pop() if said else None
+
+    @model_validator(mode="after")
+    def _chooses_levels_that_are(self) -> StudySpecification:
+        for factor, chosen in self.levels.items():
+            if factor not in self.factors:
+                raise ValueError(f"'levels' names the factor {factor!r}; {did_you_mean(factor, self.factors)}")
+            known = self.factors[factor].levels
+            for name in chosen.split():
+                if name not in known:
+                    raise ValueError(f"'levels' of {factor} names {name!r}; {did_you_mean(name, known)}")
+            if not chosen.split():
+                raise ValueError(f"'levels' of {factor} names none; leave it out to run all")
+        return self
+
+    def levels_run(self) -> dict[str, list[str]]:
+        """The levels of each factor that are run, in the order of the file."""
+        return {
+            name: [level for level in factor.levels if name not in self.levels or level in self.levels[name].split()]
+            for name, factor in self.factors.items()
+        }
 
     @model_validator(mode="after")
     def _belongs_together(self) -> StudySpecification:

@@ -24,8 +24,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from twinnet.errors import UsageError, did_you_mean
+from twinnet.programs.generators import GENERATORS
 from twinnet.settings import Setting, settings_of
-from twinnet.study.field_types import STRICT, MomentPs, Name
+from twinnet.study.field_types import STRICT, MomentPs, Name, SizeBytes
 from twinnet.study.host_ranges import expand_hosts
 from twinnet.traffic.app import App, Flow
 from twinnet.traffic.kinds import FLOWS, FlowKind
@@ -35,10 +36,26 @@ __all__ = ["Traffic"]
 
 if TYPE_CHECKING:
     AppName = str
+    GeneratorName = str
 else:
     AppName = Literal[tuple(FLOWS)]
+    GeneratorName = Literal[tuple(GENERATORS)]
 
-_COMMON = ("name", "app", "using", "text", "from", "sources", "to", "start", "start_ps", "streamer", "over")
+_COMMON = (
+    "name",
+    "app",
+    "using",
+    "text",
+    "from",
+    "sources",
+    "to",
+    "start",
+    "start_ps",
+    "streamer",
+    "over",
+    "generator",
+    "processors",
+)
 _KEPT = "sends"
 
 
@@ -47,6 +64,12 @@ class Traffic(BaseModel):
 
     Attributes
     ----------
+    generator
+        The program that sends datagrams, observed where they arrive; ``None``: the usual one.
+    processors
+        The processor time that the generator may take, in processors, as in a container; 0 and ``None``: no limit.
+    generated_payload
+        The payload of a generator's datagrams in bytes; our own need 8.
     sends
         The settings of its kind that are given, by their names in the kind's class, as exact numbers.
     """
@@ -62,6 +85,9 @@ class Traffic(BaseModel):
     start_ps: MomentPs = Field(default=0, alias="start")
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
+    generator: GeneratorName | None = None
+    processors: Annotated[float, Field(ge=0, le=1024)] | None = None
+    generated_payload: SizeBytes | None = Field(default=None, alias="payload", exclude=True)
     sends: dict[str, Any] = Field(default={}, exclude=True)
 
     @model_validator(mode="wrap")
@@ -73,9 +99,11 @@ class Traffic(BaseModel):
         entry = dict(cast("Mapping[str, Any]", data))
         kind = FLOWS.get(str(entry.get("app")))
         mistakes: list[InitErrorDetails] = []
-        sends = _read_settings(kind, str(entry["app"]), entry, mistakes) if kind is not None else {}
+        own = {"payload"} if entry.get("generator") is not None else set[str]()
+        settings = {key: value for key, value in entry.items() if key not in own}
+        sends = _read_settings(kind, str(entry["app"]), settings, mistakes) if kind is not None else {}
         try:
-            found = handler({key: entry[key] for key in _COMMON if key in entry} | {_KEPT: sends})
+            found = handler({key: entry[key] for key in (*_COMMON, *own) if key in entry} | {_KEPT: sends})
         except ValidationError as error:
             mistakes += [
                 InitErrorDetails(type=one["type"], loc=one["loc"], input=one["input"], ctx=one.get("ctx", {}))
@@ -101,6 +129,8 @@ class Traffic(BaseModel):
             (name if info.by_alias else settings[name].key(name)): settings[name].read(value, name)
             for name, value in self.sends.items()
         }
+        if self.generated_payload is not None:
+            told["payload"] = self.generated_payload
         return {**handler(self), **told}
 
     @property
@@ -166,16 +196,36 @@ class Traffic(BaseModel):
         for name in self.kind.needed_in_studies:
             if self.sends.get(name) is None:
                 raise ValueError(f"{self.app} traffic needs {_in_file(self.kind, name)!r}")
-        if self.to in self.sources:
+        if self.generator is None and self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
         if self.app != "rtp" and (self.streamer is not None or self.over is not None):
             given = "streamer" if self.streamer is not None else "over"
             raise ValueError(f"{given!r} has no meaning for {self.app} traffic; it is for rtp")
-        if self.using == "programs":
+        if self.generator is not None:
+            self._check_generator()
+        elif self.processors is not None:
+            raise ValueError("'processors' limits a generator; name it with 'generator'")
+        elif self.using == "programs":
             self._check_programs()
         elif (self.over or "rtp") != "rtp":
             raise ValueError(f"the built-in source sends over rtp; for 'over: {self.over}' write 'using: programs'")
         self.between(self.sources[0], 10**12)
+
+    def _check_generator(self) -> None:
+        if self.app != "udp" or self.using != "programs":
+            raise ValueError("'generator' is for datagrams by programs: write 'app: udp' and 'using: programs'")
+        known = {"port", "duration", "packets_per_second", "process", "unpaced"}
+        beside = sorted(name for name, value in self.sends.items() if name not in known and value is not False)
+        if beside:
+            raise ValueError(f"a generator takes payload, {', '.join(sorted(known))}; not {', '.join(beside)}")
+        if self.sends.get("packets_per_second") is None and not self.sends.get("unpaced"):
+            raise ValueError("a generator needs 'packets_per_second' or 'unpaced'")
+        if self.duration_ps is None or self.duration_ps < 10**12 or self.duration_ps % 10**12:
+            raise ValueError("generators send for whole seconds; give 'duration', such as 10 s")
+        if self.port != GENERATORS[self.generator or ""].port:
+            raise ValueError(f"generators send to port {GENERATORS[self.generator or ''].port}; give it as 'port'")
+        if self.generator == "iperf3" and len(self.sources) > 1:
+            raise ValueError("a server of iperf3 takes one client; give each an entry of its own")
 
     def _check_programs(self) -> None:
         """Programs send as they do; what shapes the built-in sources has no meaning for them."""
