@@ -27,6 +27,8 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -102,6 +104,9 @@ class Scratch:
             script.write_text(f'#!/bin/sh\n{path} exec {shlex.quote(sys.executable)} {program} "$@"\n')
             script.chmod(0o755)
         paths = f"{commands}{os.pathsep}{os.environ['PATH']}"
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            self.port = int(listener.getsockname()[1])
         self.environment = {**os.environ, "PATH": paths, "LC_ALL": "C.UTF-8", "COLUMNS": "120"}
 
     def run(self, block: Block) -> str:
@@ -116,7 +121,7 @@ class Scratch:
         return self.converse(block)
 
     def adapted(self, block: Block, text: str) -> str:
-        text = text.replace("classroom", self.lab_name)
+        text = text.replace("classroom", self.lab_name).replace("127.0.0.1:28786", f"127.0.0.1:{self.port}")
         for note in block.notes:
             if found := re.fullmatch(r"with (.*) for (.*?)", note):
                 assert found.group(2) in text, f"{block.place}: {found.group(2)!r} is not in the block"
@@ -124,7 +129,7 @@ class Scratch:
         return text
 
     def call(self, block: Block, argv: list[str], wanted: int | None = 0) -> str:
-        done = subprocess.run(
+        running = subprocess.Popen(
             argv,
             cwd=self.folder,
             env=self.environment,
@@ -132,11 +137,17 @@ class Scratch:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=LIMIT_S,
-            check=False,
+            start_new_session=True,
         )
-        assert wanted in (None, done.returncode), f"{block.place}: status {done.returncode}\n{done.stdout}"
-        return done.stdout
+        try:
+            printed, _ = running.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # With all that it started: what stays would answer to the next page.
+            os.killpg(running.pid, signal.SIGKILL)
+            printed, _ = running.communicate()
+            raise AssertionError(f"{block.place}: not done after {LIMIT_S} s\n{printed}") from None
+        assert wanted in (None, running.returncode), f"{block.place}: status {running.returncode}\n{printed}"
+        return printed
 
     def converse(self, block: Block) -> str:
         """Run a ``console`` block in one shell, and compare what each command prints."""
