@@ -74,7 +74,9 @@ class ControllerChoice:
         """Check what :meth:`Network.controller` was given; raises `BadValue`."""
         given: ControllerOptions = {**CONTROLLER_DEFAULTS, **settings}
         known = settings_of(ControllerOptions)
-        delay_ps, quiet_ps, patience_ps = (known[name].read(given[name], name) for name in CONTROLLER_DEFAULTS)
+        delay_ps, quiet_ps, patience_ps = (
+            known[name].read(given.get(name), name) for name in ("delay", "quiet", "patience")
+        )
         if patience_ps <= quiet_ps:
             words = f"the patience {given.get('patience')!r} is no longer than the quiet {given.get('quiet')!r}"
             raise BadValue(words, "give it more")

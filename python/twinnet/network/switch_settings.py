@@ -1,17 +1,13 @@
 """The settings of a switch: keyword arguments of calls and keys of network and study files."""
 
-# What callers give is checked when the program runs, whatever its annotations promise.
-# pyright: reportUnnecessaryIsInstance=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.control.tls import TlsFiles, checked_tls
-from twinnet.errors import BadValue
 from twinnet.network import datapaths
 from twinnet.settings import Delay, Setting, Word, settings_of
 
@@ -42,13 +38,37 @@ class _Dpid(Setting):
 
 
 @dataclass(frozen=True)
-class _Versions(Setting):
-    """A list of versions of OpenFlow."""
+class _OfSwitch(Setting):
+    """A list that a switch has; messages about files call its owner so."""
 
     @property
     def noun(self) -> str:  # type: ignore[override]
-        """The owner of the versions."""
+        """The owner of the list."""
         return "the switch"
+
+
+@dataclass(frozen=True)
+class _Targets(_OfSwitch):
+    """A list of controllers."""
+
+    def read(self, value: object, what: str) -> tuple[str, ...]:
+        """Return the controllers."""
+        given = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (None,)
+        targets = tuple(target for target in given if isinstance(target, str))
+        if len(targets) != len(given):
+            raise self.error(f"the controllers of {what} are not a list", 'write for example ["tcp:127.0.0.1:6653"]')
+        for target in targets:
+            parse_target(target)
+        return targets
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: a list of text."""
+        return {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True)
+class _Versions(_OfSwitch):
+    """A list of versions of OpenFlow."""
 
     def read(self, value: object, what: str) -> tuple[str, ...]:
         """Return the versions."""
@@ -77,7 +97,7 @@ class SwitchOptions(TypedDict, total=False):
     """Flows that it starts with, in ``ovs-ofctl`` syntax."""
     delay: Delay
     """Processing delay of each frame; at most 1 h."""
-    controllers: Sequence[str]
+    controllers: Annotated[Sequence[str], _Targets()]
     """Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``, or ``["ssl:..."]`` with ``tls``."""
     control_delay: Delay | None
     """What the way between the switch and its controllers takes, each way. Default: what
@@ -115,11 +135,7 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
     def read(setting: str, what: str) -> Any:
         return known[setting].read(given.get(setting), what)
 
-    controllers, listen = given.get("controllers", ()), given.get("listen")
-    if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
-        raise BadValue(f"the controllers of {name} are not a list", 'write for example ["tcp:127.0.0.1:6653"]')
-    for target in controllers:
-        parse_target(target)
+    controllers, listen = read("controllers", name), given.get("listen")
     if listen is not None:
         parse_listen(listen)
     fail_mode, delay_ps = read("fail_mode", f"the fail mode of {name}"), read("delay", "delay")
@@ -128,7 +144,7 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
         "fail_mode": fail_mode,
         "flows": datapaths.checked_flows(name, moved_by, given.get("flows", ())),
         "delay_ps": delay_ps,
-        "controllers": tuple(controllers),
+        "controllers": controllers,
         "control_delay_ps": None if given.get("control_delay") is None else read("control_delay", "control delay"),
         "listen": listen,
         "tls": checked_tls(name, (*controllers, listen or ""), given.get("tls")),
