@@ -112,6 +112,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         (HEAD + "- {between: [h1, s1], delay: -5ms}\n", '4:30: links[0].delay: the delay "-5ms" is negative'),
         (HEAD + "- {between: [h1, s1], loss: 120 %}\n", "4:29: links[0].loss: the loss '120 %' is outside 0 to 1"),
         (HEAD + "- {between: [h1, s1], losss: 1 %}\n", "4:23: links[0].losss: unknown key; did you mean 'loss'?"),
+        (HEAD + "- {between: [h1, s1], a: h1}\n", "4:23: links[0].a: unknown key; did you mean 'between'?"),
         (HEAD + "- {between: [h1, s2]}\n", "4:3: links[0]: the network has no node 's2' (did you mean 's1'?)"),
         (HEAD + "- {between: [h1, s1]}\n- {between: [s1, h1]}\n", "5:3: links[1]: s1 and h1 are linked already"),
         (HEAD + "- {between: [h1]}\n", "4:13: links[0].between: "),
