@@ -41,8 +41,8 @@ nitpick_ignore_regex = [
     # Internal to the package: named in signatures, not meant to be used.
     (
         "py:.*",
-        r"twinnet\.(settings|traffic\.(settings|traffic_settings|presets|udp\.CountedPackets)|"
-        r"lab_process\.connection|network\.link_options|"
+        r"twinnet\.(settings|traffic\.(parts|settings|traffic_settings|presets|udp\.CountedPackets)|"
+        r"lab_process\.connection|network\.link_settings\.DirectionSettings|"
         r"network\.network\.SomeNode|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",

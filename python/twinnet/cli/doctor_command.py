@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.text_table import PIPE_COLUMNS, terminal_columns, wrapped
+from twinnet.report.text_table import sentence_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.capacity import Capacity
@@ -42,12 +42,12 @@ def doctor(as_json: bool) -> int:
     findings: list[dict[str, Any]] = json.loads(examined) if isinstance(examined, str) else list(examined)
     if not as_json:
         for finding in findings:
-            click.echo(wrapped(_told(finding), terminal_columns() or PIPE_COLUMNS))
+            click.echo(wrapped(_told(finding), sentence_columns()))
     possible = can_run_labs({str(finding["ability"]): bool(finding["ok"]) for finding in findings})
     if possible:
         findings.append(_measured())
         if not as_json:
-            click.echo(wrapped(_told(findings[-1]), terminal_columns() or PIPE_COLUMNS))
+            click.echo(wrapped(_told(findings[-1]), sentence_columns()))
     if as_json:
         print_json(findings)
     return 0 if possible else 1

@@ -11,7 +11,7 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.text_table import PIPE_COLUMNS, table, terminal_columns
+from twinnet.report.text_table import sentence_columns, table, terminal_columns
 
 if TYPE_CHECKING:
     from twinnet.network import Network
@@ -43,7 +43,7 @@ def list_policies(as_json: bool) -> None:
     if as_json:
         print_json([_described(name, one) for name, one in found])
         return
-    width = terminal_columns() or PIPE_COLUMNS
+    width = sentence_columns()
     click.echo(table(["policy", "what it does"], [[name, one.title] for name, one in found], width))
 
 

@@ -14,7 +14,7 @@ from twinnet.cli.cluster_commands import cluster_options, places_on
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_shard, shard_options
-from twinnet.report.text_table import PIPE_COLUMNS, table, terminal_columns, wrapped
+from twinnet.report.text_table import sentence_columns, table, terminal_columns, wrapped
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
@@ -374,7 +374,7 @@ def studies(as_json: bool) -> None:
         table(
             ["study", "question", "presets"],
             [[one.study, one.question, ", ".join(one.presets)] for one in loaded],
-            terminal_columns() or PIPE_COLUMNS,
+            sentence_columns(),
         )
     )
 

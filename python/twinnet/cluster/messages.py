@@ -1,11 +1,13 @@
 """Messages between client and worker: a run that is asked for, and a run that was made; data, never programs.
 
 A message is a JSON object of known length, followed by Parquet tables whose lengths it tells. Both sides check lengths
-before they read, and columns before they use them.
+before they read, and columns before they use them. The SHA-256 of the object and the tables stands in front: what was
+damaged on its way never gets to the reader of Parquet, which ends the whole process for some bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -28,8 +30,8 @@ __all__ = ["LARGEST_MESSAGE_BYTES", "Asked", "asked", "made_from", "packed_made"
 LARGEST_MESSAGE_BYTES = 512 << 20
 LARGEST_HEADER_BYTES = 64 << 20
 MOST_ROWS = 50_000_000
-_MAGIC = b"twinrun1"
-_HEAD = struct.Struct("<8sI")
+_MAGIC = b"twinrun2"
+_HEAD = struct.Struct("<8sI32s")
 _TABLES = {
     "flows": "flows",
     "intervals": "intervals",
@@ -128,7 +130,14 @@ def packed_trouble(kind: Literal["study wanted", "refused", "interrupted"], mess
 
 def _packed(header: Mapping[str, Any], blobs: list[bytes]) -> bytes:
     text = json.dumps(_without_nan(header), ensure_ascii=False, allow_nan=False).encode()
-    return b"".join([_HEAD.pack(_MAGIC, len(text)), text, *blobs])
+    return b"".join([_HEAD.pack(_MAGIC, len(text), _digest_of(text, *blobs)), text, *blobs])
+
+
+def _digest_of(*parts: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
 
 
 def _without_nan(value: Any) -> Any:
@@ -156,9 +165,11 @@ def made_from(message: object, run: PlannedRun) -> Made | tuple[str, str]:
 def _read(message: object, run: PlannedRun) -> Made | tuple[str, str]:
     if not isinstance(message, bytes) or not _HEAD.size <= len(message) <= LARGEST_MESSAGE_BYTES:
         raise ValueError("it is no message of a worker, or too large")
-    magic, length = _HEAD.unpack_from(message)
+    magic, length, digest = _HEAD.unpack_from(message)
     if magic != _MAGIC or length > min(LARGEST_HEADER_BYTES, len(message) - _HEAD.size):
         raise ValueError("it does not begin as a message of a worker does")
+    if _digest_of(memoryview(message)[_HEAD.size :]) != digest:
+        raise ValueError("it was damaged on its way, or is cut off")
     header = json.loads(message[_HEAD.size : _HEAD.size + length])
     status = header["status"]
     if status in ("study wanted", "refused", "interrupted"):

@@ -232,8 +232,8 @@ class Network(Drawable, Startable):
         command: str = "twinnet",
         **settings: Unpack[ModelOptions],
     ) -> PhysicalMachine:
-        """Add a physical machine as a host. In :meth:`operate` (the real clock) an agent on it runs the apps; in
-        :meth:`emulate` and :meth:`simulate` it is a host like others, so that the three can be compared.
+        """Add a physical machine as a host. In ``operate`` (the real clock) an agent on it runs the apps; in
+        ``emulate`` and ``simulate`` it is a host like others, so that the three can be compared.
 
         Parameters
         ----------

@@ -72,9 +72,9 @@ class Startable:
         return Lab(cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known)
 
     def operate(self) -> MachineLab:
-        """Return a lab of this network's physical machines (:meth:`Network.machine`), on the real clock; it starts when
-        it is entered with ``with``. twinnet reaches the machines over SSH. What joins them is the real network: the
-        description says what that is meant to be.
+        """Return a lab of this network's physical machines (:meth:`twinnet.Network.machine`), on the real clock; it
+        starts when it is entered with ``with``. twinnet reaches the machines over SSH. What joins them is the real
+        network: the description says what that is meant to be.
         """
         from twinnet.machines.machine_lab import MachineLab
 

@@ -9,25 +9,28 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
-__all__ = ["PIPE_COLUMNS", "table", "terminal_columns", "wrapped"]
+__all__ = ["sentence_columns", "table", "terminal_columns", "wrapped"]
 
 _GAP = 2
 _MOST_UNBROKEN = 40
 
 
-PIPE_COLUMNS = 100
-"""The width of tables that hold sentences where the output is no terminal. Tables of numbers keep one line for each
-row there, so that programs can read them."""
+_PIPE_COLUMNS = 100
 
 
 def terminal_columns(stream: TextIO | None = None) -> int | None:
-    """Return the width of the terminal that `stream` (default: standard output) is. Of a file or a pipe it is what
-    ``COLUMNS`` says, or ``None``: it takes lines of any length."""
-    chosen = stream or sys.stdout
-    if chosen.isatty():
-        return shutil.get_terminal_size().columns if stream is None else os.get_terminal_size(chosen.fileno()).columns
+    """Return the width of the terminal that `stream` (default: standard output) is; ``None`` when it is a file or pipe,
+    which take lines of any length: programs read them."""
+    if stream is None:
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else None
+
+
+def sentence_columns() -> int:
+    """Return the width for sentences and for tables that hold them: that of the terminal, else what ``COLUMNS`` says,
+    else 100."""
     wanted = os.environ.get("COLUMNS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else None
+    return terminal_columns() or (int(wanted) if wanted.isdigit() and int(wanted) > 0 else _PIPE_COLUMNS)
 
 
 def wrapped(text: str, width: int | None, hanging: int = 4) -> str:
