@@ -13,12 +13,14 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from twinnet.errors import BadQuantity, BadValue, did_you_mean
+from twinnet.ranges import LONGEST_WAY_PS
 from twinnet.units import (
     BitsPerSecond,
     Bytes,
+    Duration,
     Picoseconds,
     duration_ps,
     format_duration,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 __all__ = [
+    "Delay",
     "Described",
     "Flag",
     "Number",
@@ -40,7 +43,9 @@ __all__ = [
     "Quantity",
     "Setting",
     "Share",
+    "WayTime",
     "Whole",
+    "Word",
     "duration",
     "rate",
     "settings_of",
@@ -180,6 +185,23 @@ def size(
 
 
 @dataclass(frozen=True)
+class WayTime(Quantity):
+    """The time that a frame or message takes somewhere, which messages about files call by the name of the field."""
+
+    unit: str = "ps"
+    most: int = LONGEST_WAY_PS
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """Nothing: the name of the field says it."""
+        return ""
+
+
+Delay = Annotated[Duration, WayTime(BadQuantity)]
+"""The time that a frame takes somewhere: at most 1 h."""
+
+
+@dataclass(frozen=True)
 class Whole(Setting):
     """A whole number from `least` to `most`."""
 
@@ -260,6 +282,17 @@ class OneOf(Setting):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: the words."""
         return {"type": "string", "enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Word(OneOf):
+    """One of so few words that a message lists them."""
+
+    def read(self, value: object, what: str) -> str:
+        """Return the word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise self.error(f"{what} is {value!r}; allowed are {' and '.join(map(repr, self.words))}")
+        return value
 
 
 @cache

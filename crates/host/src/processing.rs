@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_impair::{ImpairConfig, ImpairError, Impairments, JitterConfig};
 use twinnet_packet::Frame;
@@ -12,7 +13,7 @@ use twinnet_units::{Duration, Time};
 use super::timers::{Alarm, Owner, Timers};
 
 /// The time that a host takes for each frame: an interrupt, the kernel's receiving half, the app's turn on a processor.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingConfig {
     /// The time, without jitter.

@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 use twinnet_apps::{AppConfig, AppReport};
 use twinnet_queue::QueueConfig;
 
-use crate::network::{LinkSpec, SwitchSpec};
+use crate::network::{HostSpec, LinkSpec, SwitchSpec};
 use crate::tunnel_end::TunnelEndSpec;
 
 /// Types that choose among kinds by one word: the type, its group.
@@ -24,7 +24,7 @@ const CHOICES: [(&str, &str); 7] = [
 ];
 
 /// Types with one form: the type, its group, and its kind there.
-const RECORDS: [(&str, &str, &str); 38] = [
+const RECORDS: [(&str, &str, &str); 44] = [
     ("DrrClassConfig", "queue_class", "drr"),
     ("HtbQueueConfig", "queue_class", "htb"),
     ("CbqClassConfig", "queue_class", "cbq"),
@@ -35,6 +35,12 @@ const RECORDS: [(&str, &str, &str); 38] = [
     ("EndSpec", "link", "end"),
     ("DirectionSpec", "link", "direction"),
     ("TunnelEndSpec", "tunnel", "end"),
+    ("TunnelPortSpec", "tunnel", "port"),
+    ("HostSpec", "host", "host"),
+    ("HostPortSpec", "host", "port"),
+    ("RouteConfig", "host", "route"),
+    ("ProcessingConfig", "host", "processing"),
+    ("Coalescing", "host", "coalescing"),
     ("SwitchSpec", "switch", "switch"),
     ("SwitchPortSpec", "switch", "port"),
     ("TlsSpec", "switch", "tls"),
@@ -115,6 +121,7 @@ fn definitions() -> Map<String, Value> {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<AppConfig>();
     generator.subschema_for::<QueueConfig>();
+    generator.subschema_for::<HostSpec>();
     generator.subschema_for::<LinkSpec>();
     generator.subschema_for::<SwitchSpec>();
     generator.subschema_for::<TunnelEndSpec>();

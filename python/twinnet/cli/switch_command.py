@@ -81,11 +81,11 @@ def switch(
     from twinnet.network.network import Network
 
     net = Network()
-    settings: dict[str, Any] = {"protocols": protocols} if protocols else {}
+    # Click has checked the words.
+    settings: dict[str, Any] = {"fail_mode": fail_mode} | ({"protocols": protocols} if protocols else {})
     one = net.switch(
         _NAME,
         dpid=_datapath_number(dpid),
-        fail_mode=fail_mode,
         flows=flows,
         controllers=controllers,
         control_delay=control_delay,

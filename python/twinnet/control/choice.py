@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twinnet.control.controller import Controller
+from twinnet.control.controller_settings import CONTROLLER_DEFAULTS, ControllerOptions
 from twinnet.control.targets import parse_target
 from twinnet.control.tls import Tls, checked_tls
-from twinnet.errors import BadQuantity, BadValue, NotAvailable, did_you_mean
-from twinnet.ranges import way_ps
-from twinnet.units import Duration, duration_ps
+from twinnet.errors import BadValue, NotAvailable, did_you_mean
+from twinnet.settings import settings_of
+from twinnet.units import PS_PER_SECOND
 
 __all__ = ["APP_TARGET", "SHIPPED", "ControllerChoice", "app_factory"]
 
@@ -27,7 +28,6 @@ APP_TARGET = "app:"
 _DEFAULT_CONNECT = ":127.0.0.1:6653"
 _PORT = "{port}"
 _CHOSEN = f":127.0.0.1:{_PORT}"
-_LONGEST_WAIT_PS = 600 * 10**12
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 SHIPPED = {
@@ -69,18 +69,19 @@ class ControllerChoice:
 
     @classmethod
     def of(
-        cls,
-        controller: str | Controller | Callable[[], Controller] | None,
-        run: str | Sequence[str] | None,
-        delay: Duration,
-        quiet: str,
-        patience: str,
-        tls: Tls | None = None,
+        cls, controller: str | Controller | Callable[[], Controller] | None, settings: ControllerOptions
     ) -> ControllerChoice:
         """Check what :meth:`Network.controller` was given; raises `BadValue`."""
-        delay_ps, quiet_s, patience_s = way_ps(delay, "delay"), _wait_s(quiet, "quiet"), _wait_s(patience, "patience")
-        if patience_s <= quiet_s:
-            raise BadValue(f"the patience {patience!r} is no longer than the quiet {quiet!r}", "give it more")
+        given: ControllerOptions = {**CONTROLLER_DEFAULTS, **settings}
+        known = settings_of(ControllerOptions)
+        delay_ps, quiet_ps, patience_ps = (
+            known[name].read(given.get(name), name) for name in ("delay", "quiet", "patience")
+        )
+        if patience_ps <= quiet_ps:
+            words = f"the patience {given.get('patience')!r} is no longer than the quiet {given.get('quiet')!r}"
+            raise BadValue(words, "give it more")
+        quiet_s, patience_s = quiet_ps / PS_PER_SECOND, patience_ps / PS_PER_SECOND
+        run, tls = given.get("run"), given.get("tls")
         if controller is None or isinstance(controller, str):
             over = "tcp" if tls is None else "ssl"
             if _wants_port(run):
@@ -162,10 +163,3 @@ def app_factory(name: str) -> Callable[[], Controller]:
 
     make.__name__ = name
     return make
-
-
-def _wait_s(text: str, what: str) -> float:
-    found = duration_ps(text, what)
-    if found > _LONGEST_WAIT_PS:
-        raise BadQuantity(f"the {what} {text!r} is out of range; allowed are 0 s to 10 min")
-    return found / 1e12

@@ -8,11 +8,16 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from twinnet.errors import BadValue, NotAvailable
+from twinnet.settings import Setting
 
-__all__ = ["Tls", "accepting", "check_tls", "checked_tls", "connecting"]
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+__all__ = ["Tls", "TlsFiles", "accepting", "check_tls", "checked_tls", "connecting"]
 
 _GIVE = "give tls=Tls(private_key=..., certificate=..., ca_cert=...), or use tcp: and ptcp:"
 _REMEDY = (
@@ -116,6 +121,35 @@ class Tls:
         if b"PRIVATE KEY-----" not in text:
             return f"there is no private key in {key}"
         return f"the private key {key} or the certificate {certificate} cannot be used: {error}"
+
+
+@dataclass(frozen=True)
+class _PemFiles(Setting):
+    """The paths of PEM files, which files write as a mapping."""
+
+    def read(self, value: object, what: str) -> dict[str, str]:
+        """Return the paths in the form of the protocol."""
+        if not isinstance(value, Tls):
+            raise self.error(f"the tls of {what} is {value!r}", _GIVE)
+        return value.to_spec()
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: a mapping."""
+        path = {"type": "string", "minLength": 1}
+        return {
+            "type": "object",
+            "description": "Paths of PEM files for control channels over TLS, seen from where the program was started.",
+            "properties": {"private_key": path, "certificate": path, "ca_cert": path},
+            "required": ["private_key", "certificate"],
+            "additionalProperties": False,
+        }
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(source)
+
+
+TlsFiles = Annotated[Tls, _PemFiles()]
+"""The files that control channels over TLS need."""
 
 
 def _refused(message: str) -> NotAvailable:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from twinnet.errors import BadQueue, BadValue
 from twinnet.network.flow_syntax import checked_flow
 from twinnet.qos.queue import Queue
+from twinnet.settings import Word
 
-__all__ = ["KINDS", "checked_datapath", "checked_flows", "checked_queue"]
+__all__ = ["DATAPATH", "KIND", "checked_datapath", "checked_flows", "checked_queue"]
 
-KINDS = ("own", "ovs")
+KIND = Word(words=("own", "ovs"))
 """The kinds of switches: a part of the fabric, or Open vSwitch."""
-_DATAPATHS = ("system", "netdev")
+DATAPATH = Word(words=("system", "netdev"))
+"""The datapaths of Open vSwitch: the kernel's module, or user space."""
 _WITH_CLASSES = ("htb", "priority", "drr", "cbq")
 _REMEDY = "use tn.qos.Htb with datapath='system', a queue without classes, or kind='own'"
 
@@ -28,17 +30,14 @@ def checked_datapath(name: str, kind: str, datapath: str | None, delay_ps: int) 
     BadValue
         When the two contradict each other, or Open vSwitch is to have a processing delay.
     """
-    if kind not in KINDS:
-        raise BadValue(f"the kind of {name} is {kind!r}; allowed are {' and '.join(map(repr, KINDS))}")
-    if kind == "own":
+    if KIND.read(kind, f"the kind of {name}") == "own":
         if datapath is not None:
             raise BadValue(f"{name} has a datapath but is not Open vSwitch", 'give kind="ovs" too, or no datapath')
         return "own"
-    if datapath not in (None, *_DATAPATHS):
-        raise BadValue(f"the datapath of {name} is {datapath!r}; allowed are {' and '.join(map(repr, _DATAPATHS))}")
+    moved_by = "netdev" if datapath is None else DATAPATH.read(datapath, f"the datapath of {name}")
     if delay_ps:
         raise BadValue(f"{name} is Open vSwitch: its processing delay cannot be set", "give the delay to its links")
-    return datapath or "netdev"
+    return moved_by
 
 
 def checked_flows(name: str, datapath: str, flows: Sequence[str]) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ from typing import Annotated, Any, TypedDict
 
 from twinnet.errors import BadValue
 from twinnet.network.impairments import JitterValue, jitter_spec
-from twinnet.network.link_settings import Delay
 from twinnet.ranges import way_ps
-from twinnet.settings import Flag, Whole
+from twinnet.settings import Delay, Flag, Whole
 
 __all__ = ["HOST_DEFAULTS", "HostOptions", "ModelOptions", "coalescing_spec", "processing_spec"]
 

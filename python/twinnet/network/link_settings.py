@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
-from twinnet.errors import BadQuantity, BadValue, did_you_mean
+from twinnet.errors import BadValue, did_you_mean
 from twinnet.network.impairments import JitterValue, LossValue, Probability
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue
-from twinnet.ranges import FASTEST_LINE_BPS, LONGEST_WAY_PS
-from twinnet.settings import Flag, OneOf, Quantity, Whole, rate, settings_of
-from twinnet.units import Duration, Rate, format_duration, format_rate
+from twinnet.ranges import FASTEST_LINE_BPS
+from twinnet.settings import Delay, Flag, OneOf, Whole, rate, settings_of
+from twinnet.units import Rate, format_duration, format_rate
 
 __all__ = [
     "DEFAULT_DIRECTION",
     "LINK_DEFAULTS",
     "MAY_BE_NONE",
     "SETTINGS",
-    "Delay",
     "DirectionSettings",
     "LineChange",
     "LineOptions",
@@ -36,23 +34,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class WayTime(Quantity):
-    """The time that a frame takes somewhere, which messages about files call by the name of the field."""
-
-    unit: str = "ps"
-    most: int = LONGEST_WAY_PS
-
-    @property
-    def noun(self) -> str:  # type: ignore[override]
-        """Nothing: the name of the field says it."""
-        return ""
-
-
 LineRate = Annotated[Rate, rate(1, FASTEST_LINE_BPS)]
 """A line rate: at most 10 Tbit/s."""
-Delay = Annotated[Duration, WayTime(BadQuantity)]
-"""The time that a frame takes somewhere: at most 1 h."""
 Framing = Annotated[Literal["ethernet", "hdlc", "none"], OneOf(BadValue, ("ethernet", "hdlc", "none"))]
 """The framing, which sets the overhead of a frame on the wire beyond its own bytes."""
 Switch = Annotated[bool, Flag(BadValue)]

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from twinnet.control.choice import ControllerChoice
-from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
-from twinnet.control.tls import Tls, checked_tls
+from twinnet.control.controller_settings import ControllerOptions
 from twinnet.errors import (
     AddressInUse,
     BadTopology,
@@ -48,11 +47,11 @@ from twinnet.network.machines import PhysicalMachine, checked_command, checked_t
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
+from twinnet.network.switch_settings import DatapathNumber, SwitchOptions, read_dpid, switch_fields
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
 from twinnet.network.unknown_settings import refuses_unknown_settings
 from twinnet.qos.queue import Queue, checked_inner
-from twinnet.ranges import moment_ps, way_ps
-from twinnet.units import Duration
+from twinnet.ranges import moment_ps
 
 if TYPE_CHECKING:
     from twinnet.control.controller import Controller
@@ -97,14 +96,11 @@ class Network(Drawable, Startable):
         self._hosts = 0
         self._routers = 0
 
+    @refuses_unknown_settings(ControllerOptions)
     def controller(
         self,
         connect: str | Controller | Callable[[], Controller] | None = None,
-        run: str | Sequence[str] | None = None,
-        delay: Duration = "0 s",
-        quiet: str = "20 ms",
-        patience: str = "10 s",
-        tls: Tls | None = None,
+        **settings: Unpack[ControllerOptions],
     ) -> None:
         """Say which controller the switches have that name none.
 
@@ -114,19 +110,11 @@ class Network(Drawable, Startable):
             Where it is (default: ``tcp:127.0.0.1:6653``; ``ssl:127.0.0.1:6653`` with `tls`); or a
             :class:`twinnet.control.Controller`, which
             runs in this process, or the class of one, of which each lab then makes its own.
-        run
-            A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where
-            ``{port}`` stands in it, a port that is free is written, and the switches connect to that.
-        delay
-            What the way between a switch and the controller takes, each way.
-        quiet, patience
-            On the virtual clock, for a controller that is a program of its own, in real time: the silence after which
-            it counts as done, and the longest wait for an answer (docs/explanation/controllers-and-time.md).
-        tls
-            For a controller at ``ssl:ADDRESS:PORT``: the key and certificates of the switches that have none of their
-            own.
+        settings
+            The program to run, delays and the like: those of
+            :class:`twinnet.control.controller_settings.ControllerOptions`.
         """
-        self.controller_choice = ControllerChoice.of(connect, run, delay, quiet, patience, tls)
+        self.controller_choice = ControllerChoice.of(connect, settings)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -304,22 +292,8 @@ class Network(Drawable, Startable):
         self._nodes[name] = router
         return router
 
-    @refuses_unknown_settings()
-    def switch(
-        self,
-        name: str,
-        dpid: int | str | None = None,
-        fail_mode: str = "standalone",
-        flows: Sequence[str] = (),
-        delay: Duration = "0 s",
-        controllers: Sequence[str] = (),
-        listen: str | None = None,
-        protocols: Sequence[str] = PROTOCOLS,
-        kind: str = "own",
-        datapath: str | None = None,
-        control_delay: Duration | None = None,
-        tls: Tls | None = None,
-    ) -> Switch:
+    @refuses_unknown_settings(SwitchOptions)
+    def switch(self, name: str, dpid: DatapathNumber | None = None, **settings: Unpack[SwitchOptions]) -> Switch:
         """Add a switch.
 
         Parameters
@@ -329,56 +303,14 @@ class Network(Drawable, Startable):
         dpid
             The datapath number (text is hexadecimal); otherwise the number at the end of the name, or the lowest
             that is free.
-        fail_mode
-            ``standalone``: without flows it learns and forwards. ``secure``: only flows.
-        flows
-            Flows that it starts with, in ``ovs-ofctl`` syntax.
-        delay
-            Processing delay of each frame.
-        controllers
-            Controllers to connect to, such as ``["tcp:127.0.0.1:6653"]``, or ``["ssl:..."]`` with `tls`.
-        listen
-            Where to listen for tools such as ``ovs-ofctl``: ``ptcp:PORT`` (of 127.0.0.1), ``ptcp:PORT:ADDRESS``,
-            ``pssl:`` likewise with `tls`, or ``punix:PATH``; on the wall clock only.
-        protocols
-            Versions to speak: ``OpenFlow10``, ``OpenFlow13``.
-        kind
-            ``own``: a part of the fabric. ``ovs``: Open vSwitch, which the lab starts for itself; on the wall clock
-            only.
-        datapath
-            With ``ovs``: ``netdev`` (in user space, the default) or ``system`` (the kernel's module).
-        control_delay
-            What the way between the switch and its controllers takes, each way. Default: what
-            :meth:`controller` says for the network's controller, nothing for `controllers`.
-        tls
-            Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``.
+        settings
+            Fail mode, flows, controllers and the like: those of
+            :class:`twinnet.network.switch_settings.SwitchOptions`.
         """
         self._free_name(name)
-        if isinstance(controllers, str) or not all(isinstance(target, str) for target in controllers):
-            raise BadValue(f"the controllers of {name} are not a list", 'write for example ["tcp:127.0.0.1:6653"]')
-        for target in controllers:
-            parse_target(target)
-        if listen is not None:
-            parse_listen(listen)
-        if fail_mode not in ("standalone", "secure"):
-            raise BadValue(f"the fail mode of {name} is {fail_mode!r}; allowed are 'standalone' and 'secure'")
-        delay_ps = way_ps(delay, "delay")
-        moved_by = datapaths.checked_datapath(name, kind, datapath, delay_ps)
+        fields = switch_fields(name, settings)
         number = self._dpid(name, dpid)
-        switch = Switch(
-            self,
-            name,
-            dpid=number,
-            fail_mode=fail_mode,
-            flows=datapaths.checked_flows(name, moved_by, flows),
-            delay_ps=delay_ps,
-            controllers=tuple(controllers),
-            control_delay_ps=None if control_delay is None else way_ps(control_delay, "control delay"),
-            listen=listen,
-            tls=checked_tls(name, (*controllers, listen or ""), tls),
-            protocols=checked_protocols(protocols, name),
-            datapath=moved_by,
-        )
+        switch = Switch(self, name, dpid=number, **fields)
         self._dpids[number] = name
         self._nodes[name] = switch
         return switch
@@ -551,12 +483,7 @@ class Network(Drawable, Startable):
             if wanted and wanted not in self._dpids:
                 return wanted
             return next(n for n in range(1, len(self._dpids) + 2) if n not in self._dpids)
-        try:
-            number = int(dpid, 16) if isinstance(dpid, str) else dpid
-        except ValueError:
-            raise BadValue(f"the dpid {dpid!r} is not hexadecimal", 'write for example "00000000000000a1"') from None
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < 1 << 64:
-            raise BadValue(f"the dpid is {dpid!r}; allowed are whole numbers from 1 to 2^64 - 1")
+        number = read_dpid(dpid)
         if number in self._dpids:
             raise DuplicateName(f"{self._dpids[number]} has the dpid {number} already", "give each switch its own dpid")
         return number

@@ -175,8 +175,9 @@ def _link(model: LinkModel | FarTunnelModel) -> dict[str, Any]:
 
 def _switch(model: SwitchModel | None) -> dict[str, Any]:
     fields = _given(model)
-    if model is not None and model.tls is not None:
-        fields["tls"] = model.tls
+    # The object, not the mapping that stands for it in a file.
+    if (tls := getattr(model, "tls", None)) is not None:
+        fields["tls"] = tls
     return fields
 
 

@@ -23,15 +23,16 @@ from pydantic import (
 )
 
 from twinnet.control.choice import app_factory
-from twinnet.control.tls import Tls
+from twinnet.control.controller_settings import CONTROLLER_DEFAULTS, ControllerOptions
 from twinnet.errors import BadValue
 from twinnet.network import addressing, templates
 from twinnet.network.checks import MOST_FABRIC_THREADS, checked_fabric_threads
 from twinnet.network.flow_syntax import checked_flow
 from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, ModelOptions
-from twinnet.network.link_settings import LINK_DEFAULTS, Delay, DirectionSettings, LineChange, LineOptions
+from twinnet.network.link_settings import LINK_DEFAULTS, DirectionSettings, LineChange, LineOptions
 from twinnet.network.machines import checked_command, checked_target
-from twinnet.network.tunnels import tunnel_from_mapping
+from twinnet.network.switch_settings import SWITCH_DEFAULTS, DatapathNumber, SwitchOptions
+from twinnet.network.tunnels import TUNNEL_DEFAULTS, TUNNEL_KINDS, tunnel_from_mapping
 from twinnet.ranges import moment_ps
 
 __all__ = [
@@ -104,7 +105,10 @@ class RouteModel(_Strict):
 def _fields_of(settings: type, defaults: Mapping[str, Any], but: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a model of the keys of a ``TypedDict``, without those that files write in another way."""
     hints = typing.get_type_hints(settings, include_extras=True)
-    return {name: (hint, defaults.get(name)) for name, hint in hints.items() if name not in but}
+    needed = getattr(settings, "__required_keys__", frozenset[str]())
+    return {
+        name: (hint, ... if name in needed else defaults.get(name)) for name, hint in hints.items() if name not in but
+    }
 
 
 _Forwarding = create_model(
@@ -140,36 +144,15 @@ class MachineModel(_Machine):
     command: Annotated[str, AfterValidator(checked_command)] = "twinnet"
 
 
-_PATH_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
-TlsFiles = Annotated[
-    Tls,
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "Paths of PEM files for control channels over TLS, seen from where the program was started.",
-            "properties": {"private_key": _PATH_SCHEMA, "certificate": _PATH_SCHEMA, "ca_cert": _PATH_SCHEMA},
-            "required": ["private_key", "certificate"],
-            "additionalProperties": False,
-        }
-    ),
-]
-"""The files that control channels over TLS need."""
+_Switch = create_model("_Switch", __base__=_Strict, **_fields_of(SwitchOptions, SWITCH_DEFAULTS, ("flows",)))
 
 
-class SwitchModel(_Strict):
+class SwitchModel(_Switch):
     """A switch."""
 
-    kind: Literal["own", "ovs"] = "own"
-    datapath: Literal["system", "netdev"] | None = None
-    dpid: Annotated[int, Field(ge=1, lt=1 << 64, strict=True)] | str | None = None
-    fail_mode: Literal["standalone", "secure"] = "standalone"
-    flows: list[SwitchFlowText] = []
-    delay: Delay = "0 s"
-    controllers: list[str] = []
-    control_delay: Delay | None = None
-    listen: str | None = None
-    tls: TlsFiles | None = None
-    protocols: Annotated[list[Literal["OpenFlow10", "OpenFlow13"]], Field(min_length=1)] = ["OpenFlow10", "OpenFlow13"]
+    dpid: DatapathNumber | None = None
+    # What a flow may say depends on the kind, which stands before it.
+    flows: Annotated[list[SwitchFlowText], Field(default_factory=list)]
 
 
 class InterfaceModel(_Strict):
@@ -178,28 +161,28 @@ class InterfaceModel(_Strict):
     interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
 
 
-class ControllerModel(_Strict):
+_Controller = create_model("_Controller", __base__=_Strict, **_fields_of(ControllerOptions, CONTROLLER_DEFAULTS))
+
+
+class ControllerModel(_Controller):
     """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app)."""
 
     connect: str | None = None
-    run: str | list[str] | None = None
     app: str | None = None
-    delay: Delay = "0 s"
-    quiet: Annotated[str, _DURATION] = "20 ms"
-    patience: Annotated[str, _DURATION] = "10 s"
-    tls: TlsFiles | None = None
 
     @model_validator(mode="after")
     def _program_or_app(self) -> Any:
-        if self.app is not None and (self.connect is not None or self.run is not None):
+        if self.app is not None and (self.connect is not None or self._given()["run"] is not None):
             raise BadValue("the controller is an app and a program", "give app, or connect and run")
         return self
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for :meth:`Network.controller`; raises `BadValue` if the value is not an app."""
         place = self.connect if self.app is None else app_factory(self.app)
-        waits = {"delay": self.delay, "quiet": self.quiet, "patience": self.patience}
-        return {"connect": place, "run": self.run, **waits, "tls": self.tls}
+        return {"connect": place} | self._given()
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ControllerOptions.__annotations__}
 
 
 _Direction = create_model("_Direction", __base__=_Strict, **_fields_of(DirectionSettings, LINK_DEFAULTS))
@@ -209,33 +192,16 @@ class DirectionModel(_Direction):
     """Settings of one direction of a link."""
 
 
-UnderlayMtu = Annotated[
-    int | str,
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 68, "maximum": 65_535}, {"type": "string"}]}),
-]
+_Gre = create_model("_Gre", __base__=_Strict, **_fields_of(TUNNEL_KINDS["gre"], TUNNEL_DEFAULTS))
+_Vxlan = create_model("_Vxlan", __base__=_Strict, **_fields_of(TUNNEL_KINDS["vxlan"], TUNNEL_DEFAULTS))
 
 
-class _FarModel(_Strict):
-    remote: str | None = None
-    local: str | None = None
-
-
-class GreModel(_FarModel):
+class GreModel(_Gre):
     """Ethernet in GRE."""
 
-    key: Annotated[int, Field(ge=0, lt=1 << 32, strict=True)] | None = None
-    mtu: UnderlayMtu | None = None
-    fragment: Annotated[bool, Field(strict=True)] = True
-    checksum: Annotated[bool, Field(strict=True)] = False
 
-
-class VxlanModel(_FarModel):
+class VxlanModel(_Vxlan):
     """Ethernet in VXLAN."""
-
-    vni: Annotated[int, Field(ge=0, lt=1 << 24, strict=True)]
-    mtu: UnderlayMtu | None = None
-    fragment: Annotated[bool, Field(strict=True)] = True
-    port: Annotated[int, Field(ge=1, le=65_535, strict=True)] = 4789
 
 
 class TunnelModel(_Strict):

@@ -5,25 +5,120 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, TypedDict, Unpack, cast
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.network.unknown_settings import refuses_unknown_settings
+from twinnet.settings import Flag, Setting, Whole, settings_of
 from twinnet.units import size_bytes
 
-__all__ = ["Tunnel", "far_tunnel", "gre", "link_tunnel", "tunnel_from_mapping", "vxlan"]
+__all__ = [
+    "TUNNEL_DEFAULTS",
+    "TUNNEL_KINDS",
+    "GreOptions",
+    "Tunnel",
+    "TunnelOptions",
+    "VxlanOptions",
+    "far_tunnel",
+    "gre",
+    "link_tunnel",
+    "tunnel_from_mapping",
+    "vxlan",
+]
 
 _UNDERLAY_MTUS = (68, 65_535)
 _LONGEST_PACKET = 65_535
-_HIGHEST_KEY = (1 << 32) - 1
-_HIGHEST_VNI = (1 << 24) - 1
 _VLAN_TAGS = 8
 _ETHERNET_MTU = 1500
-_VXLAN_PORT = 4789
-_COMMON = ("mtu", "fragment", "remote", "local")
-_SETTINGS = {"gre": ("key", "checksum", *_COMMON), "vxlan": ("vni", "port", *_COMMON)}
+
+
+@dataclass(frozen=True)
+class _Mtu(Setting):
+    """A size in bytes: a number, or text with a unit."""
+
+    def read(self, value: object, what: str) -> int:
+        """Return the bytes."""
+        given = size_bytes(value, what) if isinstance(value, str) else value
+        least, most = _UNDERLAY_MTUS
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+            raise self.error(f"the underlay's mtu is {value!r}; allowed are {least} to {most} bytes")
+        return given
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: an integer, or text."""
+        least, most = _UNDERLAY_MTUS
+        return {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, {"type": "string"}]}
+
+
+@dataclass(frozen=True)
+class _Speaker(Setting):
+    """The IPv4 address of one machine."""
+
+    def read(self, value: object, what: str) -> str:
+        """Return the address."""
+        try:
+            address = IPv4Address(value) if isinstance(value, str) else None
+        except AddressValueError:
+            address = None
+        if address is None or address.is_multicast or address.is_unspecified:
+            raise self.error(f"{what} is {value!r}", 'give an IPv4 address such as "192.0.2.2"')
+        return str(address)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: text."""
+        return {"type": "string"}
+
+
+class TunnelOptions(TypedDict, total=False):
+    """The settings that tunnels of all kinds have."""
+
+    remote: Annotated[str, _Speaker()] | None
+    """For a tunnel to another speaker: its IPv4 address."""
+    local: Annotated[str, _Speaker()] | None
+    """For a tunnel to another speaker: the address to speak from; ``None``: what the kernel chooses."""
+    mtu: Annotated[int | str, _Mtu()] | None
+    """The underlay's MTU in bytes, or text with a unit: the longest IPv4 packet. For a link 1500 by default; a tunnel
+    to another speaker goes by what its underlay has."""
+    fragment: Annotated[bool, Flag()]
+    """True if IPv4 cuts a packet that is longer; otherwise it is dropped and counted."""
+
+
+class GreOptions(TunnelOptions, total=False):
+    """The settings of GRE besides the key."""
+
+    checksum: Annotated[bool, Flag()]
+    """True if the GRE header has a checksum."""
+
+
+class VxlanOptions(TunnelOptions, total=False):
+    """The settings of VXLAN besides the network identifier."""
+
+    port: Annotated[int, Whole(least=1, most=65_535)]
+    """For a tunnel to another speaker: the UDP port, here and there."""
+
+
+GreKey = Annotated[int, Whole(most=(1 << 32) - 1)]
+"""The key in a GRE header, 32 bits."""
+Vni = Annotated[int, Whole(most=(1 << 24) - 1)]
+"""A VXLAN network identifier, 24 bits."""
+
+
+class _Gre(GreOptions, total=False):
+    key: GreKey | None
+
+
+class _Vxlan(VxlanOptions):
+    vni: Vni
+
+
+TUNNEL_KINDS: dict[str, type] = {"gre": _Gre, "vxlan": _Vxlan}
+"""The kinds of tunnels with all settings of each."""
+TUNNEL_DEFAULTS: Mapping[str, int | bool] = {"fragment": True, "checksum": False, "port": 4789}
+"""The settings of a tunnel that is given none; those that are not here are ``None``."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +149,11 @@ class Tunnel:
     kind: Literal["gre", "vxlan"]
     identifier: int | None
     mtu: int | None = None
-    fragment: bool = True
-    checksum: bool = False
+    fragment: bool = bool(TUNNEL_DEFAULTS["fragment"])
+    checksum: bool = bool(TUNNEL_DEFAULTS["checksum"])
     remote: str | None = None
     local: str | None = None
-    port: int = _VXLAN_PORT
+    port: int = TUNNEL_DEFAULTS["port"]
 
     @property
     def underlay_mtu(self) -> int:
@@ -115,14 +210,8 @@ class Tunnel:
         return "gre" if self.identifier is None else f"gre key {self.identifier}"
 
 
-def gre(
-    key: int | None = None,
-    mtu: int | str | None = None,
-    fragment: bool = True,
-    checksum: bool = False,
-    remote: str | None = None,
-    local: str | None = None,
-) -> Tunnel:
+@refuses_unknown_settings(GreOptions)
+def gre(key: GreKey | None = None, **settings: Unpack[GreOptions]) -> Tunnel:
     """A tunnel of Ethernet in GRE in IPv4: of a link (:meth:`twinnet.Network.link`), or to another speaker
     (:meth:`twinnet.Network.tunnel`).
 
@@ -130,42 +219,19 @@ def gre(
     ----------
     key
         Tells several tunnels between the same two apart; ``None``: the header has no key.
-    mtu
-        The underlay's MTU in bytes, or text with unit: the longest IPv4 packet. For a link 1500 by default;
-        a tunnel to another speaker goes by what its underlay has.
-    fragment
-        Whether a packet that is longer is cut by IPv4; otherwise it is dropped and counted.
-    checksum
-        Whether the GRE header has a checksum.
-    remote, local
-        For a tunnel to another speaker: its IPv4 address, and the one to speak from.
+    settings
+        MTU, addresses and the like: those of :class:`twinnet.network.tunnels.GreOptions`.
 
     Examples
     --------
     >>> gre(key=5, mtu=1500).inner_mtu
     1458
     """
-    if key is not None:
-        key = _whole(key, "key", _HIGHEST_KEY)
-    return Tunnel(
-        "gre",
-        key,
-        _underlay_mtu(mtu),
-        _flag(fragment, "fragment"),
-        _flag(checksum, "checksum"),
-        remote=_address(remote, "remote"),
-        local=_address(local, "local"),
-    )
+    return _made("gre", "key", {"key": key, **settings})
 
 
-def vxlan(
-    vni: int,
-    mtu: int | str | None = None,
-    fragment: bool = True,
-    remote: str | None = None,
-    local: str | None = None,
-    port: int = _VXLAN_PORT,
-) -> Tunnel:
+@refuses_unknown_settings(VxlanOptions)
+def vxlan(vni: Vni, **settings: Unpack[VxlanOptions]) -> Tunnel:
     """A tunnel of Ethernet in VXLAN in UDP in IPv4: of a link (:meth:`twinnet.Network.link`), or to another speaker
     (:meth:`twinnet.Network.tunnel`).
 
@@ -173,27 +239,27 @@ def vxlan(
     ----------
     vni
         The network identifier, 24 bits.
-    mtu, fragment, remote, local
-        As for :func:`gre`.
-    port
-        For a tunnel to another speaker: the UDP port, here and there.
+    settings
+        MTU, addresses and the like: those of :class:`twinnet.network.tunnels.VxlanOptions`.
 
     Examples
     --------
     >>> vxlan(42, mtu="9000 B").inner_mtu
     8950
     """
-    if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65_535:
-        raise BadValue(f"the port of the tunnel is {port!r}; allowed are whole numbers from 1 to 65535")
-    return Tunnel(
-        "vxlan",
-        _whole(vni, "vni", _HIGHEST_VNI),
-        _underlay_mtu(mtu),
-        _flag(fragment, "fragment"),
-        remote=_address(remote, "remote"),
-        local=_address(local, "local"),
-        port=port,
-    )
+    return _made("vxlan", "vni", {"vni": vni, **settings})
+
+
+def _made(kind: Literal["gre", "vxlan"], identifier: str, given: Mapping[str, object]) -> Tunnel:
+    """Return the tunnel with what is `given`, checked, of which one setting is its identifier."""
+    hints = typing.get_type_hints(TUNNEL_KINDS[kind])
+    read: dict[str, Any] = {}
+    for name, setting in settings_of(TUNNEL_KINDS[kind]).items():
+        value = given.get(name, TUNNEL_DEFAULTS.get(name))
+        may_be_none = type(None) in typing.get_args(hints[name])
+        word = f"{name} address" if isinstance(setting, _Speaker) else name
+        read[name] = None if value is None and may_be_none else setting.read(value, f"the {word} of the tunnel")
+    return Tunnel(kind, read.pop(identifier), **read)
 
 
 def tunnel_from_mapping(value: object) -> Tunnel:
@@ -211,7 +277,7 @@ def tunnel_from_mapping(value: object) -> Tunnel:
     if kind not in makers:
         raise BadValue(f"the tunnel {kind!r} is not known", did_you_mean(str(kind), makers))
     given: dict[Any, Any] = dict(cast("Mapping[Any, Any]", settings)) if isinstance(settings, Mapping) else {}
-    known = _SETTINGS[str(kind)]
+    known = tuple(settings_of(TUNNEL_KINDS[str(kind)]))
     if settings is not None and not isinstance(settings, Mapping):
         raise BadValue(f"the settings of the tunnel {kind} are {settings!r}", f"give any of {', '.join(known)}")
     for name in given:
@@ -253,37 +319,3 @@ def far_tunnel(value: object, link_mtu: object = 1500) -> Tunnel:
     if isinstance(link_mtu, int):
         tunnel.check_link_mtu(link_mtu)
     return tunnel
-
-
-def _whole(value: object, what: str, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise BadValue(f"the {what} of the tunnel is {value!r}; allowed are whole numbers from 0 to {most}")
-    return value
-
-
-def _underlay_mtu(value: object) -> int | None:
-    if value is None:
-        return None
-    given = size_bytes(value, "mtu") if isinstance(value, str) else value
-    least, most = _UNDERLAY_MTUS
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise BadValue(f"the underlay's mtu is {value!r}; allowed are {least} to {most} bytes")
-    return given
-
-
-def _address(value: object, what: str) -> str | None:
-    if value is None:
-        return None
-    try:
-        address = IPv4Address(value) if isinstance(value, str) else None
-    except AddressValueError:
-        address = None
-    if address is None or address.is_multicast or address.is_unspecified:
-        raise BadValue(f"the {what} address of the tunnel is {value!r}", 'give an IPv4 address such as "192.0.2.2"')
-    return str(address)
-
-
-def _flag(value: object, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise BadValue(f"{what} of the tunnel is {value!r}; allowed are True and False")
-    return value

@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU64;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{impossible, Duration, Time};
@@ -14,7 +15,7 @@ use super::{Fabric, Node, NodeId, PortId, World};
 use crate::event::Class;
 
 /// The moments at which a network card tells its host of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
     /// The longest that a frame is kept.

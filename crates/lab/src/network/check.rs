@@ -14,7 +14,7 @@ pub(super) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
 /// The least MTU that IPv6 allows (RFC 8200 section 5).
 const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
-const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
+pub(super) const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
 
 impl NetworkSpec {
     /// Checks that the network does not contradict itself.

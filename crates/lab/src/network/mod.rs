@@ -62,7 +62,7 @@ pub enum NodeSpec {
 }
 
 /// A real host: a network namespace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// Its name, and its host name.
@@ -79,8 +79,9 @@ pub struct HostSpec {
     /// Its routes beyond those that its addresses imply.
     #[serde(default)]
     pub routes: Vec<RouteConfig>,
-    /// Kernel parameters below `net.`, by their dotted name.
+    /// Kernel parameters below `net.`, by their dotted name: text or whole numbers.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub sysctls: BTreeMap<String, Value>,
     /// The time that a model takes for each frame that arrives; `None`: no time. A real host takes its own.
     #[serde(default)]
@@ -109,15 +110,17 @@ impl HostSpec {
 }
 
 /// An interface of a host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostPortSpec {
     /// Interface name, such as `h1-eth0`.
     pub name: String,
     /// Hardware address.
+    #[schemars(with = "String")]
     pub mac: MacAddress,
     /// Addresses with their prefix lengths.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub addresses: Vec<Prefix>,
     /// Queue configuration. `None`: the interface's own, back-pressured queue.
     #[serde(default)]
@@ -214,6 +217,7 @@ pub struct SwitchPortSpec {
     /// Name, such as `s1-eth1`.
     pub name: String,
     /// Its OpenFlow number.
+    #[schemars(range(min = 1, max = check::HIGHEST_PORT_NUMBER))]
     pub number: u32,
     /// Queue configuration. `None`: FIFO of 1000 frames.
     #[serde(default)]
