@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cryptography import x509
 from twinnet.cli.group import cli
 from twinnet.cluster import certificates
-from twinnet.cluster.address import parse_address
+from twinnet.cluster.address import Address, parse_address
 from twinnet.cluster.certificates import new_certificates, read_certificates
 from twinnet.errors import BadAddress, BadFile, BadValue
 
@@ -119,6 +119,25 @@ def test_the_engine_is_imported_only_when_it_is_needed() -> None:
         [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+def test_a_run_waits_for_a_scheduler_that_was_just_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    from twinnet.cluster import contact
+
+    asked: list[Address] = []
+
+    def there_at_the_third_time(address: Address, certificates: object) -> None:
+        asked.append(address)
+        if len(asked) < 3:
+            raise contact.NobodyThere("nobody")
+
+    monkeypatch.setattr(contact, "check_scheduler", there_at_the_third_time)
+    monkeypatch.setattr(contact, "_TRY_AGAIN_S", 0.0)
+    contact.wait_for_scheduler(parse_address("tls://127.0.0.1:9"), None)
+    assert len(asked) == 3
+    with pytest.raises(contact.NobodyThere):
+        asked.clear()
+        contact.wait_for_scheduler(parse_address("tls://127.0.0.1:9"), None, patience_s=0.0)
 
 
 def test_a_scheduler_that_is_not_there_is_named_with_the_remedy(tmp_path: Path) -> None:

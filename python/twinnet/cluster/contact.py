@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from typing import Any
 
 from twinnet import __version__
@@ -12,11 +13,14 @@ from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.engine import ClusterError, distributed
 
-__all__ = ["VERSION_OP", "NobodyThere", "check_scheduler", "security_of"]
+__all__ = ["STARTING_S", "VERSION_OP", "NobodyThere", "check_scheduler", "security_of", "wait_for_scheduler"]
 
 VERSION_OP = "twinnet_version"
 """The request that a scheduler of twinnet answers with its version."""
+STARTING_S = 5.0
+"""A scheduler and a run are often started by one script: for so long a run waits for it."""
 _PATIENCE_S = 10.0
+_TRY_AGAIN_S = 0.1
 
 
 class NobodyThere(ClusterError):
@@ -48,6 +52,24 @@ def check_scheduler(address: Address, certificates: Certificates | None) -> None
             f"the scheduler at {address} is of twinnet {version}, and this is twinnet {__version__}",
             "install one version on all machines",
         )
+
+
+def wait_for_scheduler(address: Address, certificates: Certificates | None, patience_s: float = STARTING_S) -> None:
+    """Do what `check_scheduler` does, but give a scheduler that was just started `patience_s` seconds to listen.
+
+    Raises
+    ------
+    NobodyThere, ClusterError
+        As `check_scheduler`.
+    """
+    until_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return check_scheduler(address, certificates)
+        except NobodyThere:
+            if time.monotonic() >= until_s:
+                raise
+        time.sleep(_TRY_AGAIN_S)
 
 
 def _shake_hands(address: Address, certificates: Certificates | None) -> None:

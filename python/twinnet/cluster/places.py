@@ -16,7 +16,7 @@ from typing import Any, Literal
 from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
-from twinnet.cluster.contact import check_scheduler, security_of
+from twinnet.cluster.contact import security_of, wait_for_scheduler
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine
 from twinnet.cluster.joining import ANNOUNCED, PROGRESS
 from twinnet.cluster.messages import Asked, made_from, study_message
@@ -120,7 +120,7 @@ class ClusterPlaces:
     def __enter__(self) -> ClusterPlaces:
         """Connect to the scheduler and wait for its workers."""
         hush_engine()
-        check_scheduler(self._address, self._certificates)
+        wait_for_scheduler(self._address, self._certificates)
         self._client = distributed().Client(
             str(self._address),
             security=security_of(self._certificates),
