@@ -34,6 +34,8 @@ def mbps(received, protocol, begin_s, end_s):
     return float(rows.select((share * pl.col("payload_bytes")).sum()).item()) * 8 / (end_s - begin_s) / 1e6
 
 
+# What TCP gets beside UDP depends on when each has a processor.
+@pytest.mark.quiet
 @pytest.mark.parametrize("tools", ["apps", "programs"])
 def test_udp_starves_tcp_in_a_shared_queue_and_separate_queues_protect_it(tmp_path, tools):
     if tools == "programs":

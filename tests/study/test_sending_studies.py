@@ -20,8 +20,11 @@ ONLY_OURS = {"levels.generator": "twinnet"}
 
 
 @needs_a_lab
+@pytest.mark.quiet
 def test_the_smallest_size_of_sending_accuracy_measures_pace_and_toll(tmp_path: Path) -> None:
-    results = studies.run("sending-accuracy", preset="tiny", settings=ONLY_OURS, out=tmp_path, progress=False)
+    results = studies.run(
+        "sending-accuracy", preset="tiny", settings=ONLY_OURS, out=tmp_path, progress=False, with_invalid=True
+    )
     flows = results.table("flows")
     sources = flows.filter(flows["role"] == "source")
     assert len(sources) == 2
@@ -34,8 +37,9 @@ def test_the_smallest_size_of_sending_accuracy_measures_pace_and_toll(tmp_path: 
 
 
 @needs_a_lab
+@pytest.mark.quiet
 def test_the_smallest_size_of_sending_fairness_tells_three_senders_apart(tmp_path: Path) -> None:
-    results = studies.run("sending-fairness", preset="tiny", out=tmp_path, progress=False)
+    results = studies.run("sending-fairness", preset="tiny", out=tmp_path, progress=False, with_invalid=True)
     flows = results.table("flows")
     sinks = flows.filter(flows["role"] == "sink")
     assert sorted(sinks["from_host"]) == ["h1", "h2", "h3"]
