@@ -115,6 +115,40 @@ def _starved_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
 
 
 @contextmanager
+def _stopped_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
+    """The thread that runs the hosts' apps, senders and receivers, is stopped four times for 1 to 500 ms."""
+    root = Path("/sys/fs/cgroup/freezer")
+    group = root / f"twinnet-bench-{os.getpid()}"
+    agent = str(_task(lab, "agent"))
+    try:
+        group.mkdir()
+        (group / "tasks").write_text(agent)
+    except OSError as error:
+        raise NotPermitted(f"a single thread cannot be stopped: {error}") from None
+    ended = threading.Event()
+
+    def stop() -> None:
+        for _ in range(4):
+            if ended.wait(0.3):
+                return
+            (group / "freezer.state").write_text("FROZEN")
+            try:
+                ended.wait(_STOPS_MS[strength - 1] / 1000)
+            finally:
+                (group / "freezer.state").write_text("THAWED")
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        (root / "tasks").write_text(agent)
+        group.rmdir()
+
+
+@contextmanager
 def _hog(lab: tn.Lab, strength: int) -> Iterator[None]:
     """A real-time program on the loop's processor, for 5 to 50 ms in each tenth of a second."""
     loop = _task(lab, "fabric")
@@ -193,6 +227,7 @@ DISTURBANCES: Mapping[str, Disturbance] = {
     "the lab is stopped": _stop_lab,
     "busy programs": _busy,
     "starved hosts": _starved_hosts,
+    "stopped hosts": _stopped_hosts,
     "a real-time hog": _hog,
     "a quota": _quota,
     "memory pressure": _memory,

@@ -234,6 +234,16 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"lines": [line(handed_over=999, lateness_ns={"p999": 2_000_000})]}, "valid", ""),
         ({"pauses": {"longest_ps": 3 * 10**11}}, "invalid", "stood still for 300 ms"),
         ({"pauses": {"worst_second_ps": 5 * 10**10}}, "doubtful", "stood still for 5 % of the worst second"),
+        # 1.5 ms is nothing to an idle line, and at 96 % of its time busy 38 ms of late frames.
+        ({"pauses": {"worst_second_beyond_ps": 15 * 10**8}}, "valid", ""),
+        (
+            {
+                "pauses": {"worst_second_beyond_ps": 15 * 10**8},
+                "busiest_line": {"port": "s1-eth3", "share": 0.96},
+            },
+            "doubtful",
+            "for 3.75 % of the worst second frames left late, because pauses had filled the queue of s1-eth3",
+        ),
         (
             {"agent": agent(timers=1000, lateness_ns={"p99": 4_000_000})},
             "doubtful",

@@ -516,6 +516,7 @@ impl FabricLoop {
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
+            self.hosts.record.busy_lines.look(&self.network.fabric, self.network.names.port_names.len(), now);
             let mut requests = false;
             for event in &events[..count] {
                 let token = event.u64;
