@@ -262,7 +262,11 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"agent": agent(timers=1000, lateness_ns={"p99": 15_000_000})}, "invalid", "late by more than 15 ms"),
         ({"agent": agent(timers=99, lateness_ns={"p99": 15_000_000})}, "valid", ""),
         ({"agent": agent(pauses={"longest_ps": 12 * 10**9})}, "doubtful", "the built-in apps stood still for 12 ms"),
-        ({"agent": agent(pauses={"worst_second_ps": 4 * 10**11})}, "doubtful", "apps stood still for 40 % of the worst"),
+        (
+            {"agent": agent(pauses={"worst_second_ps": 4 * 10**11})},
+            "doubtful",
+            "apps stood still for 40 % of the worst",
+        ),
         ({"machine": took("fabric_waited", 0.2)}, "doubtful", "the fabric waited for a processor for 20 %"),
         ({"machine": took("agent_waited", 0.6)}, "doubtful", "the agent, which runs the built-in apps, waited"),
         ({"machine": took("programs_waited", 0.3)}, "doubtful", "a host's program (iperf3) waited for a processor"),
