@@ -40,7 +40,7 @@ class PendingReply:
     def come(cls, reply: dict[str, Any]) -> PendingReply:
         """Return the answer `reply`, which is here already."""
         pending = cls()
-        pending._settle(reply)
+        pending.settle(reply)
         return pending
 
     def result(self, timeout_s: float | None = None) -> Any:
@@ -80,7 +80,8 @@ class PendingReply:
         with self._lock:
             self._notify = None
 
-    def _settle(self, reply: dict[str, Any] | None) -> None:
+    def settle(self, reply: dict[str, Any] | None) -> None:
+        """Hand the answer `reply` to whoever waits; ``None``: there will be none."""
         with self._lock:
             self._reply = reply
             self._come.set()
@@ -198,7 +199,7 @@ class LabConnection:
                 with self._lock:
                     pending = self._pending.pop(reply.get("id", 0), None)
                 if pending is not None:
-                    pending._settle(reply)  # pyright: ignore[reportPrivateUsage]
+                    pending.settle(reply)
         except (OSError, ValueError):
             # A lab that breaks off or talks nonsense has ended as far as we are concerned; every waiter is told below.
             pass
@@ -208,7 +209,7 @@ class LabConnection:
             self._pending.clear()
         self._gone.set()
         for pending in left:
-            pending._settle(self._farewell)  # pyright: ignore[reportPrivateUsage]
+            pending.settle(self._farewell)
 
     def _receive(self) -> dict[str, Any] | None:
         size = array.array("i").itemsize

@@ -1,5 +1,5 @@
-"""The agent of a machine: `twinnet agent`, which a lab starts over SSH. It runs apps on the machine's own sockets, and
-is gone when the connection ends.
+"""The agent of a machine: `twinnet agent`, which a lab starts over SSH. It runs apps on the machine's own sockets, or
+the machine's part of a network, and is gone when the connection ends.
 
 It reads requests from its standard input and answers on its standard output, a line of JSON each. Nothing listens for
 it, and it writes no file.
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinnet._core import CoreError, SocketAgent
+from twinnet.errors import TwinnetError
 from twinnet.machines.condition import interface_facts, machine_counters
+from twinnet.machines.part import NetworkPart, own_address
 from twinnet.machines.wire import Lines, WireError, line_of
 from twinnet.sockets.clocks import this_clock
 
@@ -73,6 +75,8 @@ class _Agent:
     def __init__(self, teller: MachineTeller) -> None:
         self._teller = teller
         self._sockets: SocketAgent | None = None
+        self._zero_ns: int | None = None
+        self._part: NetworkPart | None = None
 
     def hello(self) -> dict[str, Any]:
         return {
@@ -81,6 +85,7 @@ class _Agent:
             "name": socket.gethostname()[:253],
             "clock": str(this_clock()),
             "monotonic_ns": time.monotonic_ns(),
+            "address": own_address(),
         }
 
     def answered(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,6 +94,8 @@ class _Agent:
         except CoreError as error:
             name, text, remedy = (str(part) for part in error.args)
             return _refusal(name, text, remedy)
+        except TwinnetError as error:
+            return _refusal(error.name, error.message, error.remedy)
         except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
             return _refusal("BadRequest", f"{type(error).__name__}: {error}")
 
@@ -98,6 +105,10 @@ class _Agent:
                 raise ValueError("no clock was set: ask for 'begin' first")
             fields = {name: value for name, value in message.items() if name != "id" and value is not None}
             return json.loads(self._sockets.request(json.dumps(fields)))
+        if do.startswith("part."):
+            if self._part is None:
+                self._part = NetworkPart()
+            return self._part.answer(do, message, self._zero_ns)
         match do:
             case "alive":
                 return {}
@@ -105,8 +116,9 @@ class _Agent:
                 return {"monotonic_ns": time.monotonic_ns()}
             case "begin":
                 # Another clock for all that follows; what ran on the one before is over.
-                self.close()
-                self._sockets = SocketAgent(int(message["zero_ns"]))
+                self._close_sockets()
+                self._zero_ns = int(message["zero_ns"])
+                self._sockets = SocketAgent(self._zero_ns)
                 return {}
             case "interface":
                 return interface_facts(str(message["interface"]))
@@ -125,6 +137,12 @@ class _Agent:
         return {"agent": json.loads(self._sockets.timeliness()), "processor": json.loads(self._sockets.usage())}
 
     def close(self) -> None:
+        self._close_sockets()
+        if self._part is not None:
+            self._part.close()
+            self._part = None
+
+    def _close_sockets(self) -> None:
         if self._sockets is not None:
             self._sockets.close()
             self._sockets = None

@@ -66,8 +66,11 @@ def _check_link(network: Network, machine: PhysicalMachine, link: Any, facts: Ma
         )
 
 
-def check_routes(sessions: Mapping[str, AgentSession], addresses: Mapping[str, str]) -> None:
-    """Raise `LabError` unless every machine reaches every other one from its address in the network."""
+def check_routes(
+    sessions: Mapping[str, AgentSession], addresses: Mapping[str, str], interfaces: Mapping[str, str]
+) -> None:
+    """Raise `LabError` unless every machine reaches every other one from its address in the network, which its
+    interface there has."""
     for name, session in sessions.items():
         others = [other for other in addresses if other != name]
         mine = ipaddress.ip_address(addresses[name])
@@ -76,7 +79,7 @@ def check_routes(sessions: Mapping[str, AgentSession], addresses: Mapping[str, s
             if source is None or ipaddress.ip_address(str(source)) != mine:
                 way = "it has no route there" if source is None else f"it would send from {source}"
                 raise LabError(
-                    f"{name} does not reach {other} ({addresses[other]}) through {session.machine.interface}: {way}",
+                    f"{name} does not reach {other} ({addresses[other]}) through {interfaces[name]}: {way}",
                     f"see with ip route get {addresses[other]} on {name}; addresses of one network belong to one subnet"
                     " of its own",
                     "OtherRoute",

@@ -56,6 +56,7 @@ class MachinesConnection:
         begin_s = time.monotonic()
         self._layout = layout
         machines = [host for host in network.hosts if isinstance(host, PhysicalMachine)]
+        self._interfaces: dict[str, str] = {str(one.name): one.interface for one in machines}
         self._closed = threading.Event()
         self._apps: dict[int, tuple[AgentSession, int]] = {}
         self._numbers: dict[tuple[str, int], int] = {}
@@ -67,7 +68,7 @@ class MachinesConnection:
             self._before = self._on_all(self._conditions)
             for machine in machines:
                 check_interface(network, machine, self._before[machine.name]["interface"])
-            check_routes(self._sessions, self._addresses)
+            check_routes(self._sessions, self._addresses, self._interfaces)
             self._clock = StudyClock(list(self._sessions.values()), self._addresses)
             self._since_ps = 0
             self._counted = self._on_all(self._counters)
@@ -220,11 +221,11 @@ class MachinesConnection:
         return found
 
     def _conditions(self, session: AgentSession) -> dict[str, Any]:
-        interface = session.request("interface", interface=session.machine.interface)
+        interface = session.request("interface", interface=self._interfaces[session.machine.name])
         return {"interface": interface, **session.request("describe")}
 
     def _counters(self, session: AgentSession) -> dict[str, Any]:
-        return dict(session.request("counters", interface=session.machine.interface))
+        return dict(session.request("counters", interface=self._interfaces[session.machine.name]))
 
     def _reset(self) -> Any:
         self._since_ps = self._clock.now_ps()

@@ -14,9 +14,8 @@ from typing import Any
 from twinnet import __version__
 from twinnet.errors import LabClosed, LabError
 from twinnet.machines.agent import HELLO, SILENCE_S
-from twinnet.machines.ssh import failure_of, ssh_command
+from twinnet.machines.ssh import Reached, failure_of, ssh_command
 from twinnet.machines.wire import Lines, WireError, line_of
-from twinnet.network.machines import PhysicalMachine
 
 __all__ = ["AgentSession", "end_all"]
 
@@ -50,7 +49,7 @@ class AgentSession:
         No agent answers there; its name and its message tell why, and the remedy.
     """
 
-    def __init__(self, machine: PhysicalMachine) -> None:
+    def __init__(self, machine: Reached) -> None:
         self.machine = machine
         self._lock = threading.Lock()
         self._next_id = 1

@@ -9,12 +9,12 @@ import os
 import re
 import shlex
 import shutil
+from typing import Protocol
 
 from twinnet import __version__
 from twinnet.errors import LabError, ProgramMissing
-from twinnet.network.machines import PhysicalMachine
 
-__all__ = ["COMMAND_VARIABLE", "failure_of", "ssh_command"]
+__all__ = ["COMMAND_VARIABLE", "Reached", "failure_of", "ssh_command"]
 
 COMMAND_VARIABLE = "TWINNET_SSH"
 """The environment variable with the ssh command to use, such as `ssh -F lab.conf`; as `GIT_SSH_COMMAND` of git."""
@@ -31,7 +31,26 @@ _OWN_FAILURE = 255
 _MOST_TOLD = 300
 
 
-def ssh_command(machine: PhysicalMachine) -> list[str]:
+class Reached(Protocol):
+    """A machine that ssh reaches and that has an agent: a host of a study, or the place of a network's part."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def ssh(self) -> str:
+        """Where ssh finds it."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """Its twinnet."""
+        ...
+
+
+def ssh_command(machine: Reached) -> list[str]:
     """Return the command that starts the agent on `machine`.
 
     Raises
@@ -48,7 +67,7 @@ def ssh_command(machine: PhysicalMachine) -> list[str]:
     return [*given, *_OPTIONS, "--", machine.ssh, f"exec {machine.command} agent"]
 
 
-def failure_of(machine: PhysicalMachine, status: int | None, told: str) -> LabError:
+def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
     """Return the error that tells why no agent answered.
 
     Parameters

@@ -46,6 +46,7 @@ from twinnet.network.link_settings import (
 from twinnet.network.machines import PhysicalMachine, checked_command, checked_target
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
+from twinnet.network.placement import PartMachine, PlaceOptions, read_placement
 from twinnet.network.starting import Startable
 from twinnet.network.switch_settings import DatapathNumber, SwitchOptions, read_dpid, switch_fields
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
@@ -91,6 +92,8 @@ class Network(Drawable, Startable):
         self._macs: dict[str, str] = {}
         self._dpids: dict[int, str] = {}
         self._schedule: list[dict[str, Any]] = []
+        self.placement: dict[str, PartMachine] = {}
+        """The machines of the nodes that :meth:`place` names; empty: all is on one."""
         self.controller_choice: ControllerChoice | None = None
         """The controller of the switches that name none."""
         self._hosts = 0
@@ -431,6 +434,29 @@ class Network(Drawable, Startable):
         except BaseException:
             del self._nodes[chosen]
             raise
+
+    def place(self, on: Mapping[str, str | PlaceOptions]) -> None:
+        """Run the network on several machines: in ``emulate`` every switch is on its machine, with the hosts that hang
+        on it, and the links between machines become tunnels. The virtual clock takes no notice.
+
+        Parameters
+        ----------
+        on
+            For each switch (or other node) its machine: where ``ssh`` finds it, or the settings of
+            :class:`twinnet.network.placement.PlaceOptions`. Nodes that are not named go with the nearest that is.
+
+        Examples
+        --------
+        >>> net = Network()
+        >>> s1, s2 = net.switch("s1"), net.switch("s2")
+        >>> _ = net.link(s1, s2, delay="1 ms")
+        >>> net.place({"s1": "lab1", "s2": {"ssh": "user@lab2", "address": "10.8.0.2"}})
+        """
+        if not isinstance(on, Mapping) or not on:
+            raise BadValue(f"the placement is {on!r}", 'give for example {"s1": "lab1", "s2": "user@lab2"}')
+        for name in on:
+            self.node(name)
+        self.placement = read_placement(on)
 
     def find_link(self, a: Node | str, b: Node | str) -> Link:
         """Return the (first) link between two nodes; raises `BadTopology` when there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+from twinnet.errors import BadValue
 from twinnet.network.checks import checked_seed, flag
 
 if TYPE_CHECKING:
@@ -43,9 +44,15 @@ class Startable:
             As :class:`twinnet.Lab` documents them.
         """
         from twinnet.lab.lab import Lab
+        from twinnet.machines.parts_lab import PartsLab
 
-        return Lab(
-            cast("Network", self),
+        network = cast("Network", self)
+        if network.placement and name is not None:
+            raise BadValue(
+                "a network on several machines has no name by which other terminals find it", "leave the name away"
+            )
+        return (PartsLab if network.placement else Lab)(
+            network,
             name=name,
             interface=interface,
             realtime=realtime,

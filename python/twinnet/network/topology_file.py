@@ -149,6 +149,9 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
                     net.at(change.at).link(a, b).set(change.direction, **_given(change.set))
                 ),
             )
+    if model.on and not wrong_nodes:
+        places = {name: one if isinstance(one, str) else _given(one) for name, one in model.on.items()}
+        attempt(("on",), lambda: net.place(places))
     if problems:
         raise SourceError(document.file, problems)
     return net

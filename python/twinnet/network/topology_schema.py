@@ -262,6 +262,14 @@ class ChangeModel(_Strict):
     set: LineChangeModel
 
 
+class PlaceModel(_Strict):
+    """A machine that carries a part of the network."""
+
+    ssh: Annotated[str, AfterValidator(checked_target)]
+    address: str | None = None
+    command: Annotated[str, AfterValidator(checked_command)] = "twinnet"
+
+
 def _template(text: str) -> str:
     if not templates.is_template(text):
         templates.from_text(text)
@@ -291,6 +299,10 @@ class NetworkModel(_Strict):
     links: list[LinkModel] = []
     tunnels: list[FarTunnelModel] = []
     schedule: list[ChangeModel] = []
+    on: Annotated[
+        dict[NodeName, Annotated[str, AfterValidator(checked_target)] | PlaceModel],
+        Field(description="The machine of each switch, for a network on several machines."),
+    ] = {}
 
     @model_validator(mode="after")
     def _something(self) -> Any:

@@ -269,7 +269,11 @@ class FidelityRecord(ShownInUnits):
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
     machines
-        On the real clock the record of each physical machine, by its name in the network.
+        The record of each machine: on the real clock by its name in the network, of a network on several machines by
+        where SSH finds it.
+    late_links
+        Of a network on several machines, for each link between two of them: the share of datagrams that the way took
+        longer for than the link's delay.
     parts
         The threads that moved the network.
     raw
@@ -303,6 +307,7 @@ class FidelityRecord(ShownInUnits):
     impossible_states: int = 0
     agent: AgentTiming | None = None
     machines: Mapping[str, FidelityRecord] = field(default_factory=dict[str, "FidelityRecord"])
+    late_links: Mapping[str, float] = field(default_factory=dict[str, float])
     parts: FabricParts = field(default_factory=FabricParts)
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
@@ -339,6 +344,7 @@ class FidelityRecord(ShownInUnits):
             impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
             machines={name: cls.from_spec(one) for name, one in _told_of(spec.get("machines")).items()},
+            late_links={str(one["link"]): float(one["late_share"]) for one in spec.get("underlay") or ()},
             parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
         )

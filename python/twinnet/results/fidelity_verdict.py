@@ -140,6 +140,10 @@ class _Check:
         return self.limit.state(self.value), f"{words} (limit {bounds})"
 
 
+_LATE_LINK = Limit(0.01, 0.05)
+"""Of a link between two machines: the share of frames that may come late, as its datagrams are samples of them."""
+
+
 def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
     """Return what `record` is worth by `limits`: the worst of all that is found, with every reason."""
     if record.clock == "virtual":
@@ -163,9 +167,16 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
 def _of_machines(record: FidelityRecord, limits: Thresholds) -> Verdict:
     """The worst verdict of the machines, with the reasons of each."""
     verdicts = {name: judge(one, limits) for name, one in record.machines.items()}
-    states = [one.state for one in verdicts.values()]
+    late = [(_LATE_LINK.state(share), name, share) for name, share in record.late_links.items()]
+    states = [*(one.state for one in verdicts.values()), *(state for state, _, _ in late)]
     worst: State = "invalid" if "invalid" in states else "doubtful" if "doubtful" in states else "valid"
-    return Verdict(worst, tuple(f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons))
+    reasons = [f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons]
+    reasons += [
+        f"the way between the machines of the link {name} took longer than its delay for {100 * share:.3g} % of datagrams"
+        for state, name, share in late
+        if state != "valid"
+    ]
+    return Verdict(worst, tuple(reasons))
 
 
 def _fault(record: FidelityRecord) -> str:

@@ -19,11 +19,13 @@ pub struct StartOptions {
     pub slip_after: Option<Duration>,
     /// Threads that move the network.
     pub fabric_threads: FabricThreads,
+    /// The reading of `CLOCK_MONOTONIC` at which the lab's time is zero, in nanoseconds; `None`: the moment it starts.
+    pub zero_ns: Option<u64>,
 }
 
 impl Default for StartOptions {
     fn default() -> Self {
-        Self { joining: Joining::Auto, realtime: true, slip_after: None, fabric_threads: FabricThreads::Auto }
+        Self { joining: Joining::Auto, realtime: true, slip_after: None, fabric_threads: FabricThreads::Auto, zero_ns: None }
     }
 }
 
@@ -48,7 +50,7 @@ pub enum FabricThreads {
 }
 
 /// The options that there are.
-const OPTIONS: [&str; 4] = ["interface", "realtime", "slip_after_ps", "fabric_threads"];
+const OPTIONS: [&str; 5] = ["interface", "realtime", "slip_after_ps", "fabric_threads", "zero_ns"];
 
 impl TryFrom<Value> for StartOptions {
     type Error = String;
@@ -87,6 +89,7 @@ impl TryFrom<Value> for StartOptions {
                 },
             )?
             .unwrap_or(FabricThreads::Auto),
+            zero_ns: option(&fields, "zero_ns", "a whole number from 0", Value::as_u64)?,
         })
     }
 }
@@ -119,14 +122,14 @@ mod tests {
     fn an_absent_option_and_a_null_mean_the_usual() {
         let usual = StartOptions::default();
         assert_eq!(read(json!({})), Ok(usual));
-        let null = json!({"interface": null, "realtime": null, "slip_after_ps": null, "fabric_threads": null});
+        let null = json!({"interface": null, "realtime": null, "slip_after_ps": null, "fabric_threads": null, "zero_ns": null});
         assert_eq!(read(null), Ok(usual));
         assert_eq!(read(json!({"interface": "auto", "realtime": "auto", "fabric_threads": "auto"})), Ok(usual));
     }
 
     #[test]
     fn each_option_is_read() {
-        let given = json!({"interface": "veth", "realtime": "off", "slip_after_ps": 7, "fabric_threads": 64});
+        let given = json!({"interface": "veth", "realtime": "off", "slip_after_ps": 7, "fabric_threads": 64, "zero_ns": 5});
         assert_eq!(
             read(given),
             Ok(StartOptions {
@@ -134,6 +137,7 @@ mod tests {
                 realtime: false,
                 slip_after: Some(Duration::from_ps(7)),
                 fabric_threads: FabricThreads::Wanted(64),
+                zero_ns: Some(5),
             })
         );
         assert_eq!(read(json!({"interface": "tap"})).unwrap().joining, Joining::Tap);
@@ -151,6 +155,7 @@ mod tests {
             (json!({"fabric_threads": 65}), "a whole number from 1 to 64"),
             (json!({"fabric_threads": -1}), "the option fabric_threads is -1"),
             (json!({"fabric_threads": "two"}), "the option fabric_threads is \"two\""),
+            (json!({"zero_ns": -1}), "a whole number from 0"),
             (json!({"fabric_threads": 1.5}), "the option fabric_threads is 1.5"),
         ] {
             let told = read(given.clone()).unwrap_err();

@@ -351,7 +351,7 @@ impl Lab {
         for host in built.hosts.iter().filter(|host| host.name != open_vswitch::HOST) {
             for_agent.push((host.name.clone(), host.network.try_clone().map_err(lacking)?));
         }
-        let clock = LabClock::start();
+        let clock = options.zero_ns.map_or_else(LabClock::start, LabClock::with_zero);
         let programs = Arc::new(Keeper::new(network, built.hosts, Arc::clone(&self.zygote)).map_err(lacking)?);
         let agent = Arc::from((self.factories.agent)(clock, for_agent)?);
         let fabric = Arc::from((self.factories.fabric)(network, built.interfaces, clock, options)?);
