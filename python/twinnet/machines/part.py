@@ -14,6 +14,7 @@ import select
 import struct
 import termios
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from twinnet.errors import LabError
@@ -131,7 +132,9 @@ class NetworkPart:
                 theirs.append(far)
                 ours.append(("terminal", near))
                 if size:
-                    fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("HHHH", *[int(one) for one in size.split()], 0, 0))
+                    fcntl.ioctl(
+                        near, termios.TIOCSWINSZ, struct.pack("HHHH", *[int(one) for one in size.split()], 0, 0)
+                    )
             else:
                 for name, wanted in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                     if not wanted:
@@ -140,7 +143,7 @@ class NetworkPart:
                     read, write = os.pipe2(os.O_CLOEXEC)
                     theirs.append(read if name == "stdin" else write)
                     ours.append((name, write if name == "stdin" else read))
-            if fields.get("cwd") and not os.path.isdir(str(fields["cwd"])):
+            if fields.get("cwd") and not Path(str(fields["cwd"])).is_dir():
                 # A folder of the machine at which one sits need not be here.
                 fields["cwd"] = None
             started = self._connection.request("spawn", theirs, **fields)

@@ -63,9 +63,7 @@ class PartsConnection:
         left running then.
     """
 
-    def __init__(
-        self, spec: Mapping[str, Any], placed: Mapping[str, PartMachine], options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, spec: Mapping[str, Any], placed: Mapping[str, PartMachine], options: Mapping[str, Any]) -> None:
         begin_s = time.monotonic()
         self._spec = spec
         self._part_of: dict[str, str] = {node: machine.name for node, machine in placed.items()}
@@ -143,7 +141,7 @@ class PartsConnection:
             return {}
         answers: dict[str, Callable[..., Any]] = {
             "app.start": self._start_app,
-            "app.stop": lambda app: self._ask(self._apps[app][0], "app.stop", app=self._apps[app][1]),
+            "app.stop": self._stop_app,
             "app.wait": self._wait_apps,
             "app.report": self._reports,
             "now": lambda: {"now_ps": self._clock.now_ps()},
@@ -158,7 +156,8 @@ class PartsConnection:
             "link.set": self._set_link,
             "schedule": self._schedule,
             "controllers": list,
-            "controllers.wait": lambda switches, until_ps=None: {"finished": True},
+            # A network with controllers is refused before it starts.
+            "controllers.wait": _no_controllers,
         }
         if do in answers:
             return answers[do](**fields)
@@ -240,9 +239,9 @@ class PartsConnection:
         return self._on_all(lambda name, _: self._ask(name, do))
 
     def _on_all(self, ask: Callable[[str, AgentSession], _Answer]) -> dict[str, _Answer]:
-        names = list(self._sessions)
+        names, sessions = list(self._sessions), list(self._sessions.values())
         with ThreadPoolExecutor(max_workers=len(names), thread_name_prefix="part") as pool:
-            return dict(zip(names, pool.map(lambda name: ask(name, self._sessions[name]), names), strict=True))
+            return dict(zip(names, pool.map(ask, names, sessions), strict=True))
 
     def _start_app(self, host: str, **fields: Any) -> dict[str, int]:
         machine = self._machine_of(host)
@@ -252,6 +251,10 @@ class PartsConnection:
             self._apps[number] = (machine, local)
             self._numbers[machine, local] = number
         return {"app": number}
+
+    def _stop_app(self, app: int) -> Any:
+        machine, local = self._apps[app]
+        return self._ask(machine, "app.stop", app=local)
 
     def _by_machine(self, apps: Sequence[int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
@@ -359,9 +362,7 @@ class PartsConnection:
         index = fields.get("link")
         if index is None:
             ends = {fields.get("a"), fields.get("b")}
-            index = next(
-                n for n, one in enumerate(self._spec["links"]) if {one["a"]["node"], one["b"]["node"]} == ends
-            )
+            index = next(n for n, one in enumerate(self._spec["links"]) if {one["a"]["node"], one["b"]["node"]} == ends)
         change, direction = dict(fields.get("set") or {}), str(fields.get("direction") or "both")
         link = next((one for one in self._cut.links if one.index == index), None)
         if link is None:
@@ -376,7 +377,7 @@ class PartsConnection:
                 (machine, {"link": self._cut.numbers[machine][index], "direction": "both", "set": change})
                 for machine in (link.machine_a, link.machine_b)
             ]
-        ways = [way for way in _WAYS if direction in (way, "both")]
+        ways: list[Way] = [way for way in _WAYS if direction in (way, "both")]
         return [
             (
                 link.sender(way),
@@ -421,6 +422,11 @@ class PartsConnection:
             "delay_ps": ways[len(ways) // 2] if ways else None,
             "late_share": late_share(ways, link) if ways else (1.0 if sent > 1 else 0.0),
         }
+
+
+def _no_controllers(switches: Sequence[str], until_ps: int | None = None) -> dict[str, bool]:
+    del switches, until_ps
+    return {"finished": True}
 
 
 def _portable(environment: Mapping[str, str] | None) -> dict[str, str] | None:

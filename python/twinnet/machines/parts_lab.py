@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
 from twinnet.lab.parts import Layout
 from twinnet.machines.parts_connection import PartsConnection
-from twinnet.network.network import Network
 from twinnet.network.placement import placed_nodes
 
 __all__ = ["PartsLab"]
@@ -37,7 +37,7 @@ class PartsLab(Lab):
         connection = PartsConnection(spec, placed_nodes(network, network.placement), self._options)
         self.adopt(connection)
         self._layout = Layout(spec)
-        self.started = connection.started
+        self.started: Mapping[str, Any] = connection.started
         return self
 
     def __enter__(self) -> PartsLab:

@@ -11,6 +11,7 @@ import termios
 import threading
 import tty
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from twinnet.errors import LabError, TwinnetError
@@ -132,7 +133,7 @@ class RemoteProgram:
 
 
 def _leads_nowhere(descriptor: int) -> bool:
-    null = os.stat(os.devnull)
+    null = Path(os.devnull).stat()
     return os.fstat(descriptor).st_rdev == null.st_rdev
 
 

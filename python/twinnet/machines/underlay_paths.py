@@ -9,7 +9,7 @@ from typing import Any
 
 from twinnet.errors import LabError
 from twinnet.machines.session import AgentSession
-from twinnet.network.cut import CutLink, Way
+from twinnet.network.cut import CutLink
 from twinnet.units import format_duration
 
 __all__ = ["UnderlayPath", "first_free_port", "late_share", "measured_path", "reduced_delay_ps", "refuse_slow_links"]
@@ -127,8 +127,8 @@ def measured_path(
     small = asked(0, False, _PROBES, _GAP_S)
     if small["received"] <= (1 - _MOST_LOST) * small["sent"]:
         raise LabError(
-            f"of {small['sent']} datagrams {way}, UDP port {port}, {small['received']} came back; the links {names} need"
-            " that way",
+            f"of {small['sent']} datagrams {way}, UDP port {port}, {small['received']} came back; the links {names}"
+            " need that way",
             "see that no firewall is between them, and that address: is each machine's address for the tunnels",
             "UnderlaySilent",
         )
@@ -139,10 +139,10 @@ def measured_path(
         proven = {"whole_bytes": 0, "cut_bytes": needed}
     else:
         raise LabError(
-            f"packets of {needed} bytes do not pass {way}, neither whole nor in pieces; the links {names} with an mtu of"
-            f" {needed - links[0].overhead} bytes need them",
-            f"raise the MTU of the machines' interfaces to {needed}, or give the links and those of the hosts a smaller"
-            " mtu",
+            f"packets of {needed} bytes do not pass {way}, neither whole nor in pieces; the links {names} with an mtu"
+            f" of {needed - links[0].overhead} bytes need them",
+            f"raise the MTU of the machines' interfaces to {needed}, or give the links and those of the hosts a"
+            " smaller mtu",
             "UnderlayMtu",
         )
     ways = tuple(sorted(int(one) for one in small["way_ps"]))
@@ -177,8 +177,8 @@ def reduced_delay_ps(link: CutLink, path: UnderlayPath, described_ps: int) -> in
     """
     if described_ps < path.delay_ps:
         raise LabError(
-            f"the way between the machines of {link.name} takes {format_duration(path.delay_ps)}, longer than a delay of"
-            f" {format_duration(described_ps)}",
+            f"the way between the machines of {link.name} takes {format_duration(path.delay_ps)}, longer than a delay"
+            f" of {format_duration(described_ps)}",
             f"give at least {format_duration(-(-path.slowest_ps // _FINEST_PS) * _FINEST_PS)}",
             "UnderlayTooSlow",
         )

@@ -137,7 +137,12 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
     """
     cut = CutNetwork()
     for machine in dict.fromkeys(machines.values()):
-        cut.parts[machine] = {**spec, "nodes": [], "links": [], "schedule": []}
+        elsewhere = {
+            node["name"]: [one.partition("/")[0] for port in node["ports"] for one in port.get("addresses") or ()]
+            for node in spec["nodes"]
+            if node["kind"] == "host" and machines[node["name"]] != machine
+        }
+        cut.parts[machine] = {**spec, "nodes": [], "links": [], "schedule": [], "elsewhere": elsewhere}
         cut.numbers[machine] = {}
     for node in spec["nodes"]:
         _check_node(node)

@@ -150,7 +150,7 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
                 ),
             )
     if model.on and not wrong_nodes:
-        places = {name: one if isinstance(one, str) else _given(one) for name, one in model.on.items()}
+        places: dict[str, Any] = {name: one if isinstance(one, str) else _given(one) for name, one in model.on.items()}
         attempt(("on",), lambda: net.place(places))
     if problems:
         raise SourceError(document.file, problems)

@@ -172,7 +172,8 @@ def _of_machines(record: FidelityRecord, limits: Thresholds) -> Verdict:
     worst: State = "invalid" if "invalid" in states else "doubtful" if "doubtful" in states else "valid"
     reasons = [f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons]
     reasons += [
-        f"the way between the machines of the link {name} took longer than its delay for {100 * share:.3g} % of datagrams"
+        f"the way between the machines of the link {name} took longer than its delay for"
+        f" {100 * share:.3g} % of datagrams"
         for state, name, share in late
         if state != "valid"
     ]

@@ -54,6 +54,12 @@ impl NetworkSpec {
                 }
             }
         }
+        for name in self.elsewhere.keys() {
+            check_node_name(name).map_err(|why| invalid(format!("elsewhere: {why}")))?;
+            if node_names.contains_key(name.as_str()) {
+                return Err(invalid(format!("elsewhere: the host {name:?} is a node of this network")));
+            }
+        }
         self.check_links(&node_names)
     }
 

@@ -5,6 +5,7 @@ mod check;
 mod direction;
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub use change::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
 pub(super) use check::{check_interface_name, invalid};
 
 /// The keys of a network's description.
-const KEYS: [&str; 5] = ["seed", "nodes", "links", "schedule", "static_neighbours"];
+const KEYS: [&str; 6] = ["seed", "nodes", "links", "schedule", "static_neighbours", "elsewhere"];
 
 /// A whole network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct NetworkSpec {
     /// `true` if model hosts know each other's hardware addresses beforehand, and need not ask.
     #[serde(default)]
     pub static_neighbours: bool,
+    /// Addresses of hosts of the same network that other labs run, by name: programs here know them by it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub elsewhere: BTreeMap<String, Vec<IpAddr>>,
 }
 
 /// A node of the network.
@@ -370,6 +374,7 @@ impl NetworkSpec {
             static_neighbours: fields
                 .get("static_neighbours")
                 .map_or(Ok(false), |given| read(given, "static_neighbours"))?,
+            elsewhere: fields.get("elsewhere").map_or_else(|| Ok(BTreeMap::new()), |given| read(given, "elsewhere"))?,
         };
         spec.check()?;
         Ok(spec)

@@ -25,7 +25,13 @@ pub struct StartOptions {
 
 impl Default for StartOptions {
     fn default() -> Self {
-        Self { joining: Joining::Auto, realtime: true, slip_after: None, fabric_threads: FabricThreads::Auto, zero_ns: None }
+        Self {
+            joining: Joining::Auto,
+            realtime: true,
+            slip_after: None,
+            fabric_threads: FabricThreads::Auto,
+            zero_ns: None,
+        }
     }
 }
 
@@ -122,14 +128,17 @@ mod tests {
     fn an_absent_option_and_a_null_mean_the_usual() {
         let usual = StartOptions::default();
         assert_eq!(read(json!({})), Ok(usual));
-        let null = json!({"interface": null, "realtime": null, "slip_after_ps": null, "fabric_threads": null, "zero_ns": null});
+        let null = json!({
+            "interface": null, "realtime": null, "slip_after_ps": null, "fabric_threads": null, "zero_ns": null,
+        });
         assert_eq!(read(null), Ok(usual));
         assert_eq!(read(json!({"interface": "auto", "realtime": "auto", "fabric_threads": "auto"})), Ok(usual));
     }
 
     #[test]
     fn each_option_is_read() {
-        let given = json!({"interface": "veth", "realtime": "off", "slip_after_ps": 7, "fabric_threads": 64, "zero_ns": 5});
+        let given =
+            json!({"interface": "veth", "realtime": "off", "slip_after_ps": 7, "fabric_threads": 64, "zero_ns": 5});
         assert_eq!(
             read(given),
             Ok(StartOptions {

@@ -18,6 +18,11 @@ pub fn content(network: &NetworkSpec) -> String {
             }
         }
     }
+    for (name, addresses) in &network.elsewhere {
+        for address in addresses {
+            let _ = writeln!(lines, "{address} {name}");
+        }
+    }
     lines
 }
 
@@ -34,11 +39,12 @@ mod tests {
             {"kind": "switch", "name": "s1", "dpid": 1},
             {"kind": "host", "name": "h2", "ports": [{"name": "h2-eth0", "mac": "00:00:00:00:00:02",
              "addresses": ["10.0.0.2/8", "fe80::2/64"]}]},
-        ]}))
+        ], "elsewhere": {"h3": ["10.0.0.3"]}}))
         .unwrap();
         assert_eq!(
             content(&network),
-            "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n10.0.0.1 h1\nfd00::1 h1\n10.0.0.2 h2\n"
+            "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n10.0.0.1 h1\nfd00::1 h1\n10.0.0.2 h2\n\
+             10.0.0.3 h3\n"
         );
     }
 }
