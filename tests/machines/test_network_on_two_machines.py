@@ -164,10 +164,10 @@ with underlay("200 us") as under, network("1 ms").emulate() as lab:
             "NoTwinnetThere",
             "pip install",
         ),
-        ("net.link('s1', 's2', delay='1 ms', mtu=60000, parallel=True)", None, ""),
+        ("net.link('s1', 's2', parallel=True)", "UnderlayTooSlow", "s1 - s2 (0"),
     ],
 )
-def test_what_cannot_be_is_refused_before_the_start(machines: SshMachines, change: str, name: str | None, words: str):
+def test_what_cannot_be_is_refused_before_the_start(machines: SshMachines, change: str, name: str, words: str):
     told = machines.python(
         _NETWORK
         + f"""
