@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 from twinnet.drawing.placing import Place
 
-__all__ = ["Side", "label_lines", "label_side"]
+if TYPE_CHECKING:
+    from twinnet.drawing.picture import DrawnLink
+
+__all__ = ["Side", "hangs", "label_lines", "label_side", "slant"]
 
 Side = Literal["above", "left", "right"]
 """Where a label stands, seen from the middle of its link."""
@@ -64,3 +68,16 @@ def label_side(one: Place, other: Place, middle: float) -> Side:
     if abs(y2 - y1) <= _FLAT * abs(x2 - x1):
         return "above"
     return "left" if (x1 + x2) / 2 < middle - 1e-6 else "right"
+
+
+def slant(one: Place, other: Place) -> float:
+    """Return how far to the side a steep link goes for each step down: a label beside it keeps clear of that."""
+    (x1, y1), (x2, y2) = one, other
+    return abs(x2 - x1) / abs(y2 - y1) if y1 != y2 else 0.0
+
+
+def hangs(name: str, links: Iterable[DrawnLink], places: Mapping[str, Place]) -> bool:
+    """Return whether all links of the node `name` go down: its note then stands above it, where no link passes."""
+    ends = [link.b if link.a == name else link.a for link in links if name in (link.a, link.b)]
+    x, y = places[name]
+    return bool(ends) and all(places[end][1] > y + 0.5 * abs(places[end][0] - x) for end in ends)

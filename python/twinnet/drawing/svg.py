@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinnet.drawing.labels import label_lines, label_side
+from twinnet.drawing.labels import hangs, label_lines, label_side, slant
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -39,10 +39,12 @@ def svg_of(picture: Picture) -> str:
         return round(place[0] * _CELL_X + _MARGIN_X, 1), round(place[1] * _CELL_Y + _MARGIN_Y, 1)
 
     places = {node.name: at(node.place) for node in picture.nodes}
-    nodes = [
-        {"name": node.name, "kind": node.kind, "note": node.note, "x": places[node.name][0], "y": places[node.name][1]}
-        for node in picture.nodes
-    ]
+    nodes: list[dict[str, Any]] = []
+    for node in picture.nodes:
+        x, y = places[node.name]
+        above = node.kind in ("switch", "router") or hangs(node.name, picture.links, places)
+        note_y = y - 19 if above else y + 25
+        nodes.append({"name": node.name, "kind": node.kind, "note": node.note, "x": x, "y": y, "note_y": note_y})
     left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
     middle = right / 2
     links: list[dict[str, Any]] = []
@@ -65,7 +67,8 @@ def _label(one: tuple[float, float], other: tuple[float, float], text: str, midd
     width = max(map(len, lines)) * _CHARACTER
     # Above a line the last line of text has its place first; beside one the text is centred on the middle of it.
     first = y - 6 - (len(lines) - 1) * _LINE_HEIGHT if side == "above" else y + 3.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
-    x += {"above": 0.0, "left": -7.0, "right": 7.0}[side]
+    clear = 7.0 + slant(one, other) * len(lines) * _LINE_HEIGHT / 2
+    x += {"above": 0.0, "left": -clear, "right": clear}[side]
     begin = {"above": x - width / 2, "left": x - width, "right": x}[side]
     return {
         "anchor": _ANCHORS[side],
