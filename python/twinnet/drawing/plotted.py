@@ -51,7 +51,16 @@ def plot(picture: Picture, axes: Any = None) -> Any:
         axes.text(x, y, node.name, fontsize=8, ha="center", va="center", color=colour, bbox=box, zorder=3)
         if node.note:
             above = hangs(node.name, picture.links, places)
-            axes.text(x, y - 0.28 if above else y + 0.32, node.note, fontsize=6, ha="center", va="center", color="#5a6370", zorder=3)
+            axes.text(
+                x,
+                y - 0.28 if above else y + 0.32,
+                node.note,
+                fontsize=6,
+                ha="center",
+                va="center",
+                color="#5a6370",
+                zorder=3,
+            )
     xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.5)

@@ -66,7 +66,9 @@ def _label(one: tuple[float, float], other: tuple[float, float], text: str, midd
     x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
     width = max(map(len, lines)) * _CHARACTER
     # Above a line the last line of text has its place first; beside one the text is centred on the middle of it.
-    first = y - 6 - (len(lines) - 1) * _LINE_HEIGHT if side == "above" else y + 3.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
+    first = (
+        y - 6 - (len(lines) - 1) * _LINE_HEIGHT if side == "above" else y + 3.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
+    )
     clear = 7.0 + slant(one, other) * len(lines) * _LINE_HEIGHT / 2
     x += {"above": 0.0, "left": -clear, "right": clear}[side]
     begin = {"above": x - width / 2, "left": x - width, "right": x}[side]
