@@ -254,3 +254,11 @@ def test_hosts_and_switches_are_found_by_name_and_by_place() -> None:
     # A switch is no host, whatever its name is near to.
     with pytest.raises(errors.UnknownNode, match="none of these nodes is called 's1'"):
         net.hosts["s1"]
+
+
+def test_nodes_and_links_print_what_they_are() -> None:
+    net = Network()
+    net.link(net.host("h1"), net.switch("s1"), rate="10 Mbit", delay="1 ms")
+    assert repr(net["h1"]) == "<Host h1 10.0.0.1/8, fd00::1/64>"
+    assert repr(net["s1"]) == "<Switch s1>"
+    assert repr(net.links[0]) == "<Link h1-eth0<->s1-eth1 up: 10 Mbit/s delay 1 ms>"

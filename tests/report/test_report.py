@@ -46,7 +46,7 @@ def test_the_text_holds_the_answer_the_numbers_and_the_trust(store):
     text = summary(analyse(store))
     assert "Of 7 statements: 7 supported." in text
     assert re.search(r"✓ supported +In the shared queue TCP starves and gets below 3 %", text)
-    assert "In the shared queue UDP takes 47" in text and "of 50 Mbit while it sends" in text
+    assert "In the shared queue UDP takes 47" in text and "of 50 Mbit/s while it sends" in text
     assert re.search(r"queues: separate +0 to 6 s +23\.\d \[", text)
     assert "Fidelity of 6 runs: 6 valid." in text
 
@@ -67,7 +67,7 @@ def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
 def test_doubtful_runs_count_and_their_reason_is_told(tmp_path):
     text = summary(analyse(results(tmp_path / "r", verdict="doubtful")))
     assert "6 doubtful" in text
-    assert "One frame in 1000 was late by more than 2 ms (limit 1 / 10) (6 runs)." in text
+    assert "One frame in 1000 was late by more than 2 ms (doubtful above 1 ms, invalid above 10 ms) (6 runs)." in text
 
 
 def test_a_single_repetition_gives_numbers_without_intervals(tmp_path):

@@ -17,6 +17,7 @@ from twinnet.report.wording import (
     common_scale,
     counted,
     value_with_interval,
+    worded_effect,
     worded_levels,
     worded_p,
     worded_phase,
@@ -338,7 +339,9 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 f"{len(one.first.samples)}, {len(one.second.samples)}",
                 "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
                 # The size of an effect that may be none says nothing.
-                f"{one.effect.value:.2f} {one.effect.magnitude}" if one.effect and _is_told(one.adjusted_p) else "",
+                worded_effect(one.effect.value, one.effect.magnitude)
+                if one.effect and _is_told(one.adjusted_p)
+                else "",
             ]
         )
     return rows
