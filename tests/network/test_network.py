@@ -252,7 +252,7 @@ def test_hosts_and_switches_are_found_by_name_and_by_place() -> None:
     with pytest.raises(errors.UnknownNode, match="did you mean 's1'"):
         net.switches["s9"]
     # A switch is no host, whatever its name is near to.
-    with pytest.raises(errors.UnknownNode, match="none of these nodes is called 's1'"):
+    with pytest.raises(errors.UnknownNode, match="there is no 's1' among h1, h2"):
         net.hosts["s1"]
 
 

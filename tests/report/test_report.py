@@ -11,7 +11,7 @@ from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
 from twinnet.report.pages import script_json
-from twinnet.report.summary import answer, merged_reasons, print_summary, summary_record
+from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.comparison import compare_results
@@ -141,6 +141,16 @@ def test_reasons_that_differ_in_a_number_are_one():
     assert merged_reasons([*reasons, "a frame was lost"]) == [
         "The schedule slipped by 0.16 to 0.59 % of the time (limit 0.1 / 1) (3 runs)",
         "A frame was lost",
+    ]
+
+
+def test_runs_that_failed_for_the_same_reason_are_told_once():
+    failures = {f"a-0{n}": f"the controller x.py {40000 + n} has ended with status 1" for n in (1, 2)} | {
+        "b-01": "no room"
+    }
+    assert failure_sentences(failures) == [
+        "2 runs failed for the same reason. The first is a-01: the controller x.py 40001 has ended with status 1",
+        "The run b-01 failed: no room",
     ]
 
 

@@ -296,7 +296,9 @@ class Lab:
     def lost_controllers(self) -> Mapping[tuple[str, str], str]:
         """The reasons why switches are without a controller, by switch and target, as far as this process knows."""
         lost = dict(self._controllers.troubles) if self._controllers is not None else {}
-        return lost | (self._open_vswitch.troubles if self._open_vswitch is not None else {})
+        if self._open_vswitch is not None:
+            lost.update(self._open_vswitch.troubles)
+        return lost
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""

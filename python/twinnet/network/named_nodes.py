@@ -16,6 +16,7 @@ class Named(Protocol):
 
 
 SomeNode = TypeVar("SomeNode", bound=Named)
+_MOST_TOLD = 8
 
 
 class NamedNodes(list[SomeNode]):
@@ -48,4 +49,6 @@ class NamedNodes(list[SomeNode]):
         for node in self:
             if node.name == place:
                 return node
-        raise UnknownNode(f"none of these nodes is called {place!r}", did_you_mean(place, [node.name for node in self]))
+        names = [node.name for node in self]
+        known = ", ".join(names[:_MOST_TOLD]) + (", ..." if len(names) > _MOST_TOLD else "")
+        raise UnknownNode(f"there is no {place!r} among {known or 'no nodes'}", did_you_mean(place, names))

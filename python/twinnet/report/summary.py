@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
@@ -36,6 +36,7 @@ __all__ = [
     "answer_in_words",
     "compared_record",
     "compared_rows",
+    "failure_sentences",
     "fidelity_sentences",
     "machine_sentences",
     "merged_reasons",
@@ -161,6 +162,19 @@ def merged_reasons(reasons: Sequence[str]) -> list[str]:
     return merged
 
 
+def failure_sentences(failures: Mapping[str, str]) -> list[str]:
+    """Why runs failed, by their names: each kind of message once, as the first of its runs has it."""
+    kinds: dict[str, list[str]] = {}
+    for run, message in failures.items():
+        kinds.setdefault(_NUMBER.sub("#", message), []).append(run)
+    return [
+        f"The run {runs[0]} failed: {failures[runs[0]]}"
+        if len(runs) == 1
+        else f"{len(runs)} runs failed for the same reason. The first is {runs[0]}: {failures[runs[0]]}"
+        for runs in kinds.values()
+    ]
+
+
 def _with_numbers(reason: str, numbers: Sequence[str]) -> str:
     """Return `reason` with these instead of its numbers."""
     left = iter(numbers)
@@ -231,8 +245,8 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     console.print()
     for sentence in fidelity_sentences(analysis):
         console.print(Text(sentence))
-    for run in analysis.failed:
-        console.print(Text(f"The run {run.id} failed: {run.record['error']['message']}", style="red"))
+    for sentence in failure_sentences({run.id: str(run.record["error"]["message"]) for run in analysis.failed}):
+        console.print(Text(sentence, style="red"))
     if analysis.others:
         console.print(
             Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here.")
