@@ -252,7 +252,7 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
                 "long_lines": 3,
             },
             "doubtful",
-            "for 1.5 % of the worst second frames left late",
+            "frames left late for up to 1.5 % of the worst second",
         ),
         (
             {"agent": agent(timers=1000, lateness_ns={"p99": 4_000_000})},
