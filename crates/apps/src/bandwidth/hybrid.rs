@@ -117,8 +117,13 @@ const MOST_BURST: u32 = 32;
 /// Packets of a train at the link's own rate, of which the first are sent at once.
 const FAST_BURST: u32 = 3;
 const FAST_PACKETS: u32 = 9;
-/// So many times as many of them are sent at most.
+/// So many times as many of them are sent at most, for as many bytes where their packets are full.
 const MORE_FAST: u32 = 4;
+/// Their packets are so many times shorter than full ones, where they can still be sent so far apart: more short looks
+/// at bursts and silences tell more than fewer long ones.
+const SHORTER: u32 = 3;
+const LEAST_FAST_GAP_NS: f64 = 20_000.0;
+const LEAST_FAST_PAYLOAD: u32 = 200;
 /// Of the averaging window: what the trains that count must span, where others were forgotten.
 const SPAN: f64 = 0.7;
 /// The prior knowledge of the spread between trains: so many trains' worth of it, and the variance of a whole
@@ -291,7 +296,8 @@ impl Hybrid {
         // The sender's own link spreads the burst, so the first stamp that means something is that of the packet
         // after it.
         let start = self.shape().0 as usize;
-        let service = framing.gap_ns(self.probing.most_payload, capacity);
+        let payload = train.plan.packets.first().map_or(self.probing.most_payload, |packet| packet.payload);
+        let service = framing.gap_ns(payload, capacity);
         let stop = interruptions.first().copied().unwrap_or(usize::MAX).min(train.plan.packets.len());
         let (mut end, mut after_ns) = (None, Vec::new());
         for place in start..stop {
@@ -454,6 +460,19 @@ impl Hybrid {
         }
     }
 
+    /// The payload of packets of trains at the link's own rate.
+    fn fast_payload(&self) -> u32 {
+        let full = self.probing.most_payload;
+        let framing = self.probing.framing;
+        let short = framing.payload(framing.bits(full) / f64::from(SHORTER)).max(LEAST_FAST_PAYLOAD).min(full);
+        let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps);
+        if framing.gap_ns(short, most) >= LEAST_FAST_GAP_NS {
+            short
+        } else {
+            full
+        }
+    }
+
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
     /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
@@ -498,16 +517,25 @@ fn batch_ends(train: &Train, start: usize, end: usize) -> Option<(usize, usize)>
 
 impl Estimator for Hybrid {
     fn next(&mut self) -> Step {
-        if self.done || self.sent >= MORE_FAST * self.config.trains || self.is_precise() {
+        if self.done || self.sent >= MORE_FAST * SHORTER * self.config.trains || self.is_precise() {
             self.done = true;
             return Step::Done;
         }
-        let payload = self.probing.most_payload;
+        let full = self.probing.most_payload;
         let known = self.config.prior_bps.is_some() && self.config.capacity_bps.is_some();
         if self.first_trains < FIRST_TRAINS && !known {
-            return Step::Send { plan: Plan::even(FIRST_PACKETS, payload, 0.0), idle_ns: 30e6 };
+            return Step::Send { plan: Plan::even(FIRST_PACKETS, full, 0.0), idle_ns: 30e6 };
         }
-        self.sent += if self.overload.is_finite() { MORE_FAST } else { 1 };
+        let fast = !self.overload.is_finite();
+        let payload = if fast { self.fast_payload() } else { full };
+        let count = if !fast {
+            MORE_FAST * SHORTER
+        } else if payload < full {
+            1
+        } else {
+            SHORTER
+        };
+        self.sent += count;
         let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps).max(1_000.0);
         let rate = (self.guess * self.overload).clamp(1_000.0, most);
         let gap = self.probing.framing.gap_ns(payload, rate);
@@ -523,7 +551,14 @@ impl Estimator for Hybrid {
         let plan = Plan::by_gaps(payload, (1..burst + packets).map(place_gap));
         // The queue is gone a while after the train; that time belongs to it.
         let busy = plan.duration_ns() as f64 + f64::from(burst) * gap;
-        let idle_ns = -self.config.idle_ns * self.random.uniform().ln() + 2.0 * busy;
+        // Short looks are spread evenly, by chance within half a step, so that none of what they look at weighs more.
+        let idle_ns = if fast {
+            let mean = self.config.idle_ns * f64::from(count) / f64::from(SHORTER);
+            mean * (0.5 + self.random.uniform())
+        } else {
+            -self.config.idle_ns * self.random.uniform().ln()
+        };
+        let idle_ns = idle_ns + 2.0 * busy;
         Step::Send { plan, idle_ns }
     }
 
