@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "DeliveryTrace",
     "FidelityRecord",
     "GilbertElliott",
     "Host",

@@ -112,7 +112,7 @@ def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path
     results = studies.run(
         "bandwidth-conditions",
         preset="tiny",
-        settings={"levels.condition": "poisson-30 tcp-long mobile", "duration": "12 s"},
+        settings={"levels.condition": "poisson-30 tcp-long mobile", "duration": "12 s", "patience": "10 s"},
         out=tmp_path,
         progress=False,
     )
@@ -122,10 +122,10 @@ def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path
     # Exponential gaps and TCP leave some percent in a short estimate, and fading more.
     errors = (told["available_bandwidth_bps"] / told["available_bandwidth_true_bps"] - 1).to_list()
     assert sorted(map(abs, errors))[1] < 0.1 and max(map(abs, errors)) < 0.5
-    assert told["probe_trains"].min() >= 6
+    assert min(told["probe_trains"].to_list()) >= 6
     # A link of 100 Mbit/s with a third of it taken: probes add less than the goal of 1 ms at the median.
-    delays = told["probe_added_delay_ms"].drop_nulls()
-    assert delays.len() >= 1 and delays.min() < 1
+    delays = told["probe_added_delay_ms"].drop_nulls().to_list()
+    assert delays and min(map(abs, delays)) < 1
 
 
 def test_harm_is_the_median_delay_and_the_loss_in_the_window_less_those_outside() -> None:
@@ -147,9 +147,7 @@ def test_harm_is_the_median_delay_and_the_loss_in_the_window_less_those_outside(
         return FlowReport.from_spec({"protocol": "udp", "role": role, "intervals": spec})
 
     def window(start_ms: int, end_ms: int) -> Bandwidth:
-        return Bandwidth(
-            "hybrid", "wire", 1e6, None, None, None, None, None, (), start_ms * 10**9, end_ms * 10**9
-        )
+        return Bandwidth("hybrid", "wire", 1e6, None, None, None, None, None, (), start_ms * 10**9, end_ms * 10**9)
 
     # Intervals of 100 ms from 1.0 s on; the first and the last are not whole.
     seen = report("sink", [9, 1, 1, 3, 5, None, 1, 9], [9, 0, 0, 10, 0, 0, 0, 9])

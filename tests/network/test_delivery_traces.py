@@ -24,7 +24,9 @@ def test_full_size_packets_arrive_at_the_moments_of_the_trace() -> None:
     with traced([2, 3, 3, 10]).simulate() as lab:
         flow = lab.start(tn.apps.udp("h1", "h2", rate="20 Mbit", duration="1 s", record_packets=100), at="0 s")
         lab.run_until("2 s")
-        arrived_ms = [moment // 10**9 for moment in flow.report().samples.arrived_ps[:20]]
+        samples = flow.report().samples
+        assert samples is not None
+        arrived_ms = [moment // 10**9 for moment in samples.arrived_ps[:20]]
     # The first round may serve the neighbours' addresses; then four packets leave in each round of 10 ms.
     assert {moment % 10 for moment in arrived_ms} == {0, 2, 3}
     assert arrived_ms[8:16] == [moment + 20 for moment in arrived_ms[:8]]
@@ -64,7 +66,7 @@ def test_a_rate_takes_the_place_of_a_running_trace_and_gives_it_back() -> None:
         lab.link("h1", "h2").set("ab", rate=None)
         lab.run_until("9 s")
         sent = [count * 8 / 1e6 for count in sampler.read()["h1-eth0"].wire_bytes]
-        assert flow.report().bytes > 0
+        assert flow.report().bytes
     assert sent[1] == pytest.approx(12.304, rel=0.01)
     assert sent[4] == pytest.approx(2, rel=0.02)
     assert sent[7] == pytest.approx(12.304, rel=0.01)
@@ -161,4 +163,4 @@ def test_a_modelled_trace_has_its_mean_changes_with_the_channel_and_is_repeatabl
 )
 def test_a_model_beyond_its_ranges_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadValue, match="allowed are"):
-        tn.DeliveryTrace.fading(**({"mean": "5 Mbit"} | settings))
+        tn.DeliveryTrace.fading(settings.pop("mean", "5 Mbit"), **settings)

@@ -123,7 +123,7 @@ def available(
     links: dict[str, float] = {}
     wide: dict[str, float] = {}
     for port, capacity in capacities.items():
-        wide[port] = capacity if isinstance(capacity, float) else capacity.over_bps(start, end)
+        wide[port] = capacity.over_bps(start, end) if isinstance(capacity, TracedCapacity) else capacity
         sent = np.concatenate([[0.0], np.cumsum(samples[port].wire_bytes, dtype=float)])
         passed = np.interp(end, edges, sent) - np.interp(start, edges, sent)
         links[port] = wide[port] - max(0.0, passed * 8 / seconds - probes)

@@ -7,6 +7,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -102,8 +103,8 @@ class DeliveryTrace:
                 continue
             if not word.isdigit() or len(word) > 10:
                 raise BadFile(
-                    f"{file}, line {number}: {word[:40].decode(errors='replace')!r} is no moment; write one whole number "
-                    "of milliseconds on each line"
+                    f"{file}, line {number}: {word[:40].decode(errors='replace')!r} is no moment; write one whole "
+                    "number of milliseconds on each line"
                 )
             times.append(int(word))
             if len(times) > _MOST_MOMENTS:
@@ -163,7 +164,7 @@ class DeliveryTrace:
         ):
             if not least <= value <= most:
                 raise BadValue(f"{name} is {value}; allowed are {least} to {most}")
-        served = _served(slots, doppler_hz, snr_db, users, random.Random(seed))
+        served = _served(slots, doppler_hz, snr_db, users, seed)
         wanted_bytes, total = mean_bps / 8 * slots / 1000, sum(served)
         times: list[int] = []
         carried = 0.0
@@ -213,8 +214,10 @@ class TracedCapacity:
         return moments * _MOMENT_BYTES[self.framing] * 8e12 / (end_ps - start_ps)
 
 
-def _served(slots: int, doppler_hz: float, snr_db: float, users: int, source: random.Random) -> list[float]:
-    """Return what the first user gets in each slot of 1 ms."""
+@lru_cache(maxsize=8)
+def _served(slots: int, doppler_hz: float, snr_db: float, users: int, seed: int) -> tuple[float, ...]:
+    """Return what the first user gets in each slot of 1 ms. A description is read several times: the last are kept."""
+    source = random.Random(seed)
     channels = [_channel(slots, doppler_hz, snr_db, source) for _ in range(users)]
     averages = [1e-6] * users
     served: list[float] = []
@@ -226,7 +229,7 @@ def _served(slots: int, doppler_hz: float, snr_db: float, users: int, source: ra
         served.append(channels[0][slot] if chosen == 0 else 0.0)
     if not any(served):
         raise BadValue("the first user of the modelled cell was never served", "give a higher snr_db or fewer users")
-    return served
+    return tuple(served)
 
 
 def _channel(slots: int, doppler_hz: float, snr_db: float, source: random.Random) -> list[float]:
@@ -290,7 +293,12 @@ class DeliveryTraceSetting(Setting):
             "users": {"type": "integer"},
             "seed": {"type": "integer"},
         }
-        moments = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "maxItems": _MOST_MOMENTS}
+        moments = {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0},
+            "minItems": 1,
+            "maxItems": _MOST_MOMENTS,
+        }
         return {
             "anyOf": [
                 moments,
@@ -299,7 +307,5 @@ class DeliveryTraceSetting(Setting):
         }
 
 
-DeliveryTraceValue = Annotated[
-    DeliveryTrace | Sequence[int] | Mapping[str, str | int | float], DeliveryTraceSetting()
-]
+DeliveryTraceValue = Annotated[DeliveryTrace | Sequence[int] | Mapping[str, str | int | float], DeliveryTraceSetting()]
 """A class, a list of moments in milliseconds, or the parameters of :meth:`DeliveryTrace.fading`."""

@@ -50,8 +50,8 @@ class DirectionSettings(TypedDict, total=False):
     rate: LineRate | None
     """The line rate, such as ``"10 Mbit"``; ``None``: no limit."""
     delivery_trace: DeliveryTraceValue | None
-    """Moments at which packets can leave, in place of a rate: :class:`twinnet.DeliveryTrace`, a list of milliseconds, or
-    the parameters of :meth:`twinnet.DeliveryTrace.fading`. While the link has a rate, that counts."""
+    """Moments at which packets can leave, in place of a rate: :class:`twinnet.DeliveryTrace`, a list of milliseconds,
+    or the parameters of :meth:`twinnet.DeliveryTrace.fading`. While the link has a rate, that counts."""
     delay: Delay
     """Propagation delay, such as ``"5 ms"``; at most 1 h."""
     jitter: JitterValue | None

@@ -116,7 +116,8 @@ def collect(
     seen = with_all_losses(seen, planned)
     everybody = [report for _, report in seen]
     flows = [
-        _flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path, everybody) for flow, report in seen
+        _flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path, everybody)
+        for flow, report in seen
     ]
     intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
     received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}

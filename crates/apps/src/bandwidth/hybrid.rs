@@ -112,6 +112,9 @@ const FIRST_TRAINS: u32 = 3;
 /// The amount that idle times may add to the estimate at most, as a share of it, before trains are sent that leave less
 /// of them.
 const UNKNOWN: f64 = 0.04;
+/// The same once so many trains were counted: to forget so many costs more than idle times of a little more leave.
+const LATE: usize = 40;
+const LATE_UNKNOWN: f64 = 0.12;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
 /// Packets of a train at the link's own rate, of which the first are sent at once.
@@ -429,17 +432,15 @@ impl Hybrid {
         let Some(ratio) = self.ratio() else { return };
         let most = capacity.min(self.probing.most_rate_bps);
         let sent = self.guess * self.overload;
-        if ratio.unknown <= UNKNOWN * ratio.available.max(0.01 * capacity) {
+        let bound = if self.samples.len() < LATE { UNKNOWN } else { LATE_UNKNOWN };
+        if ratio.unknown <= bound * ratio.available.max(0.01 * capacity) {
             return;
         }
         if self.burst < MOST_BURST && sent < 0.99 * most {
             self.burst = (2 * self.burst).min(MOST_BURST);
         } else if sent < 0.99 * most {
-            self.overload *= 1.5;
-            if self.overload * self.guess >= most {
-                // As fast as packets can leave the link, whatever is found.
-                self.overload = f64::INFINITY;
-            }
+            // As fast as packets can leave the link, whatever is found.
+            self.overload = f64::INFINITY;
         } else {
             return;
         }
@@ -473,6 +474,17 @@ impl Hybrid {
         }
     }
 
+    /// The share of the averaging window that the trains that count span: all of it where none was forgotten.
+    fn spanned(&self) -> f64 {
+        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        if self.forgotten == 0 || window <= 0.0 {
+            1.0
+        } else {
+            (spanned / window).min(1.0)
+        }
+    }
+
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
     /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
@@ -481,9 +493,7 @@ impl Hybrid {
         // A few trains that agree may all have met one burst, or one silence.
         let more = if ratio.regular { 1 } else { MORE_IRREGULAR };
         let least = self.config.least_trains as usize * more;
-        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        if count < least.max(self.looked + self.looked / 4 + 1) || spanned < SPAN * window && self.forgotten > 0 {
+        if count < least.max(self.looked + self.looked / 4 + 1) || self.spanned() < SPAN {
             return false;
         }
         self.looked = count;
@@ -601,10 +611,18 @@ impl Estimator for Hybrid {
             estimate = (probed * ours + prior * theirs) / (ours + theirs);
             half = 1.96 / (ours + theirs).sqrt();
         }
+        let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
+        let spanned = self.spanned();
+        if spanned < SPAN && self.config.prior_bps.is_none() {
+            // In the rest of the window anything may have been available.
+            low *= spanned;
+            high = high.mul_add(spanned, (1.0 - spanned) * capacity.unwrap_or(high).max(estimate));
+            notes.push(format!("the trains that count span the last {:.0} % of the window", 100.0 * spanned));
+        }
         Finding {
             estimate_bps: Some(estimate),
-            low_bps: Some((estimate - half).max(0.0)),
-            high_bps: Some(estimate + half),
+            low_bps: Some(low),
+            high_bps: Some(high),
             confidence: Some(0.95),
             capacity_bps: capacity,
             gave_up: self.gave_up.clone(),

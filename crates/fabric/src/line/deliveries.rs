@@ -1,12 +1,12 @@
 //! Lines whose capacity follows a trace of deliveries, as of mobile access, in the form that Mahimahi records.
 //!
-//! Netravali and others, *Mahimahi: accurate record-and-replay for HTTP*, USENIX ATC 2015: a trace is a list of moments,
-//! in milliseconds, at each of which one packet of full size can leave; several moments may be equal, and the list
-//! begins anew at its last moment. A moment at which nothing waits passes unused. Smaller packets share a moment, and a
-//! longer one takes several.
+//! Netravali and others, *Mahimahi: accurate record-and-replay for HTTP*, USENIX ATC 2015: a trace is a list of
+//! moments, in milliseconds, at each of which one packet of full size can leave; several moments may be equal, and the
+//! list begins anew at its last moment. A moment at which nothing waits passes unused. Smaller packets share a moment,
+//! and a longer one takes several.
 //!
-//! A moment carries what a packet of [`PACKET_BYTES`] with its Ethernet header costs on the wire with the line's framing
-//! (Mahimahi: 1504 bytes, whatever carries them). So a trace passes as many full-size packets as it has moments.
+//! A moment carries what a packet of [`PACKET_BYTES`] with its Ethernet header costs on the wire with the line's
+//! framing (Mahimahi: 1504 bytes, whatever carries them). So as many full-size packets pass as there are moments.
 
 use std::sync::Arc;
 
