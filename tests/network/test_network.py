@@ -240,3 +240,17 @@ def test_a_keyword_that_is_not_taken_is_answered_with_the_nearest(
     with pytest.raises(errors.BadValue, match=said):
         wrong(net)
     assert len(net.links) == 1
+
+
+def test_hosts_and_switches_are_found_by_name_and_by_place() -> None:
+    net = two_hosts()
+    net.switch("s1")
+    assert net.hosts["h2"] is net.hosts[1] is net["h2"]
+    assert net.hosts[:1] == [net["h1"]]
+    with pytest.raises(errors.UnknownNode, match="did you mean 'h2'"):
+        net.hosts["h22"]
+    with pytest.raises(errors.UnknownNode, match="did you mean 's1'"):
+        net.switches["s9"]
+    # A switch is no host, whatever its name is near to.
+    with pytest.raises(errors.UnknownNode, match="none of these nodes is called 's1'"):
+        net.hosts["s1"]

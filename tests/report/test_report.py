@@ -59,7 +59,7 @@ def test_verdicts_scale_with_the_parameters(tmp_path):
 def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
     store = results(tmp_path / "r", verdict="invalid")
     text = summary(analyse(store))
-    assert "No run kept its schedule, so nothing can be said." in text
+    assert "No run kept its schedule, so there is no result." in text
     assert "6 invalid runs are left out" in text
     assert "Of 7 statements: 7 supported." in summary(analyse(store, with_invalid=True))
 

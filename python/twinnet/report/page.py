@@ -242,7 +242,7 @@ def _machine(analysis: Analysis) -> dict[str, Table | None]:
     facts = [
         ("Kernel", f"{machine['system']} {machine['kernel']} ({machine['architecture']})"),
         ("Processor", f"{cores}{', virtual' if machine['virtualised'] else ''}"),
-        ("Governor", str(machine["governor"] or "not told by the kernel")),
+        ("Governor", str(machine["governor"] or "not reported by the kernel")),
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
     ]

@@ -60,11 +60,11 @@ def answer(analysis: Analysis) -> str:
     if not analysis.stored:
         return "There is no finished run yet."
     if not analysis.used:
-        return "No run kept its schedule, so nothing can be said."
+        return "No run kept its schedule, so there is no result."
     if analysis.makes_no_claims:
         return "This size shows that the study works and claims nothing; for an answer take another preset, or none."
     if not results:
-        return "The study makes no statements; the numbers speak below."
+        return "The study makes no statements; the numbers are below."
     if all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
         return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}

@@ -61,9 +61,12 @@ class Thresholds:
     worst_second_share
         The same in its worst second.
     longest_slip_ns
-        The longest time for which the fabric, or a line with something to do, was not looked at.
+        The longest time for which the fabric, or a line with something to do, was not looked at, or a timer of the
+        built-in apps of real hosts was due and none was served.
     paused_share
-        Share of the worst second that the fabric stood still, in pauses of 1 ms and more.
+        Share of the worst second that the fabric, or the built-in apps, stood still, in pauses of 1 ms and more.
+    queued_share
+        Share of the worst second in which frames left late because a pause had filled a queue.
     overload_drop_share
         Share of the frames that the machine lost.
     agent_lateness_p99_ns
@@ -84,10 +87,11 @@ class Thresholds:
     worst_second_share: Limit = Limit(0.01, 0.05)
     longest_slip_ns: Limit = Limit(10_000_000, 100_000_000)
     paused_share: Limit = Limit(0.01, 0.10)
+    queued_share: Limit = Limit(0.01, 1.0)
     overload_drop_share: Limit = Limit(0.0, 0.005)
     agent_lateness_p99_ns: Limit = Limit(1_000_000, 10_000_000)
     waiting_share: Limit = Limit(0.10, 1.0)
-    throttled_share: Limit = Limit(0.0, 0.01)
+    throttled_share: Limit = Limit(0.0, 0.10)
     memory_pressure_share: Limit = Limit(0.01, 1.0)
     steal_share: Limit = Limit(0.01, 0.10)
 
@@ -190,6 +194,11 @@ def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
         "the fabric stood still for {:.3g} % of the worst second",
         100,
     )
+    line = record.busiest_line
+    words = f" % of the worst second frames left late, because pauses had filled the queue of {line.port}"
+    yield _Check(
+        limits.queued_share, record.queued_share, "for {:.3g}" + words + f", busy for {100 * line.share:.0f} %", 100
+    )
     yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), 100)
 
 
@@ -224,6 +233,13 @@ def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     if agent is not None and agent.timers >= _ENOUGH // 10:
         words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
         yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, 1e-6)
+    if agent is not None:
+        words = "the built-in apps stood still for "
+        longest, worst_second = agent.pauses_ps.get("longest", 0), agent.pauses_ps.get("worst_second", 0)
+        yield _Check(limits.longest_slip_ns, longest / 1000, words + "{:.3g} ms", 1e-6)
+        # Many short ones make bursts of what was to come evenly, which an idle line does not even notice.
+        never = Limit(limits.paused_share.doubtful, max(limits.paused_share.doubtful, 1.0))
+        yield _Check(never, worst_second / 1e12, words + "{:.3g} % of the worst second", 100)
     program = record.took("programs_waited").program
     for name, who in (
         ("fabric_waited", "the fabric"),
