@@ -238,7 +238,9 @@ class Traffic(BaseModel):
         if self.kind.only_apps is None:
             raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
         if self.app == "video" and len(self.sends["rates"]) != 1:
-            raise ValueError(f"{self.viewer or 'ffmpeg'} watches one quality: give a 'ladder' of one rate, or write 'using: apps'")
+            raise ValueError(
+                f"{self.viewer or 'ffmpeg'} watches one quality: give a 'ladder' of one rate, or write 'using: apps'"
+            )
         given = [name for name, value in self.sends.items() if value is not False]
         beside = sorted(self.kind.only_apps & set(given))
         if beside:
