@@ -1,7 +1,7 @@
 """What a source that the cable describes can reach at best, for the study ``multimedia-fitted``.
 
-``python -m bench.fit_reach`` counts the published figures of the five predicted cases which no such source brings closer
-to the real network than Mininet was, and says why. It reads published.csv and measures nothing.
+``python -m bench.fit_reach`` counts the published figures of the five predicted cases which no such source brings
+closer to the real network than Mininet was, and says why. It reads published.csv and measures nothing.
 """
 
 from __future__ import annotations

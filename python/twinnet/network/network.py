@@ -45,6 +45,7 @@ from twinnet.network.link_settings import (
 )
 from twinnet.network.machines import PhysicalMachine, checked_command, checked_target
 from twinnet.network.moment import NetworkMoment, Side
+from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.starting import Startable
 from twinnet.network.switch_settings import DatapathNumber, SwitchOptions, read_dpid, switch_fields
@@ -122,9 +123,9 @@ class Network(Drawable, Startable):
         return self._nodes
 
     @property
-    def hosts(self) -> list[Host]:
-        """The hosts, routers among them, in the order of creation."""
-        return [node for node in self._nodes.values() if isinstance(node, Host)]
+    def hosts(self) -> NamedNodes[Host]:
+        """The hosts, routers among them, in the order of creation: ``net.hosts[0]``, ``net.hosts["h1"]``."""
+        return NamedNodes(node for node in self._nodes.values() if isinstance(node, Host))
 
     @property
     def host_count(self) -> int:
@@ -132,9 +133,9 @@ class Network(Drawable, Startable):
         return self._hosts
 
     @property
-    def switches(self) -> list[Switch]:
-        """The switches in the order of creation."""
-        return [node for node in self._nodes.values() if isinstance(node, Switch)]
+    def switches(self) -> NamedNodes[Switch]:
+        """The switches in the order of creation: ``net.switches[0]``, ``net.switches["s1"]``."""
+        return NamedNodes(node for node in self._nodes.values() if isinstance(node, Switch))
 
     @property
     def links(self) -> Sequence[Link]:

@@ -95,7 +95,7 @@ def _plan(analysis: Analysis) -> str:
     order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
     said = f"{counted(specification.repetitions, 'repetition')} of each combination of levels, {order}. "
     if factors:
-        said += f"Factors - {factors}. "
+        said += f"{'Factor' if len(specification.factors) == 1 else 'Factors'}: {factors}. "
     return said + (
         f"Each run builds its network anew and has a seed derived from the study's seed {specification.seed}, "
         + ("the levels and the repetition. " if specification.seeds == "run" else "")
@@ -189,9 +189,9 @@ def _statistics(analysis: Analysis) -> str:
 def _fidelity(analysis: Analysis) -> str:
     if analysis.specification.clock == "virtual":
         return (
-            "On the virtual clock no event is late: what was measured is what the models do. A run's trace hash "
+            "On the virtual clock no event is late, so the numbers show what the models do. A run's trace hash "
             "covers all its events in their order; the same study, seed and version give the same hash on every "
-            "machine. How closely the models match real hosts is what `twinnet twin` tells."
+            "machine. To see how closely the models match real hosts, run twinnet twin."
         )
     if analysis.specification.clock == "real":
         return (

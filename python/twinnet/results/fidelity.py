@@ -239,6 +239,8 @@ class FidelityRecord(ShownInUnits):
         lasted 1 ms and more; ``worst_second_beyond`` counts of each only what is beyond 1 ms.
     busiest_line
         The line whose queue remembers a pause longest.
+    long_lines
+        Lines with a delay of 1 ms and more on the longest way between two nodes.
     overload_drops, ingress_drops, interface_drops
         Frames lost because the machine was too slow: those that a host did not take from the fabric, and those that
         the fabric did not take from a host in time, on links without a rate and with one.
@@ -291,6 +293,7 @@ class FidelityRecord(ShownInUnits):
     lines: Sequence[LineLateness] = ()
     pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
     busiest_line: BusyLine = BusyLine()
+    long_lines: int = 0
     interface_drops: int = 0
     interface_drops_by_port: Mapping[str, int] = field(default_factory=dict[str, int])
     machine: Mapping[str, MachineTime] = field(default_factory=dict[str, MachineTime])
@@ -326,6 +329,7 @@ class FidelityRecord(ShownInUnits):
             lines=tuple(LineLateness.from_spec(line) for line in spec.get("lines", ())),
             pauses_ps=_pauses(spec.get("pauses")),
             busiest_line=BusyLine.from_spec(spec.get("busiest_line")),
+            long_lines=int(spec.get("long_lines", 0)),
             interface_drops=int(spec.get("interface_drops", 0)),
             interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
             machine=_machine_times(spec.get("machine")),
@@ -369,10 +373,12 @@ class FidelityRecord(ShownInUnits):
         because what a pause had held up came at once; at most 1.
 
         A line that is busy for the share *u* of its time needs *p* / (1 - *u*) until its queue is as it would have
-        been without a pause *p*: its arrivals go on. Pauses of the fabric and of the built-in apps count.
+        been without a pause *p*: its arrivals go on. Pauses of the fabric and of the built-in apps count; those of the
+        fabric on each long line of a way, for each has other frames that were to arrive meanwhile.
         """
         agent = self.agent.pauses_ps.get("worst_second_beyond", 0) if self.agent is not None else 0
-        held_up_s = (self.pauses_ps.get("worst_second_beyond", 0) + agent) / 1e12
+        fabric = self.pauses_ps.get("worst_second_beyond", 0) * max(self.long_lines, 1)
+        held_up_s = (fabric + agent) / 1e12
         return min(held_up_s * self.busiest_line.pauses_grow_by, 1.0)
 
     def took(self, name: str) -> MachineTime:

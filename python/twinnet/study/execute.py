@@ -243,6 +243,9 @@ class _Run:
     def _check_stop(self, wait_s: float) -> None:
         if self.progress.stop.wait(wait_s):
             raise Interrupted
+        # The rest of the run would count for nothing.
+        if self.lab.controller_is_gone:
+            self.lab.check_controllers()
 
 
 class _RealRun(_Run):
@@ -275,7 +278,7 @@ class _VirtualRun(_Run):
 
         def look_up(now_ps: int) -> bool:
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
-            return self.progress.stop.is_set()
+            return self._is_over()
 
         self.lab.while_time_passes(look_up)
         ended = self.lab.wait(handles, until=Picoseconds(limit_ps))
@@ -288,9 +291,17 @@ class _VirtualRun(_Run):
         return dict(self.lab.fidelity().raw)
 
     def _until(self, moment_ps: int) -> None:
-        self.lab.while_time_passes(lambda _: self.progress.stop.is_set())
+        self.lab.while_time_passes(lambda _: self._is_over())
         self.lab.run_until(Picoseconds(moment_ps))
         self._check_stop(0.0)
+
+    def _is_over(self) -> bool:
+        """Whether the run is to stop: it was interrupted, or has lost a controller, which none replaces."""
+        return self.progress.stop.is_set() or bool(self.lab.lost_controllers)
+
+    def _check_stop(self, wait_s: float) -> None:
+        super()._check_stop(wait_s)
+        self.lab.check_controllers()
 
 
 def samples_of(sampler: PortSampler) -> PortSamples:

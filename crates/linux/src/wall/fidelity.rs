@@ -309,6 +309,7 @@ impl FidelityRecord {
         fabric: &Fabric,
         names: &[String],
         now: Time,
+        long_lines: usize,
         realtime: bool,
     ) -> TakenRecord {
         let mut record = self.clone();
@@ -328,7 +329,7 @@ impl FidelityRecord {
             .collect();
         let busiest = record.busy_lines.busiest();
         let busiest = busiest.map(|(port, share)| (names.get(port.0 as usize).cloned().unwrap_or_default(), share));
-        TakenRecord { record, lines, busiest, usage: ThreadUsage::of_this_thread(), now, realtime }
+        TakenRecord { record, lines, busiest, long_lines, usage: ThreadUsage::of_this_thread(), now, realtime }
     }
 }
 
@@ -371,6 +372,8 @@ pub struct TakenRecord {
     lines: Vec<TakenLine>,
     /// The busiest line by its port, and the share of its time.
     busiest: Option<(String, f64)>,
+    /// Long lines on the longest way.
+    long_lines: usize,
     usage: ThreadUsage,
     now: Time,
     realtime: bool,
@@ -387,6 +390,7 @@ impl TakenRecord {
             whole.record.since = whole.record.since.min(other.record.since);
             whole.record.hand_overs.add(&other.record.hand_overs);
             whole.record.pauses.add(&other.record.pauses);
+            whole.long_lines = whole.long_lines.max(other.long_lines);
             if other.busiest.as_ref().is_some_and(|theirs| whole.busiest.as_ref().is_none_or(|own| theirs.1 > own.1)) {
                 whole.busiest = other.busiest;
             }
@@ -454,6 +458,7 @@ impl TakenRecord {
             "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),
             "pauses": record.pauses.to_json(),
             "busiest_line": self.busiest.as_ref().map(|(port, share)| json!({"port": port, "share": share})),
+            "long_lines": self.long_lines,
             "overload_drops": record.hand_overs.overload_drops,
             "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
             "involuntary_switches": {

@@ -22,6 +22,7 @@ use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::agent_placement::{AgentPlacement, AgentThread};
 use crate::wall::aside::Aside;
+use crate::wall::busy_lines::long_lines;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
@@ -360,6 +361,8 @@ pub(crate) struct FabricLoop {
     watchfulness: Watchfulness,
     options: RealtimeOptions,
     spin: SpinControl,
+    /// Long lines on the longest way.
+    pub(crate) long_lines: usize,
     breaks: Breaks,
     wakefulness: Wakefulness,
     agent_placement: AgentPlacement,
@@ -392,6 +395,7 @@ impl FabricLoop {
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         watch(&epoll, wake.as_raw_fd(), WAKE_TOKEN, libc::EPOLLIN)?;
         let ports = network.names.port_names.len();
+        let long_lines = long_lines(&network.names, &network.fabric);
         let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
         let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
         let mut real = BTreeMap::new();
@@ -460,6 +464,7 @@ impl FabricLoop {
             options,
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
+            long_lines,
             wakefulness: Wakefulness::new(options.realtime),
             agent_placement: AgentPlacement::new(place.agent, options.realtime && place.part == 0),
             receiver,
