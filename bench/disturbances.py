@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import twinnet as tn
 
-__all__ = ["DISTURBANCES", "STRENGTHS", "NotPermitted"]
+__all__ = ["DISTURBANCES", "STRENGTHS", "NotPermitted", "busy_programs"]
 
 STRENGTHS = range(1, 11)
 _STOPS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
@@ -98,11 +98,15 @@ def _stop_lab(lab: tn.Lab, strength: int) -> Iterator[None]:
 
 
 @contextmanager
-def _busy(lab: tn.Lab, strength: int) -> Iterator[None]:
+def busy_programs(strength: int) -> Iterator[None]:
     """Two ordinary programs for each processor, busy for a tenth to all of the time."""
     count = 2 * (os.cpu_count() or 1)
     with _programs(*[_spinner(strength / 10, 0.05)] * count):
         yield
+
+
+def _busy(lab: tn.Lab, strength: int) -> AbstractContextManager[None]:
+    return busy_programs(strength)
 
 
 @contextmanager
@@ -110,8 +114,42 @@ def _starved_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
     """The thread that runs the hosts' apps has the lowest class, and programs are busy on all processors."""
     agent = _task(lab, "agent")
     os.sched_setscheduler(agent, os.SCHED_IDLE, os.sched_param(0))
-    with _busy(lab, strength):
+    with busy_programs(strength):
         yield
+
+
+@contextmanager
+def _stopped_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
+    """The thread that runs the hosts' apps, senders and receivers, is stopped four times for 1 to 500 ms."""
+    root = Path("/sys/fs/cgroup/freezer")
+    group = root / f"twinnet-bench-{os.getpid()}"
+    agent = str(_task(lab, "agent"))
+    try:
+        group.mkdir()
+        (group / "tasks").write_text(agent)
+    except OSError as error:
+        raise NotPermitted(f"a single thread cannot be stopped: {error}") from None
+    ended = threading.Event()
+
+    def stop() -> None:
+        for _ in range(4):
+            if ended.wait(0.3):
+                return
+            (group / "freezer.state").write_text("FROZEN")
+            try:
+                ended.wait(_STOPS_MS[strength - 1] / 1000)
+            finally:
+                (group / "freezer.state").write_text("THAWED")
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        (root / "tasks").write_text(agent)
+        group.rmdir()
 
 
 @contextmanager
@@ -188,11 +226,12 @@ def _slow_timers(lab: tn.Lab, strength: int) -> Iterator[None]:
     yield
 
 
-Disturbance = Callable[[tn.Lab, int], "contextmanager[None]"]
+Disturbance = Callable[[tn.Lab, int], AbstractContextManager[None]]
 DISTURBANCES: Mapping[str, Disturbance] = {
     "the lab is stopped": _stop_lab,
     "busy programs": _busy,
     "starved hosts": _starved_hosts,
+    "stopped hosts": _stopped_hosts,
     "a real-time hog": _hog,
     "a quota": _quota,
     "memory pressure": _memory,

@@ -1,4 +1,5 @@
-"""Whether verdicts can be trusted: random small networks on the wall clock, quiet and disturbed, beside their twins."""
+"""Whether verdicts can be trusted: random small networks and studies on the wall clock, quiet and disturbed, beside
+their twins."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from bench.disturbances import DISTURBANCES, STRENGTHS, NotPermitted
 from bench.figure import Figure
 from bench.quiet import Quiet
 from bench.verdict_run import case, differences, run_on
+from bench.verdict_studies import plan as plan_of_studies
+from bench.verdict_studies import study_runs
 
-TITLE = "Verdict: wall-clock runs of random networks beside their twins on the virtual clock"
+TITLE = "Verdict: wall-clock runs of random networks and studies beside their twins on the virtual clock"
 
 QUIET_RUNS = 90
 REPETITIONS = 3
@@ -36,6 +39,8 @@ class Run:
     verdict: str
     reasons: Sequence[str]
     wrong: Sequence[str]
+    study: str = ""
+    """The study with its levels; empty for a random network."""
 
 
 def clopper_pearson(found: int, of: int, level: float = 0.95) -> tuple[float, float]:
@@ -86,6 +91,9 @@ def measure_campaign(quick: bool) -> Iterator[Run]:
             yield one_run(seed, disturbance, strength)
         except NotPermitted:
             refused.add(disturbance)
+    for seed, (study, strength) in enumerate(plan_of_studies(quick), 1):
+        for name, verdict, reasons, wrong in study_runs(study, strength, seed):
+            yield Run(seed, "busy programs" if strength else "", strength, verdict, reasons, wrong, name)
 
 
 def figures_of(runs: Sequence[Run]) -> Iterator[Figure]:
@@ -106,15 +114,19 @@ def figures_of(runs: Sequence[Run]) -> Iterator[Figure]:
         0.05,
     )
     yield _share("good and called doubtful, of good runs", [run for run in good if run.verdict == "doubtful"], good)
-    for name in ("", *DISTURBANCES):
-        of = [run for run in runs if run.disturbance == name]
+    kinds = [(name, of_study) for of_study in (False, True) for name in ("", *DISTURBANCES)]
+    for name, of_study in kinds:
+        of = [run for run in runs if run.disturbance == name and bool(run.study) == of_study]
         if not of:
             continue
         counts = {state: sum(run.verdict == state for run in of) for state in ("valid", "doubtful", "invalid")}
         wrong = {state: sum(bool(run.wrong) and run.verdict == state for run in of) for state in counts}
         told = ", ".join(f"{counts[state]} {state} ({wrong[state]} wrong)" for state in counts)
         yield Figure(
-            f"called valid: {name or 'quiet'}", "%", [100 * counts["valid"] / len(of)], note=f"{len(of)} runs: {told}"
+            f"called valid: {'studies, ' if of_study else ''}{name or 'quiet'}",
+            "%",
+            [100 * counts["valid"] / len(of)],
+            note=f"{len(of)} runs: {told}",
         )
 
 

@@ -234,6 +234,26 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"lines": [line(handed_over=999, lateness_ns={"p999": 2_000_000})]}, "valid", ""),
         ({"pauses": {"longest_ps": 3 * 10**11}}, "invalid", "stood still for 300 ms"),
         ({"pauses": {"worst_second_ps": 5 * 10**10}}, "doubtful", "stood still for 5 % of the worst second"),
+        # 1.5 ms is nothing to an idle line, and at 96 % of its time busy 38 ms of late frames.
+        ({"pauses": {"worst_second_beyond_ps": 15 * 10**8}}, "valid", ""),
+        (
+            {
+                "pauses": {"worst_second_beyond_ps": 15 * 10**8},
+                "busiest_line": {"port": "s1-eth3", "share": 0.96},
+            },
+            "doubtful",
+            "s1-eth3 (busy for 96 % of the time), so frames left late for up to 3.75 % of the worst",
+        ),
+        # A pause of the fabric holds up other frames on each of three long lines.
+        (
+            {
+                "pauses": {"worst_second_beyond_ps": 4 * 10**9},
+                "busiest_line": {"port": "s1-eth3", "share": 0.2},
+                "long_lines": 3,
+            },
+            "doubtful",
+            "frames left late for up to 1.5 % of the worst second",
+        ),
         (
             {"agent": agent(timers=1000, lateness_ns={"p99": 4_000_000})},
             "doubtful",
@@ -241,10 +261,17 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ),
         ({"agent": agent(timers=1000, lateness_ns={"p99": 15_000_000})}, "invalid", "late by more than 15 ms"),
         ({"agent": agent(timers=99, lateness_ns={"p99": 15_000_000})}, "valid", ""),
+        ({"agent": agent(pauses={"longest_ps": 12 * 10**9})}, "doubtful", "the built-in apps stood still for 12 ms"),
+        (
+            {"agent": agent(pauses={"worst_second_ps": 4 * 10**11})},
+            "doubtful",
+            "apps stood still for 40 % of the worst",
+        ),
         ({"machine": took("fabric_waited", 0.2)}, "doubtful", "the fabric waited for a processor for 20 %"),
         ({"machine": took("agent_waited", 0.6)}, "doubtful", "the agent, which runs the built-in apps, waited"),
         ({"machine": took("programs_waited", 0.3)}, "doubtful", "a host's program (iperf3) waited for a processor"),
-        ({"machine": took("throttled", 0.05)}, "invalid", "a quota stopped the lab's control group for 5 %"),
+        ({"machine": took("throttled", 0.05)}, "doubtful", "a quota stopped the lab's control group for 5 %"),
+        ({"machine": took("throttled", 0.2)}, "invalid", "a quota stopped the lab's control group for 20 %"),
         ({"machine": took("memory_pressure", 0.05)}, "doubtful", "waited for memory for 5 % of the worst second"),
         # Others' waiting alone tells nothing about the lab.
         ({"machine": took("processor_pressure", 0.9)}, "valid", ""),

@@ -61,4 +61,7 @@ pub trait Service: Send + Sync {
     fn timeliness(&self) -> Option<Timeliness> {
         None
     }
+
+    /// Begins the pauses in that account anew.
+    fn forget_pauses(&self) {}
 }

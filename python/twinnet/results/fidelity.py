@@ -16,6 +16,7 @@ from twinnet.results.shown import ShownInUnits
 __all__ = [
     "EXACT",
     "AgentTiming",
+    "BusyLine",
     "FabricParts",
     "FidelityRecord",
     "Lateness",
@@ -56,6 +57,42 @@ class Lateness:
         return cls(**{name: late[name] for name in names if late.get(name) is not None}, histogram=bins)
 
 
+def _pauses(given: Any) -> dict[str, int]:
+    """Pauses in the form of the lab protocol; zeros where nothing is told."""
+    told = cast("Mapping[str, Any]", given or {})
+    return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
+
+
+_PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
+
+
+@dataclass(frozen=True)
+class BusyLine:
+    """The line that was busiest in any second of a run, of those with a rate that did not always have a queue.
+
+    Parameters
+    ----------
+    port
+        The port that sends into the line; empty where no line has a rate, or the run was shorter than a second.
+    share
+        The share of that second for which it was busy, at most 0.98: above that a line is held always to have a queue.
+    """
+
+    port: str = ""
+    share: float = 0.0
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None) -> BusyLine:
+        """Return it in the form of the lab protocol."""
+        told = spec or {}
+        return cls(str(told.get("port", "")), float(told.get("share", 0.0)))
+
+    @property
+    def pauses_grow_by(self) -> float:
+        """How many times a pause frames are late: until the queue is as it would have been, 1 / (1 - share)."""
+        return 1 / (1 - min(self.share, 0.98))
+
+
 SHARED_SHARE = 0.01
 """A thread that waits for a processor for a larger share of the time than this shares it: as `twinnet send` has it."""
 
@@ -76,6 +113,9 @@ class AgentTiming:
         How many built-in senders gave up because the machine could not follow what they were asked to send.
     overflowed_datagrams
         Datagrams that arrived and that the sockets of built-in sinks had no room for.
+    pauses_ps
+        ``total``, ``longest``, ``worst_second`` and ``worst_second_beyond`` of the times of 1 ms and more for which a
+        timer was due and none was served; the last counts of each only what is beyond 1 ms.
     """
 
     timers: int
@@ -83,6 +123,7 @@ class AgentTiming:
     waited_s: float
     overloaded_senders: int = 0
     overflowed_datagrams: int = 0
+    pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> AgentTiming:
@@ -93,6 +134,7 @@ class AgentTiming:
             float(spec["waited_s"]),
             int(spec.get("overloaded_senders", 0)),
             int(spec.get("overflowed_datagrams", 0)),
+            _pauses(spec.get("pauses")),
         )
 
 
@@ -194,7 +236,11 @@ class FidelityRecord(ShownInUnits):
         What the lines did with lateness, worst first; of a large network the 32 worst.
     pauses_ps
         ``total``, ``longest`` and ``worst_second`` of the times for which the fabric looked at nothing, of those that
-        lasted 1 ms and more.
+        lasted 1 ms and more; ``worst_second_beyond`` counts of each only what is beyond 1 ms.
+    busiest_line
+        The line whose queue remembers a pause longest.
+    long_lines
+        Lines with a delay of 1 ms and more on the longest way between two nodes.
     overload_drops, ingress_drops, interface_drops
         Frames lost because the machine was too slow: those that a host did not take from the fabric, and those that
         the fabric did not take from a host in time, on links without a rate and with one.
@@ -246,6 +292,8 @@ class FidelityRecord(ShownInUnits):
     regained_ps: int = 0
     lines: Sequence[LineLateness] = ()
     pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
+    busiest_line: BusyLine = BusyLine()
+    long_lines: int = 0
     interface_drops: int = 0
     interface_drops_by_port: Mapping[str, int] = field(default_factory=dict[str, int])
     machine: Mapping[str, MachineTime] = field(default_factory=dict[str, MachineTime])
@@ -279,9 +327,9 @@ class FidelityRecord(ShownInUnits):
             cores=int(spec.get("cores", 1)),
             regained_ps=int(spec.get("regained_ps", 0)),
             lines=tuple(LineLateness.from_spec(line) for line in spec.get("lines", ())),
-            pauses_ps={
-                name: int(spec.get("pauses", {}).get(f"{name}_ps", 0)) for name in ("total", "longest", "worst_second")
-            },
+            pauses_ps=_pauses(spec.get("pauses")),
+            busiest_line=BusyLine.from_spec(spec.get("busiest_line")),
+            long_lines=int(spec.get("long_lines", 0)),
             interface_drops=int(spec.get("interface_drops", 0)),
             interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
             machine=_machine_times(spec.get("machine")),
@@ -318,6 +366,20 @@ class FidelityRecord(ShownInUnits):
     def longest_pause_ps(self) -> int:
         """The longest time for which the fabric, or one of its lines that had something to do, was not looked at."""
         return max(self.longest_slip_ps, self.pauses_ps.get("longest", 0))
+
+    @property
+    def queued_share(self) -> float:
+        """The share of the worst second in which frames were late by more than 1 ms in the queue of the busiest line,
+        because what a pause had held up came at once; at most 1.
+
+        A line that is busy for the share *u* of its time needs *p* / (1 - *u*) until its queue is as it would have
+        been without a pause *p*: its arrivals go on. Pauses of the fabric and of the built-in apps count; those of the
+        fabric on each long line of a way, for each has other frames that were to arrive meanwhile.
+        """
+        agent = self.agent.pauses_ps.get("worst_second_beyond", 0) if self.agent is not None else 0
+        fabric = self.pauses_ps.get("worst_second_beyond", 0) * max(self.long_lines, 1)
+        held_up_s = (fabric + agent) / 1e12
+        return min(held_up_s * self.busiest_line.pauses_grow_by, 1.0)
 
     def took(self, name: str) -> MachineTime:
         """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""

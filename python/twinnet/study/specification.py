@@ -163,6 +163,7 @@ class FidelityThresholds(_Strict):
     slipped_share: ShareLimit | None = None
     worst_second_share: ShareLimit | None = None
     paused_share: ShareLimit | None = None
+    queued_share: ShareLimit | None = None
     overload_drop_share: ShareLimit | None = None
     waiting_share: ShareLimit | None = None
     throttled_share: ShareLimit | None = None

@@ -31,6 +31,11 @@ impl Line {
         self.schedule.record(now, free)
     }
 
+    /// The bytes that it has sent with their framing, and its rate in bit/s; `None` when it has no rate.
+    pub(crate) fn sent_at_rate(&self) -> Option<(u64, u64)> {
+        self.config.rate_bps.map(|rate| (self.counters.wire_bytes, rate.as_bps()))
+    }
+
     /// Begins the record of lateness anew.
     pub(crate) fn forget_record(&mut self) {
         self.schedule.forget();

@@ -81,6 +81,8 @@ pub struct EventLoop {
     waiting: Waiting,
     /// The time after its moment, and the slack that its app allows, at which each timer was served.
     lateness: Histogram,
+    /// The moment up to which all timers that were due have been served.
+    served_until: Time,
     /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC` when datagrams were last received.
     clock_offset_ns: Option<i128>,
     /// Stamps from before this are of a clock that was set since.
@@ -112,6 +114,7 @@ impl EventLoop {
             due: Vec::new(),
             waiting,
             lateness: Histogram::default(),
+            served_until: Time::ZERO,
             clock_offset_ns: None,
             stamps_from: Time::ZERO,
             ended: false,
@@ -204,10 +207,17 @@ impl EventLoop {
         let now = self.clock.now();
         // Each app once: one that asks to be called again at once is due again in the next round.
         if self.timers.first().is_none_or(|(deadline, _)| *deadline > now) {
+            self.served_until = now;
             return;
         }
         let mut due = std::mem::take(&mut self.due);
         due.extend(self.timers.range(..=(now, u32::MAX)).copied());
+        let apps = &self.apps;
+        let wanted = due.iter().map(|&(deadline, app)| deadline + apps[app as usize - 1].slack).min();
+        // An app that is behind asks for moments that are past: it was served since.
+        let held_up = now.since(wanted.unwrap_or(now).max(self.served_until));
+        self.served_until = now;
+        self.usage.note_pause(held_up, now);
         for (deadline, app) in due.drain(..) {
             let entry = &mut self.apps[app as usize - 1];
             let planned = matches!(entry.state, State::Planned(_));

@@ -153,7 +153,12 @@ impl Service for Agent {
             lateness: self.usage.lateness(),
             overloaded_senders: self.usage.overloaded_senders(),
             overflowed_datagrams: self.usage.overflowed_datagrams(),
+            pauses: self.usage.pauses(),
         })
+    }
+
+    fn forget_pauses(&self) {
+        self.usage.forget_pauses();
     }
 }
 

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use twinnet_units::{Duration as LabDuration, Time};
+
 use crate::wall::fidelity::Histogram;
+use crate::wall::pauses::Pauses;
 
 /// Processor time and switches of the agent's thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +42,7 @@ pub struct PublishedUsage {
     shared: AtomicBool,
     realtime: AtomicBool,
     lateness: Mutex<Histogram>,
+    pauses: Mutex<Pauses>,
 }
 
 impl PublishedUsage {
@@ -92,6 +96,23 @@ impl PublishedUsage {
     /// Returns how late timers were served, as last published.
     pub fn lateness(&self) -> Histogram {
         self.lateness.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts a time `late` until `now` for which a timer was due and the thread did not serve it.
+    pub fn note_pause(&self, late: LabDuration, now: Time) {
+        if late >= Pauses::LEAST {
+            self.pauses.lock().unwrap_or_else(PoisonError::into_inner).observe(late, now);
+        }
+    }
+
+    /// Returns the pauses since they were last forgotten.
+    pub fn pauses(&self) -> Pauses {
+        *self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the pauses so far.
+    pub fn forget_pauses(&self) {
+        *self.pauses.lock().unwrap_or_else(PoisonError::into_inner) = Pauses::default();
     }
 
     /// The figures last published.

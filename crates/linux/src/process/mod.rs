@@ -249,6 +249,7 @@ impl Lab {
         let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(request, Request::FidelityReset(_)) {
             *before = (now, kept.clone());
+            agent.forget_pauses();
         }
         let used = ThreadUsage {
             cpu_s: now.cpu_s - before.0.cpu_s,

@@ -12,6 +12,7 @@ use twinnet_fabric::{Fabric, LineRecord, PortId};
 use twinnet_packet::Frame;
 use twinnet_units::{impossible, Duration, Time};
 
+use crate::wall::busy_lines::BusyLines;
 use crate::wall::pauses::Pauses;
 
 /// Buckets whose bounds are at most 1/8 apart.
@@ -134,6 +135,8 @@ pub struct Timeliness {
     pub overloaded_senders: u64,
     /// Datagrams that the sockets of sinks had no room for.
     pub overflowed_datagrams: u64,
+    /// Times for which a timer was due and nothing was served, since they were last forgotten.
+    pub pauses: Pauses,
 }
 
 impl Timeliness {
@@ -143,10 +146,11 @@ impl Timeliness {
         json!({
             "timers": self.lateness.count(), "lateness_ns": self.lateness.to_json(), "waited_s": self.waited_s,
             "overloaded_senders": self.overloaded_senders, "overflowed_datagrams": self.overflowed_datagrams,
+            "pauses": self.pauses.to_json(),
         })
     }
 
-    /// Returns what came to pass since `before`.
+    /// Returns what came to pass since `before`; pauses are those since they were last forgotten.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -154,6 +158,7 @@ impl Timeliness {
             lateness: self.lateness.since(&before.lateness),
             overloaded_senders: self.overloaded_senders - before.overloaded_senders,
             overflowed_datagrams: self.overflowed_datagrams - before.overflowed_datagrams,
+            pauses: self.pauses,
         }
     }
 }
@@ -282,6 +287,8 @@ pub struct FidelityRecord {
     pub hand_overs: HandOvers,
     /// Pauses of the loop.
     pub pauses: Pauses,
+    /// How busy the lines were.
+    pub busy_lines: BusyLines,
     /// The loop's own use when the record began.
     pub usage_before: ThreadUsage,
 }
@@ -302,6 +309,7 @@ impl FidelityRecord {
         fabric: &Fabric,
         names: &[String],
         now: Time,
+        long_lines: usize,
         realtime: bool,
     ) -> TakenRecord {
         let mut record = self.clone();
@@ -319,7 +327,9 @@ impl FidelityRecord {
                 })
             })
             .collect();
-        TakenRecord { record, lines, usage: ThreadUsage::of_this_thread(), now, realtime }
+        let busiest = record.busy_lines.busiest();
+        let busiest = busiest.map(|(port, share)| (names.get(port.0 as usize).cloned().unwrap_or_default(), share));
+        TakenRecord { record, lines, busiest, long_lines, usage: ThreadUsage::of_this_thread(), now, realtime }
     }
 }
 
@@ -360,6 +370,10 @@ const MOST_LINES: usize = 32;
 pub struct TakenRecord {
     record: FidelityRecord,
     lines: Vec<TakenLine>,
+    /// The busiest line by its port, and the share of its time.
+    busiest: Option<(String, f64)>,
+    /// Long lines on the longest way.
+    long_lines: usize,
     usage: ThreadUsage,
     now: Time,
     realtime: bool,
@@ -376,6 +390,10 @@ impl TakenRecord {
             whole.record.since = whole.record.since.min(other.record.since);
             whole.record.hand_overs.add(&other.record.hand_overs);
             whole.record.pauses.add(&other.record.pauses);
+            whole.long_lines = whole.long_lines.max(other.long_lines);
+            if other.busiest.as_ref().is_some_and(|theirs| whole.busiest.as_ref().is_none_or(|own| theirs.1 > own.1)) {
+                whole.busiest = other.busiest;
+            }
             whole.record.usage_before = whole.record.usage_before.plus(other.record.usage_before);
             whole.usage = whole.usage.plus(other.usage);
             whole.now = whole.now.max(other.now);
@@ -439,6 +457,8 @@ impl TakenRecord {
             "lines_that_slipped": late_lines,
             "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),
             "pauses": record.pauses.to_json(),
+            "busiest_line": self.busiest.as_ref().map(|(port, share)| json!({"port": port, "share": share})),
+            "long_lines": self.long_lines,
             "overload_drops": record.hand_overs.overload_drops,
             "cpu_s": {"fabric": cpu, "user": user, "system": cpu - user},
             "involuntary_switches": {

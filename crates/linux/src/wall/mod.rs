@@ -2,6 +2,7 @@
 
 pub mod agent_placement;
 mod aside;
+mod busy_lines;
 pub mod capture;
 pub mod clock;
 mod controllers;

@@ -19,7 +19,17 @@ pub struct Pauses {
     total: Duration,
     longest: Duration,
     worst_second: Duration,
-    second: (u64, Duration),
+    /// The same of what each pause was longer than [`Pauses::LEAST`].
+    worst_second_beyond: Duration,
+    second: Second,
+}
+
+/// One second of the clock, and what of it was lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    number: u64,
+    stood_still: Duration,
+    beyond: Duration,
 }
 
 impl Pauses {
@@ -40,14 +50,23 @@ impl Pauses {
         let in_this = late.min(now.since(Time::ZERO + Duration::from_ns(number * SECOND.as_ns())));
         let before = late.saturating_sub(in_this);
         if before > Duration::ZERO {
-            let known = if self.second.0 + 1 == number { self.second.1 } else { Duration::ZERO };
-            self.worst_second = self.worst_second.max((known + before).min(SECOND));
+            let earlier = self.second;
+            self.second = if earlier.number + 1 == number { earlier } else { Second::default() };
+            self.add_to_second(before.min(SECOND), before.saturating_sub(Self::LEAST).min(SECOND));
         }
-        if self.second.0 != number {
-            self.second = (number, Duration::ZERO);
+        if self.second.number != number {
+            self.second = Second { number, ..Second::default() };
         }
-        self.second.1 += in_this;
-        self.worst_second = self.worst_second.max(self.second.1);
+        // What is not longer than the least is taken from a pause once.
+        let counted = if before > Duration::ZERO { before.min(Self::LEAST) } else { Duration::ZERO };
+        self.add_to_second(in_this, in_this.saturating_sub(Self::LEAST.saturating_sub(counted)));
+    }
+
+    fn add_to_second(&mut self, stood_still: Duration, beyond: Duration) {
+        self.second.stood_still += stood_still;
+        self.second.beyond += beyond;
+        self.worst_second = self.worst_second.max(self.second.stood_still.min(SECOND));
+        self.worst_second_beyond = self.worst_second_beyond.max(self.second.beyond.min(SECOND));
     }
 
     /// Adds those of another loop. Their worst seconds need not be one and the same: the worse of both counts.
@@ -56,6 +75,7 @@ impl Pauses {
         self.total += other.total;
         self.longest = self.longest.max(other.longest);
         self.worst_second = self.worst_second.max(other.worst_second);
+        self.worst_second_beyond = self.worst_second_beyond.max(other.worst_second_beyond);
     }
 
     pub(crate) fn to_json(self) -> Value {
@@ -64,6 +84,7 @@ impl Pauses {
             "total_ps": self.total.as_ps(),
             "longest_ps": self.longest.as_ps(),
             "worst_second_ps": self.worst_second.as_ps(),
+            "worst_second_beyond_ps": self.worst_second_beyond.as_ps(),
         })
     }
 }
@@ -171,5 +192,6 @@ mod tests {
         assert_eq!(told["longest_ps"], json!(200_000_000_000_u64));
         // Half of the last pause lies in each of two seconds.
         assert_eq!(told["worst_second_ps"], json!(100_000_000_000_u64));
+        assert_eq!(told["worst_second_beyond_ps"], json!(100_000_000_000_u64));
     }
 }

@@ -22,6 +22,7 @@ use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::agent_placement::{AgentPlacement, AgentThread};
 use crate::wall::aside::Aside;
+use crate::wall::busy_lines::long_lines;
 use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
@@ -360,6 +361,8 @@ pub(crate) struct FabricLoop {
     watchfulness: Watchfulness,
     options: RealtimeOptions,
     spin: SpinControl,
+    /// Long lines on the longest way.
+    pub(crate) long_lines: usize,
     breaks: Breaks,
     wakefulness: Wakefulness,
     agent_placement: AgentPlacement,
@@ -392,6 +395,7 @@ impl FabricLoop {
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         watch(&epoll, wake.as_raw_fd(), WAKE_TOKEN, libc::EPOLLIN)?;
         let ports = network.names.port_names.len();
+        let long_lines = long_lines(&network.names, &network.fabric);
         let mut devices: Vec<Option<Device>> = (0..ports).map(|_| None).collect();
         let mut held: Vec<Option<Held>> = (0..ports).map(|_| None).collect();
         let mut real = BTreeMap::new();
@@ -460,6 +464,7 @@ impl FabricLoop {
             options,
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
+            long_lines,
             wakefulness: Wakefulness::new(options.realtime),
             agent_placement: AgentPlacement::new(place.agent, options.realtime && place.part == 0),
             receiver,
@@ -516,6 +521,7 @@ impl FabricLoop {
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
+            self.hosts.record.busy_lines.look(&self.network.fabric, self.network.names.port_names.len(), now);
             let mut requests = false;
             for event in &events[..count] {
                 let token = event.u64;
@@ -649,7 +655,7 @@ impl FabricLoop {
         let of = |(port, held): (usize, &Option<Held>)| {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
-            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
+            let rated = self.network.fabric.direction_config(port)?.0.takes_time() && !held.eager;
             let name = self.network.names.port_names.get(port.0 as usize).cloned().unwrap_or_default();
             Some(Watched { port: name, counter: held.losses.clone()?, rated })
         };
@@ -664,10 +670,10 @@ impl FabricLoop {
     }
 }
 
-/// Returns `true` if the line that leads to `port` has a rate.
+/// Returns `true` if frames take time on the line that leads to `port`.
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
-    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.rate_bps.is_some())
+    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.takes_time())
 }
 
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.

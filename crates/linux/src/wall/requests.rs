@@ -75,7 +75,7 @@ fn answer(at: &mut FabricLoop, call: Call) {
 fn take_record(at: &FabricLoop, done: impl FnOnce(PartRecord) + Send + 'static) {
     let elsewhere = at.hosts.delivery.hand_overs();
     let (fabric, names) = (&at.network.fabric, &at.network.names.port_names);
-    let taken = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), is_realtime());
+    let taken = at.hosts.record.taken(&elsewhere, fabric, names, at.clock.now(), at.long_lines, is_realtime());
     let crossings = at.hosts.crossings.record.clone();
     let events = fabric.events_handled() - crossings.events_before;
     let (watched, before, evidence) = (at.watched(), Arc::clone(&at.counted_before), at.evidence.clone());

@@ -1,0 +1,145 @@
+//! How busy the lines were: what a pause does to a queue depends on it.
+//!
+//! What a pause held up comes at once afterwards, and has to leave through a queue that goes on being filled. A line
+//! that is busy for the share *u* of its time needs 1 / (1 - *u*) times the pause until its queue is as it would have
+//! been, and all that leaves meanwhile is late. A line whose queue is never empty knows no such time: what comes late
+//! waits no longer than it would have.
+//!
+//! A pause of the fabric holds up other frames on each line of a way whose delay is longer than the pause: those that
+//! were to arrive meanwhile. So such lines count, too.
+
+use std::collections::{HashMap, VecDeque};
+
+use twinnet_fabric::{Fabric, PortId};
+use twinnet_lab::Names;
+use twinnet_units::{Duration, Time};
+
+/// The time over which a share is taken.
+const WINDOW: Duration = Duration::from_secs(1);
+/// A line that is busy for more of its time always has a queue.
+const SATURATED: f64 = 0.98;
+/// Lines looked at in one turn of the loop, which each takes some ten nanoseconds.
+const AT_ONCE: usize = 64;
+
+/// What a line had sent at one moment, in bytes on the wire.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at: Time,
+    wire_bytes: u64,
+}
+
+/// The busiest line that did not always have a queue, in any second since the record began.
+#[derive(Clone, Debug, Default)]
+pub struct BusyLines {
+    looks: Vec<Option<Look>>,
+    /// The port that is next.
+    next: usize,
+    /// When its round began.
+    begun: Time,
+    busiest: Option<(PortId, f64)>,
+}
+
+impl BusyLines {
+    /// Looks at some lines, if it is time; called once a turn.
+    #[inline]
+    pub fn look(&mut self, fabric: &Fabric, ports: usize, now: Time) {
+        if self.next == 0 {
+            if !self.looks.is_empty() && now.since(self.begun) < WINDOW {
+                return;
+            }
+            self.begun = now;
+        }
+        self.look_at_some(fabric, ports, now);
+    }
+
+    fn look_at_some(&mut self, fabric: &Fabric, ports: usize, now: Time) {
+        self.looks.resize(ports.max(1), None);
+        let end = (self.next + AT_ONCE).min(ports);
+        for port in self.next..end {
+            self.look_at(fabric, port, now);
+        }
+        self.next = if end >= ports { 0 } else { end };
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn look_at(&mut self, fabric: &Fabric, port: usize, now: Time) {
+        let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
+        let Some((wire_bytes, rate_bps)) = fabric.sent_at_rate(id) else { return };
+        let Some(before) = self.looks[port].replace(Look { at: now, wire_bytes }) else { return };
+        let seconds = now.since(before.at).as_ps() as f64 / 1e12;
+        let share = wire_bytes.saturating_sub(before.wire_bytes) as f64 * 8.0 / (rate_bps as f64 * seconds);
+        if share <= SATURATED && self.busiest.is_none_or(|(_, known)| share > known) {
+            self.busiest = Some((id, share));
+        }
+    }
+
+    /// The line by its port, and its share.
+    pub(crate) const fn busiest(&self) -> Option<(PortId, f64)> {
+        self.busiest
+    }
+}
+
+/// Lines with a delay of at least this are long.
+const LONG: Duration = Duration::from_ms(1);
+
+/// Returns the long lines on the way between the two nodes with most of them between each other: exactly in a tree,
+/// and at most that elsewhere.
+pub(crate) fn long_lines(names: &Names, fabric: &Fabric) -> usize {
+    let mut neighbours: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
+    for ((a, b), (from_a, _)) in names.link_ends.iter().zip(&names.links) {
+        let long = fabric.direction_config(*from_a).is_some_and(|(config, _)| config.delay_ps >= LONG);
+        neighbours.entry(a).or_default().push((b, usize::from(long)));
+        neighbours.entry(b).or_default().push((a, usize::from(long)));
+    }
+    let Some((first, _)) = names.link_ends.first() else { return 0 };
+    let (one_end, _) = farthest(&neighbours, first);
+    farthest(&neighbours, one_end).1
+}
+
+/// The node with most long lines on the way from `start`, and how many they are.
+fn farthest<'a>(neighbours: &HashMap<&'a str, Vec<(&'a str, usize)>>, start: &'a str) -> (&'a str, usize) {
+    let mut known = HashMap::from([(start, 0)]);
+    let mut next = VecDeque::from([(start, 0)]);
+    while let Some((node, distance)) = next.pop_front() {
+        if known[node] < distance {
+            continue;
+        }
+        for (neighbour, length) in neighbours.get(node).into_iter().flatten() {
+            let through = distance + length;
+            if known.get(neighbour).is_none_or(|distance| *distance > through) {
+                known.insert(neighbour, through);
+                if *length == 0 {
+                    next.push_front((neighbour, through));
+                } else {
+                    next.push_back((neighbour, through));
+                }
+            }
+        }
+    }
+    known.into_iter().max_by_key(|(_, distance)| *distance).unwrap_or((start, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_with_most_long_lines_is_found_round_a_short_one() {
+        let mut neighbours: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
+        // A short ring of four with a long line to a host at one, and two after each other at another.
+        for (a, b, long) in [
+            ("s1", "s2", 0),
+            ("s2", "s3", 0),
+            ("s3", "s4", 0),
+            ("s4", "s1", 1),
+            ("s1", "h1", 1),
+            ("s4", "x", 1),
+            ("x", "h2", 1),
+        ] {
+            neighbours.entry(a).or_default().push((b, long));
+            neighbours.entry(b).or_default().push((a, long));
+        }
+        assert_eq!(farthest(&neighbours, "s2"), ("h2", 2));
+        assert_eq!(farthest(&neighbours, "h2"), ("h1", 3));
+    }
+}
