@@ -90,7 +90,7 @@ def test_a_controller_program_that_ends_is_an_error_at_once() -> None:
     net.controller(run=[sys.executable, "-c", "import sys; sys.exit('no module osken')", "{port}"])
     with net.emulate() as lab:
         began_s = time.monotonic()
-        with pytest.raises(NotAvailable, match="has ended with status 1; its last words: no module osken"):
+        with pytest.raises(NotAvailable, match="has ended with status 1; its last output: no module osken"):
             lab.wait_for_controllers("30 s")
         # The patience is half a minute: a tenth of it allows for a slow start of Python.
         assert time.monotonic() - began_s < 10

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import polars
 import pytest
 import twinnet as tn
+from labs_here import needs_a_lab
 from twinnet.cli import run as command_line
 from twinnet.errors import BadValue, NotAvailable
 from twinnet.network.topology_file import parse_network
@@ -123,3 +125,18 @@ def test_a_run_that_has_lost_its_controller_has_failed(tmp_path: Path, capfd: py
     status, _ = run_study(tmp_path, f"{{run: {run}, quiet: 0 s}}", "virtual")
     assert status == 1
     assert "lost its controller" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("clock", ["virtual", pytest.param("wall", marks=needs_a_lab)])
+def test_a_run_ends_at_once_when_its_controllers_program_ends(
+    clock: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = json.dumps([sys.executable, str(CONTROLLERS / "small_learning_13.py"), "{port}", "die"])
+    began_s = time.monotonic()
+    endless = ["--set", "traffic.probe.count=36000", "--set", "repetitions=1"]
+    status, _ = run_study(tmp_path, f"{{run: {run}, quiet: 0 s}}", clock, *endless)
+    assert status == 1
+    told = " ".join("".join(capfd.readouterr()).split())
+    assert "has ended with status 1; its last output: it was told to die" in told
+    # The pings would go on for an hour; half a minute allows for a slow start on a busy machine.
+    assert time.monotonic() - began_s < 30

@@ -242,7 +242,7 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
                 "busiest_line": {"port": "s1-eth3", "share": 0.96},
             },
             "doubtful",
-            "for 3.75 % of the worst second frames left late, because pauses had filled the queue of s1-eth3",
+            "s1-eth3 (busy for 96 % of the time), so frames left late for up to 3.75 % of the worst",
         ),
         # A pause of the fabric holds up other frames on each of three long lines.
         (
@@ -252,7 +252,7 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
                 "long_lines": 3,
             },
             "doubtful",
-            "for 1.5 % of the worst second frames left late",
+            "frames left late for up to 1.5 % of the worst second",
         ),
         (
             {"agent": agent(timers=1000, lateness_ns={"p99": 4_000_000})},

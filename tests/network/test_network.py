@@ -240,3 +240,25 @@ def test_a_keyword_that_is_not_taken_is_answered_with_the_nearest(
     with pytest.raises(errors.BadValue, match=said):
         wrong(net)
     assert len(net.links) == 1
+
+
+def test_hosts_and_switches_are_found_by_name_and_by_place() -> None:
+    net = two_hosts()
+    net.switch("s1")
+    assert net.hosts["h2"] is net.hosts[1] is net["h2"]
+    assert net.hosts[:1] == [net["h1"]]
+    with pytest.raises(errors.UnknownNode, match="did you mean 'h2'"):
+        net.hosts["h22"]
+    with pytest.raises(errors.UnknownNode, match="did you mean 's1'"):
+        net.switches["s9"]
+    # A switch is no host, whatever its name is near to.
+    with pytest.raises(errors.UnknownNode, match="there is no 's1' among h1, h2"):
+        net.hosts["s1"]
+
+
+def test_nodes_and_links_print_what_they_are() -> None:
+    net = Network()
+    net.link(net.host("h1"), net.switch("s1"), rate="10 Mbit", delay="1 ms")
+    assert repr(net["h1"]) == "<Host h1 10.0.0.1/8, fd00::1/64>"
+    assert repr(net["s1"]) == "<Switch s1>"
+    assert repr(net.links[0]) == "<Link h1-eth0<->s1-eth1 up: 10 Mbit/s delay 1 ms>"

@@ -11,7 +11,7 @@ from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
 from twinnet.report.pages import script_json
-from twinnet.report.summary import answer, merged_reasons, print_summary, summary_record
+from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.comparison import compare_results
@@ -46,7 +46,7 @@ def test_the_text_holds_the_answer_the_numbers_and_the_trust(store):
     text = summary(analyse(store))
     assert "Of 7 statements: 7 supported." in text
     assert re.search(r"✓ supported +In the shared queue TCP starves and gets below 3 %", text)
-    assert "In the shared queue UDP takes 47" in text and "of 50 Mbit while it sends" in text
+    assert "In the shared queue UDP takes 47" in text and "of 50 Mbit/s while it sends" in text
     assert re.search(r"queues: separate +0 to 6 s +23\.\d \[", text)
     assert "Fidelity of 6 runs: 6 valid." in text
 
@@ -59,7 +59,7 @@ def test_verdicts_scale_with_the_parameters(tmp_path):
 def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
     store = results(tmp_path / "r", verdict="invalid")
     text = summary(analyse(store))
-    assert "No run kept its schedule, so nothing can be said." in text
+    assert "No run kept its schedule, so there is no result." in text
     assert "6 invalid runs are left out" in text
     assert "Of 7 statements: 7 supported." in summary(analyse(store, with_invalid=True))
 
@@ -67,7 +67,7 @@ def test_invalid_runs_are_left_out_and_that_is_said(tmp_path):
 def test_doubtful_runs_count_and_their_reason_is_told(tmp_path):
     text = summary(analyse(results(tmp_path / "r", verdict="doubtful")))
     assert "6 doubtful" in text
-    assert "One frame in 1000 was late by more than 2 ms (limit 1 / 10) (6 runs)." in text
+    assert "One frame in 1000 was late by more than 2 ms (doubtful above 1 ms, invalid above 10 ms) (6 runs)." in text
 
 
 def test_a_single_repetition_gives_numbers_without_intervals(tmp_path):
@@ -141,6 +141,16 @@ def test_reasons_that_differ_in_a_number_are_one():
     assert merged_reasons([*reasons, "a frame was lost"]) == [
         "The schedule slipped by 0.16 to 0.59 % of the time (limit 0.1 / 1) (3 runs)",
         "A frame was lost",
+    ]
+
+
+def test_runs_that_failed_for_the_same_reason_are_told_once():
+    failures = {f"a-0{n}": f"the controller x.py {40000 + n} has ended with status 1" for n in (1, 2)} | {
+        "b-01": "no room"
+    }
+    assert failure_sentences(failures) == [
+        "2 runs failed for the same reason. The first is a-01: the controller x.py 40001 has ended with status 1",
+        "The run b-01 failed: no room",
     ]
 
 

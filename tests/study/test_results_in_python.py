@@ -138,5 +138,5 @@ def test_a_study_of_which_no_run_can_be_made_fails_with_its_reason(folder: Path)
     controller = "  controller: {connect: 'tcp:127.0.0.1:6653', run: ['false'], patience: 200 ms}\n"
     wrong = STUDY.replace("  switches: {s1: }\n", "  switches: {s1: }\n" + controller)
     (folder / "wrong.yaml").write_text(wrong)
-    with pytest.raises(StudyFailed, match="no controller has joined s1"):
+    with pytest.raises(StudyFailed, match="the controller false has ended with status 1"):
         tn.studies.run(folder / "wrong.yaml", out=folder / "wrong", progress=False)

@@ -164,9 +164,10 @@ def run(
         )
     if loaded.specification.clock == "wall" and on is None:
         if preset is None and loaded.specification.wall_presets:
-            from twinnet.study.fitting import fitting_size
+            from twinnet.study.fitting import fitting_size, trial_by
 
-            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True))
+            trial = None if dry_run else trial_by(LabExecutor(interface, fabric_threads))
+            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True), trial)
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
     if loaded.specification.clock == "virtual" or on is None:
@@ -340,13 +341,24 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     from twinnet.report.summary import compared_record, compared_rows
     from twinnet.study.comparison import compare_results
 
-    found = compare_results(_load(first, with_invalid), _load(second, with_invalid))
+    both = {first: _load(first, with_invalid), second: _load(second, with_invalid)}
+    found = compare_results(both[first], both[second])
+    unused = [folder for folder, one in both.items() if one.stored and not one.used]
     if as_json:
         print_json(compared_record(found))
     elif found.compared:
         head = ["quantity", "levels", "time", str(first), str(second), "difference", "n", "p", "effect (g)"]
         click.echo(table(head, compared_rows(found), terminal_columns()))
-    if not as_json and (found.only_first or found.only_second):
+    for folder in unused:
+        runs = (
+            "its run is invalid"
+            if len(both[folder].stored) == 1
+            else f"all its {len(both[folder].stored)} runs are invalid"
+        )
+        click.echo(
+            f"{folder} has nothing to compare: {runs}. Add --with-invalid to compare them all the same.", err=True
+        )
+    if not as_json and not unused and (found.only_first or found.only_second):
         click.echo(
             f"{found.only_first} means only in {first}, {found.only_second} only in {second}: other levels or durations"
         )

@@ -88,6 +88,14 @@ class ControllerProgram:
         """Its exit status; ``None`` while it runs or before."""
         return None if self._process is None else self._process.poll()
 
+    def ends_within(self, patience_s: float) -> bool:
+        """Wait until it has ended, at most `patience_s` seconds; return whether it was started and has ended."""
+        if self._process is None:
+            return False
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        return self._process.poll() is not None
+
     @property
     def working(self) -> bool:
         """True if it or a process of its own is running at this moment, or waits for a processor or a disk."""

@@ -6,6 +6,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.drawing.labels import hangs, label_lines, label_side, slant
+
 if TYPE_CHECKING:
     from twinnet.drawing.picture import Picture
 
@@ -17,6 +19,10 @@ _BOXES = {
     "host": {"facecolor": "#e8f1fa", "edgecolor": "#0b5cad", "boxstyle": "round,pad=0.35"},
 }
 _OTHER = {"facecolor": "white", "edgecolor": "#5a6370", "boxstyle": "round,pad=0.35", "linestyle": "--"}
+_ALIGNED = {"above": "center", "left": "right", "right": "left"}
+_BESIDE = {"above": 0.0, "left": -1.0, "right": 1.0}
+# Of a cell: between a line and its label, and half the height of a line of a label.
+_CLEAR, _HALF_LINE = 0.08, 0.09
 
 
 def plot(picture: Picture, axes: Any = None) -> Any:
@@ -26,20 +32,35 @@ def plot(picture: Picture, axes: Any = None) -> Any:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
         _, axes = pyplot.subplots(figsize=_size(picture), layout="constrained")
     places = {node.name: node.place for node in picture.nodes}
+    middle = (min(x for x, _ in places.values()) + max(x for x, _ in places.values())) / 2
     for link in picture.links:
         (x1, y1), (x2, y2) = places[link.a], places[link.b]
         axes.plot([x1, x2], [y1, y2], color="#8a94a1", linewidth=1.2, linestyle="-" if link.up else "--", zorder=1)
         if link.label:
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-            place = {"ha": "center", "va": "center", "bbox": box, "zorder": 2}
-            axes.text((x1 + x2) / 2, (y1 + y2) / 2, link.label, fontsize=7, **place)
+            side = label_side(places[link.a], places[link.b], middle)
+            place = {"ha": _ALIGNED[side], "va": "bottom" if side == "above" else "center", "zorder": 2}
+            lines = label_lines(link.label)
+            clear = _CLEAR + _HALF_LINE * len(lines) * slant(places[link.a], places[link.b])
+            x, y = (x1 + x2) / 2 + _BESIDE[side] * clear, (y1 + y2) / 2 - (0.06 if side == "above" else 0)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            axes.text(x, y, "\n".join(lines), fontsize=7, bbox=box, **place)
     for node in picture.nodes:
         x, y = node.place
         colour = "white" if node.kind in ("switch", "router") else "#1c1f23"
         box = _BOXES.get(node.kind, _OTHER)
         axes.text(x, y, node.name, fontsize=8, ha="center", va="center", color=colour, bbox=box, zorder=3)
         if node.note:
-            axes.text(x, y + 0.32, node.note, fontsize=6, ha="center", va="center", color="#5a6370", zorder=3)
+            above = hangs(node.name, picture.links, places)
+            axes.text(
+                x,
+                y - 0.28 if above else y + 0.32,
+                node.note,
+                fontsize=6,
+                ha="center",
+                va="center",
+                color="#5a6370",
+                zorder=3,
+            )
     xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.5)

@@ -6,6 +6,8 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.drawing.labels import hangs, label_lines, label_side, slant
+
 if TYPE_CHECKING:
     from jinja2 import Template
 
@@ -15,6 +17,10 @@ __all__ = ["svg_of"]
 
 _CELL_X, _CELL_Y = 84.0, 84.0
 _MARGIN_X, _MARGIN_Y = 56.0, 40.0
+_LINE_HEIGHT = 12.0
+# A generous width of a character in the font of labels, whose size is 10.
+_CHARACTER = 5.6
+_ANCHORS = {"above": "middle", "left": "end", "right": "start"}
 
 
 @functools.cache
@@ -33,15 +39,42 @@ def svg_of(picture: Picture) -> str:
         return round(place[0] * _CELL_X + _MARGIN_X, 1), round(place[1] * _CELL_Y + _MARGIN_Y, 1)
 
     places = {node.name: at(node.place) for node in picture.nodes}
-    nodes = [
-        {"name": node.name, "kind": node.kind, "note": node.note, "x": places[node.name][0], "y": places[node.name][1]}
-        for node in picture.nodes
-    ]
+    nodes: list[dict[str, Any]] = []
+    for node in picture.nodes:
+        x, y = places[node.name]
+        above = node.kind in ("switch", "router") or hangs(node.name, picture.links, places)
+        note_y = y - 19 if above else y + 25
+        nodes.append({"name": node.name, "kind": node.kind, "note": node.note, "x": x, "y": y, "note_y": note_y})
+    left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
+    middle = right / 2
     links: list[dict[str, Any]] = []
     for link in picture.links:
         (x1, y1), (x2, y2) = places[link.a], places[link.b]
-        ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "x": (x1 + x2) / 2, "y": (y1 + y2) / 2 - 4}
-        links.append(ends | {"label": link.label, "up": link.up})
-    width = round(max(x for x, _ in places.values()) + _MARGIN_X, 1)
+        label = _label((x1, y1), (x2, y2), link.label, middle) if link.label else None
+        if label is not None:
+            left, right = min(left, label["from"]), max(right, label["to"])
+        links.append({"x1": x1, "y1": y1, "x2": x2, "y2": y2, "label": label, "up": link.up})
     height = round(max(y for _, y in places.values()) + _MARGIN_Y, 1)
-    return _template().render(title=picture.caption, nodes=nodes, links=links, width=width, height=height)
+    box = {"left": round(left, 1), "width": round(right - left, 1), "height": height}
+    return _template().render(title=picture.caption, nodes=nodes, links=links, **box)
+
+
+def _label(one: tuple[float, float], other: tuple[float, float], text: str, middle: float) -> dict[str, Any]:
+    """The label of a link between two points: its lines with their places, and how far it reaches."""
+    lines = label_lines(text)
+    side = label_side(one, other, middle)
+    x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
+    width = max(map(len, lines)) * _CHARACTER
+    # Above a line the last line of text has its place first; beside one the text is centred on the middle of it.
+    first = (
+        y - 6 - (len(lines) - 1) * _LINE_HEIGHT if side == "above" else y + 3.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
+    )
+    clear = 7.0 + slant(one, other) * len(lines) * _LINE_HEIGHT / 2
+    x += {"above": 0.0, "left": -clear, "right": clear}[side]
+    begin = {"above": x - width / 2, "left": x - width, "right": x}[side]
+    return {
+        "anchor": _ANCHORS[side],
+        "lines": [(round(x, 1), round(first + index * _LINE_HEIGHT, 1), line) for index, line in enumerate(lines)],
+        "from": begin - 4,
+        "to": begin + width + 4,
+    }

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LabControllers"]
 
+# A program closes its connections a moment before it is gone.
+_END_PATIENCE_S = 0.5
+
 
 def queue_changer(lab: LabRequests, spec: Mapping[str, Any]) -> ChangeQueue:
     """Return what gives a port of a switch of `spec` (of the lab protocol) another queue in the running `lab`.
@@ -134,14 +137,24 @@ class LabControllers:
 
     def check_program(self) -> None:
         """Raise `NotAvailable` when the program that the lab has started as its controller has ended."""
-        if self._program is None or self._program.running:
-            return
+        if self._program is not None and not self._program.running:
+            raise NotAvailable(self.program_end(), "run it by hand to see what it misses")
+
+    def program_end(self) -> str:
+        """Return how the program has ended that the lab has started, and what it wrote last; empty while it runs, or
+        when there is none. One that is about to end is waited for."""
+        if self._program is None or not self._program.ends_within(_END_PATIENCE_S):
+            return ""
         words = self._program.last_words()
-        raise NotAvailable(
-            f"the controller {shlex.join(self._program.argv)} has ended with status {self._program.status}"
-            + (f"; its last words: {words}" if words else " and said nothing"),
-            "run it by hand to see what it misses",
+        return f"the controller {shlex.join(self._program.argv)} has ended with status {self._program.status}" + (
+            f"; its last output: {words}" if words else " and wrote nothing"
         )
+
+    @property
+    def gone(self) -> bool:
+        """True if the controller cannot come back: its program has ended, or what runs in this process has raised."""
+        failed = self._thread is not None and self._thread.failure is not None
+        return failed or (self._program is not None and not self._program.running)
 
     def wait_served(self, switches: Sequence[str], timeout_s: float) -> bool:
         """Wait until the controller in this process has served those of `switches` that are its own; return whether it
@@ -164,6 +177,15 @@ class LabControllers:
 
     def trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
+        why = self._trouble_of_connection(switch, target)
+        own = self._choice is not None and target == self._choice.target
+        if why is None or not own or self._program is None or self._program.running:
+            return why
+        said = self._program.last_words().splitlines()
+        status = f"its program has ended with status {self._program.status}"
+        return f"{status}: {said[-1].strip()}" if said else status
+
+    def _trouble_of_connection(self, switch: str, target: str) -> str | None:
         if self._virtual is not None:
             return self._virtual.trouble(switch, target)
         if self._thread is not None and self._choice is not None and target == self._choice.target:

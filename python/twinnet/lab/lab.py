@@ -26,6 +26,7 @@ from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab_process.connection import LabRequests, PendingReply, connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_process.process import LabProcess
+from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
@@ -209,7 +210,7 @@ class Lab:
         Raises
         ------
         TimeLimit
-            When that takes longer; the message tells of each switch that waits, and the last words of the controller
+            When that takes longer; the message tells of each switch that waits, and the last output of the controller
             when the lab has started it.
         NotAvailable
             At once, when the controller is a program that the lab has started and that has ended.
@@ -220,6 +221,7 @@ class Lab:
             self._controllers.check()
         if self._have_joined(names, duration_ps(timeout, "timeout")):
             return
+        self._check_program()
         states = {name: self.switch(name).controller_state for name in names}
         waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
         troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
@@ -274,15 +276,29 @@ class Lab:
         return True
 
     def check_controllers(self) -> None:
-        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows."""
+        """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows. When
+        the controller is a program that the lab has started and that has ended, the message has what it wrote last."""
         if self._controllers is None:
             return
         self._controllers.check()
-        lost = dict(self._controllers.troubles)
+        for (switch, target), why in self.lost_controllers.items():
+            ended = self._controllers.program_end()
+            raise NotAvailable(
+                f"{switch} has lost its controller {target}: {ended or why}", "see what the controller writes"
+            )
+
+    @property
+    def controller_is_gone(self) -> bool:
+        """True if the controller that the lab has started cannot come back: its program has ended, or it raised."""
+        return self._controllers is not None and self._controllers.gone
+
+    @property
+    def lost_controllers(self) -> Mapping[tuple[str, str], str]:
+        """The reasons why switches are without a controller, by switch and target, as far as this process knows."""
+        lost = dict(self._controllers.troubles) if self._controllers is not None else {}
         if self._open_vswitch is not None:
-            lost |= self._open_vswitch.troubles
-        for (switch, target), why in lost.items():
-            raise NotAvailable(f"{switch} has lost its controller {target}: {why}", "see what the controller writes")
+            lost.update(self._open_vswitch.troubles)
+        return lost
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
@@ -381,14 +397,14 @@ class Lab:
         return self.layout.spec
 
     @property
-    def hosts(self) -> list[LabHost]:
-        """All hosts, routers among them."""
-        return [LabHost(self, name) for name in self.layout.names("host")]
+    def hosts(self) -> NamedNodes[LabHost]:
+        """All hosts, routers among them: ``lab.hosts[0]``, ``lab.hosts["h1"]``."""
+        return NamedNodes(LabHost(self, name) for name in self.layout.names("host"))
 
     @property
-    def switches(self) -> list[LabSwitch]:
-        """All switches."""
-        return [LabSwitch(self, name) for name in self.layout.names("switch")]
+    def switches(self) -> NamedNodes[LabSwitch]:
+        """All switches: ``lab.switches[0]``, ``lab.switches["s1"]``."""
+        return NamedNodes(LabSwitch(self, name) for name in self.layout.names("switch"))
 
     def __getitem__(self, name: str) -> LabHost:
         """Return the host `name`; raises `UnknownNode`."""
@@ -428,7 +444,7 @@ class Lab:
         while (left_ps := until_ps - self.now_ps()) > 0:
             if self.connection.wait_closed(left_ps / 1e12):
                 raise LabClosed(
-                    f"the lab ended before its clock showed {when}", "its last words are on its standard error"
+                    f"the lab ended before its clock showed {when}", "its last messages are on its standard error"
                 )
 
     def while_time_passes(self, look_up: Callable[[int], bool]) -> None:
@@ -671,7 +687,9 @@ class LabInfo:
 def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
     """Return True if the fabric has events to schedule for these links: a rate, a delay or a change to come."""
     ways = [link[way] for link in links for way in ("ab", "ba")]
-    return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
+    return bool(changes) or any(
+        way.get("rate_bps") or way.get("delivery_trace") or way.get("delay_ps") or way.get("jitter") for way in ways
+    )
 
 
 def attach(name: str) -> Lab:

@@ -59,7 +59,7 @@ class PendingReply:
             raise TimeoutError(f"no answer from the lab within {timeout_s} s")
         reply = self._reply
         if reply is None:
-            raise LabClosed("the lab has ended", "its last words are on its standard error")
+            raise LabClosed("the lab has ended", "its last messages are on its standard error")
         if "error" in reply:
             raise _refusal(reply)
         return reply.get("ok")

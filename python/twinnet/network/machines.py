@@ -14,7 +14,7 @@ _TARGET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:%\[\]/-]{0,252}\Z")
 _COMMAND = re.compile(r"[A-Za-z0-9_./~][A-Za-z0-9_./~+@-]{0,252}\Z")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PhysicalMachine(Host):
     """A physical machine that is a host. On the real clock an agent on it runs the apps; on the wall clock and the
     virtual clock it is a host like others.

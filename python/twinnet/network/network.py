@@ -45,6 +45,7 @@ from twinnet.network.link_settings import (
 )
 from twinnet.network.machines import PhysicalMachine, checked_command, checked_target
 from twinnet.network.moment import NetworkMoment, Side
+from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.placement import PartMachine, PlaceOptions, read_placement
 from twinnet.network.starting import Startable
@@ -125,9 +126,9 @@ class Network(Drawable, Startable):
         return self._nodes
 
     @property
-    def hosts(self) -> list[Host]:
-        """The hosts, routers among them, in the order of creation."""
-        return [node for node in self._nodes.values() if isinstance(node, Host)]
+    def hosts(self) -> NamedNodes[Host]:
+        """The hosts, routers among them, in the order of creation: ``net.hosts[0]``, ``net.hosts["h1"]``."""
+        return NamedNodes(node for node in self._nodes.values() if isinstance(node, Host))
 
     @property
     def host_count(self) -> int:
@@ -135,9 +136,9 @@ class Network(Drawable, Startable):
         return self._hosts
 
     @property
-    def switches(self) -> list[Switch]:
-        """The switches in the order of creation."""
-        return [node for node in self._nodes.values() if isinstance(node, Switch)]
+    def switches(self) -> NamedNodes[Switch]:
+        """The switches in the order of creation: ``net.switches[0]``, ``net.switches["s1"]``."""
+        return NamedNodes(node for node in self._nodes.values() if isinstance(node, Switch))
 
     @property
     def links(self) -> Sequence[Link]:
@@ -370,6 +371,11 @@ class Network(Drawable, Startable):
             {name: given[name] for name in DirectionSettings.__annotations__ if name in given}
         )
         ab, ba = both | one_way(given.get("a_to_b"), "a_to_b"), both | one_way(given.get("b_to_a"), "b_to_a")
+        if any(way["rate_bps"] and way["delivery_trace"] for way in (ab, ba)):
+            raise BadValue(
+                f"the link of {node_a.name} and {node_b.name} has a rate and a delivery_trace",
+                "leave one out (rate=None where a file's defaults give a rate)",
+            )
         new_a = self._new_port(node_a, given.get("port_a"), given.get("address_a"), queues["queue_a"] or queue, "a")
         new_b = self._new_port(node_b, given.get("port_b"), given.get("address_b"), queues["queue_b"] or queue, "b")
         overlap = set(new_a.addresses) & set(new_b.addresses)

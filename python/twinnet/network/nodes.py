@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.control.tls import Tls
+from twinnet.network.link_settings import describe_direction
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue, optional_spec
 
@@ -58,7 +59,7 @@ class Port:
         return spec | {"mac": self.mac, "addresses": list(self.addresses)}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Node:
     """A named node of one network."""
 
@@ -66,12 +67,16 @@ class Node:
     name: str
     ports: list[Port] = field(default_factory=list[Port], repr=False)
 
+    def __repr__(self) -> str:
+        told = ", ".join(address for port in self.ports for address in port.addresses)
+        return f"<{type(self).__name__} {self.name}{f' {told}' if told else ''}>"
+
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
         raise NotImplementedError
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Host(Node):
     """A machine that runs programs.
 
@@ -136,12 +141,12 @@ class Host(Node):
         }
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Router(Host):
     """A host that forwards; each interface gets its addresses where its link is made."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Switch(Node):
     """An OpenFlow switch.
 
@@ -223,7 +228,7 @@ class Switch(Node):
         return spec
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Interface(Node):
     """An existing interface of this machine; one link can end there.
 
@@ -241,7 +246,7 @@ class Interface(Node):
         return {"kind": "interface", "name": self.name, "interface": self.interface, "ports": ports}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TunnelEnd(Node):
     """The end of a tunnel to another speaker; one link ends there.
 
@@ -264,7 +269,7 @@ class TunnelEnd(Node):
         return spec
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Link:
     """Two ports joined; each direction has settings of its own.
 
@@ -292,6 +297,11 @@ class Link:
     ab: dict[str, Any]
     ba: dict[str, Any]
     tunnel: Tunnel | None = None
+
+    def __repr__(self) -> str:
+        there, back = describe_direction(self.ab), describe_direction(self.ba)
+        told = there if there == back else f"-> {there}, <- {back}"
+        return f"<Link {self.a.name}<->{self.b.name} {'up' if self.up else 'DOWN'}: {told}>"
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.report.packet_list import packet_list_text
 from twinnet.report.text_table import table, terminal_columns
+from twinnet.report.wording import common_scale
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,10 +27,12 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer, *, with_packets: boo
     duration_s = (whole["duration_ns"] or 0) / 1e9
     parts = [f"{one.path}: {whole['packets']} packets, {whole['bytes']} bytes in {duration_s:.6g} s ({whole['form']})"]
     parts += [f"note: {note}" for note in one.notes]
-    rates = one.throughput(layer)["throughput_bps"] / 1e6
+    rates = one.throughput(layer)["throughput_bps"]
     if rates.len():
+        divisor, unit = common_scale([float(rate) for rate in rates], "bit/s")
+        rates = rates / divisor
         parts.append(
-            f"\nThroughput, {layer} layer, intervals of {one.interval_s:g} s (Mbit/s): "
+            f"\nThroughput, {layer} layer, intervals of {one.interval_s:g} s ({unit}): "
             f"mean {_number(rates.mean())}, min {_number(rates.min())}, max {_number(rates.max())}"
         )
     parts += [_shown(title, frame, columns) for title, frame, columns in capture_parts(one)]

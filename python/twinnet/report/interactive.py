@@ -37,7 +37,7 @@ def traces_of_panel(figure: Figure, panel: Panel) -> dict[str, Any]:
     ]
     layout = {
         "height": 300 + min(150, 5 * max(map(len, figure.cases), default=0)),
-        "margin": {"l": 60, "r": 16, "t": 12, "b": 44},
+        "margin": {"l": 60, "r": 16, "t": 12, "b": 52},
         "xaxis": _x_axis(figure),
         "yaxis": {
             "title": {"text": figure.y_title},
@@ -109,6 +109,7 @@ def _points(figure: Figure, line: Line, colour: str) -> dict[str, Any]:
         "y": mean,
         "name": line.shown,
         "mode": "markers",
+        "cliponaxis": False,
         "marker": {"size": 8, "color": colour},
         "error_y": bars,
         "customdata": [[lo, hi] for _, lo, hi in known],

@@ -95,7 +95,7 @@ def _plan(analysis: Analysis) -> str:
     order = "in the listed order, repetitions outermost" if specification.order == "listed" else "in random order"
     said = f"{counted(specification.repetitions, 'repetition')} of each combination of levels, {order}. "
     if factors:
-        said += f"Factors - {factors}. "
+        said += f"{'Factor' if len(specification.factors) == 1 else 'Factors'}: {factors}. "
     return said + (
         f"Each run builds its network anew and has a seed derived from the study's seed {specification.seed}, "
         + ("the levels and the repetition. " if specification.seeds == "run" else "")
@@ -148,6 +148,13 @@ def _measured(name: str, measurement: Measurement) -> str:
         "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
         "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
         "ports over the estimate's own window, without its probes",
+        "available_bandwidth_covered": "1 where the estimate's interval or range contains that truth, 0 where not",
+        "probe_time": "the length of the estimate's window",
+        "probe_rate_error": "rates at which trains of probes were sent over those that the method asked for, less 1",
+        "probe_disturbances": "times a sender of probes lost its processor, and trains that arrived in batches, over "
+        "trains",
+        "probe_delay": "median delay of other UDP traffic in the estimate's window, less that outside",
+        "probe_loss": "loss of other UDP traffic in the estimate's window, less that outside",
         "rate_error": "packets a second that a source achieved over those requested, less 1",
         "gap_error": "the 99th percentile of the difference of requested and achieved gaps, without sign",
         "processor_time": "processor time of the sending program over its life",
@@ -189,9 +196,9 @@ def _statistics(analysis: Analysis) -> str:
 def _fidelity(analysis: Analysis) -> str:
     if analysis.specification.clock == "virtual":
         return (
-            "On the virtual clock no event is late: what was measured is what the models do. A run's trace hash "
+            "On the virtual clock no event is late, so the numbers show what the models do. A run's trace hash "
             "covers all its events in their order; the same study, seed and version give the same hash on every "
-            "machine. How closely the models match real hosts is what `twinnet twin` tells."
+            "machine. To see how closely the models match real hosts, run twinnet twin."
         )
     if analysis.specification.clock == "real":
         return (

@@ -7,7 +7,7 @@ import re
 from twinnet.study.measurement import Measurement
 from twinnet.study.specification import StudySpecification
 
-__all__ = ["label_names", "measurement_title"]
+__all__ = ["label_names", "measurement_title", "traffic_name"]
 
 _WRITTEN = {
     "udp": "UDP",
@@ -41,6 +41,11 @@ def measurement_title(name: str, measurement: Measurement) -> str:
     return words[0][:1].upper() + " ".join(words)[1:]
 
 
+def traffic_name(name: str) -> str:
+    """Return the display name of a kind of traffic or of a protocol: ``UDP`` for ``udp``, and others as they are."""
+    return _WRITTEN.get(name, name)
+
+
 def label_names(specification: StudySpecification, measurement: Measurement) -> dict[str, str]:
     """Return the display names of the labels of `measurement`; labels that are missing are shown as they are.
 
@@ -53,5 +58,5 @@ def label_names(specification: StudySpecification, measurement: Measurement) -> 
     for protocol in dict.fromkeys(entry.protocol for entry in meant):
         users = [entry.name for entry in meant if entry.protocol == protocol]
         alone = users[0] if len(users) == 1 else protocol
-        names[protocol] = _WRITTEN.get(alone, alone)
+        names[protocol] = traffic_name(alone)
     return names

@@ -19,6 +19,7 @@ from twinnet.report.wording import (
     common_scale,
     counted,
     value_with_interval,
+    worded_effect,
     worded_levels,
     worded_p,
     worded_phase,
@@ -181,18 +182,12 @@ def _differences(analysis: Analysis) -> Table | None:
                 Cell(" minus ".join(", ".join(side.levels.values()) for side in (one.first, one.second))),
                 Cell(value_with_interval(one.interval, one.first.unit, scale)),
                 Cell(worded_p(one.adjusted_p)),
-                Cell(_effect(one.effect.value, one.effect.magnitude)),
+                Cell(worded_effect(one.effect.value, one.effect.magnitude)),
             ]
         )
     test = "within machines" if len(analysis.machines) > 1 else "Welch"
     head = ["Quantity", "Time", "Levels", "Difference [interval]", f"p ({test}, Holm)", "Hedges' g"]
     return Table(head, rows, 3) if rows else None
-
-
-def _effect(value: float, magnitude: str) -> str:
-    if abs(value) > 100:
-        return f"beyond ±100, {magnitude}"
-    return f"{value:.2f}, {magnitude}"
 
 
 def _traffic(analysis: Analysis) -> Table:
@@ -242,7 +237,7 @@ def _machine(analysis: Analysis) -> dict[str, Table | None]:
     facts = [
         ("Kernel", f"{machine['system']} {machine['kernel']} ({machine['architecture']})"),
         ("Processor", f"{cores}{', virtual' if machine['virtualised'] else ''}"),
-        ("Governor", str(machine["governor"] or "not told by the kernel")),
+        ("Governor", str(machine["governor"] or "not reported by the kernel")),
         ("Load (1 min)", f"{min(loads):.2f} to {max(loads):.2f} before and after runs"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.report.naming import label_names, measurement_title
+from twinnet.report.naming import label_names, measurement_title, traffic_name
 from twinnet.report.wording import common_scale, worded_levels
 from twinnet.study.analysis import Analysis
 
@@ -156,5 +156,8 @@ def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:
         if entry.duration_ps is not None:
             end_s = (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
             if end_s < analysis.end_s:
-                ends.setdefault(end_s, []).append(entry.name)
-    return tuple((end_s, f"{' and '.join(names)} ends") for end_s, names in sorted(ends.items()))
+                ends.setdefault(end_s, []).append(traffic_name(entry.name))
+    return tuple(
+        (end_s, f"{' and '.join(names)} {'ends' if len(names) == 1 else 'end'}")
+        for end_s, names in sorted(ends.items())
+    )

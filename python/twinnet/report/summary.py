@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
@@ -17,6 +17,7 @@ from twinnet.report.wording import (
     common_scale,
     counted,
     value_with_interval,
+    worded_effect,
     worded_levels,
     worded_p,
     worded_phase,
@@ -35,6 +36,7 @@ __all__ = [
     "answer_in_words",
     "compared_record",
     "compared_rows",
+    "failure_sentences",
     "fidelity_sentences",
     "machine_sentences",
     "merged_reasons",
@@ -60,11 +62,11 @@ def answer(analysis: Analysis) -> str:
     if not analysis.stored:
         return "There is no finished run yet."
     if not analysis.used:
-        return "No run kept its schedule, so nothing can be said."
+        return "No run kept its schedule, so there is no result."
     if analysis.makes_no_claims:
         return "This size shows that the study works and claims nothing; for an answer take another preset, or none."
     if not results:
-        return "The study makes no statements; the numbers speak below."
+        return "The study makes no statements; the numbers are below."
     if all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
         return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
@@ -160,6 +162,19 @@ def merged_reasons(reasons: Sequence[str]) -> list[str]:
     return merged
 
 
+def failure_sentences(failures: Mapping[str, str]) -> list[str]:
+    """Why runs failed, by their names: each kind of message once, as the first of its runs has it."""
+    kinds: dict[str, list[str]] = {}
+    for run, message in failures.items():
+        kinds.setdefault(_NUMBER.sub("#", message), []).append(run)
+    return [
+        f"The run {runs[0]} failed: {failures[runs[0]]}"
+        if len(runs) == 1
+        else f"{len(runs)} runs failed for the same reason. The first is {runs[0]}: {failures[runs[0]]}"
+        for runs in kinds.values()
+    ]
+
+
 def _with_numbers(reason: str, numbers: Sequence[str]) -> str:
     """Return `reason` with these instead of its numbers."""
     left = iter(numbers)
@@ -230,8 +245,8 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     console.print()
     for sentence in fidelity_sentences(analysis):
         console.print(Text(sentence))
-    for run in analysis.failed:
-        console.print(Text(f"The run {run.id} failed: {run.record['error']['message']}", style="red"))
+    for sentence in failure_sentences({run.id: str(run.record["error"]["message"]) for run in analysis.failed}):
+        console.print(Text(sentence, style="red"))
     if analysis.others:
         console.print(
             Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here.")
@@ -338,7 +353,9 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 f"{len(one.first.samples)}, {len(one.second.samples)}",
                 "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
                 # The size of an effect that may be none says nothing.
-                f"{one.effect.value:.2f} {one.effect.magnitude}" if one.effect and _is_told(one.adjusted_p) else "",
+                worded_effect(one.effect.value, one.effect.magnitude)
+                if one.effect and _is_told(one.adjusted_p)
+                else "",
             ]
         )
     return rows

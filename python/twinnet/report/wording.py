@@ -11,6 +11,7 @@ __all__ = [
     "common_scale",
     "counted",
     "value_with_interval",
+    "worded_effect",
     "worded_levels",
     "worded_p",
     "worded_phase",
@@ -81,6 +82,12 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
 def worded_levels(levels: Mapping[str, str]) -> str:
     """Levels as `queues: shared`; `all` when the study has no factors."""
     return ", ".join(f"{name}: {level}" for name, level in levels.items()) or "all"
+
+
+def worded_effect(value: float, magnitude: str) -> str:
+    """The size of an effect in standard deviations, and how large that is called: `-1.20, large`."""
+    # With hardly any spread the number grows without bound and says nothing more.
+    return f"beyond ±100, {magnitude}" if abs(value) > 100 else f"{value:.2f}, {magnitude}"
 
 
 def worded_phase(phase: tuple[float, float] | None) -> str:

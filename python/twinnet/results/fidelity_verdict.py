@@ -125,9 +125,14 @@ class Verdict:
         return self.state + (f": {'; '.join(self.reasons)}" if self.reasons else "")
 
 
+# Scales of figures: a share in per cent, nanoseconds in milliseconds.
+_PERCENT, _MS_PER_NS = 100, 1e-6
+
+
 @dataclass(frozen=True)
 class _Check:
-    """One figure of a record beside its limit. `words` have a place for the figure times `scale`."""
+    """One figure of a record beside its limit. `words` have a place for the figure times `scale`, which makes per cent
+    of a share and milliseconds of nanoseconds."""
 
     limit: Limit
     value: float
@@ -136,8 +141,12 @@ class _Check:
 
     def finding(self) -> tuple[State, str]:
         words = self.words.format(self.value * self.scale)
-        bounds = f"{self.limit.doubtful * self.scale:.3g} / {self.limit.invalid * self.scale:.3g}"
-        return self.limit.state(self.value), f"{words} (limit {bounds})"
+        unit = "%" if self.scale == _PERCENT else "ms"
+        bounds = f"doubtful above {self.limit.doubtful * self.scale:.3g} {unit}"
+        # No share is more than the whole: such a limit makes no run invalid.
+        if unit != "%" or self.limit.invalid < 1:
+            bounds += f", invalid above {self.limit.invalid * self.scale:.3g} {unit}"
+        return self.limit.state(self.value), f"{words} ({bounds})"
 
 
 _LATE_LINK = Limit(0.01, 0.05)
@@ -193,25 +202,26 @@ def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
         (line.lateness_ns.p999, f" on the line of {line.port}") for line in record.lines if line.handed_over >= _ENOUGH
     ]
     late, where = max([(record.lateness_ns.p999, ""), *known], key=lambda one: one[0])
-    yield _Check(limits.lateness_p999_ns, late, "one frame in 1000" + where + " was late by more than {:.3g} ms", 1e-6)
+    yield _Check(
+        limits.lateness_p999_ns, late, "one frame in 1000" + where + " was late by more than {:.3g} ms", _MS_PER_NS
+    )
     yield _Check(
         limits.longest_slip_ns,
         record.longest_pause_ps / 1000,
         "the fabric, or a line with frames to carry, stood still for {:.3g} ms",
-        1e-6,
+        _MS_PER_NS,
     )
     yield _Check(
         limits.paused_share,
         record.pauses_ps.get("worst_second", 0) / 1e12,
         "the fabric stood still for {:.3g} % of the worst second",
-        100,
+        _PERCENT,
     )
     line = record.busiest_line
-    words = f" % of the worst second frames left late, because pauses had filled the queue of {line.port}"
-    yield _Check(
-        limits.queued_share, record.queued_share, "for {:.3g}" + words + f", busy for {100 * line.share:.0f} %", 100
-    )
-    yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), 100)
+    busy = f"pauses had filled the queue of {line.port} (busy for {100 * line.share:.0f} % of the time)"
+    late_for = busy + ", so frames left late for up to {:.3g} % of the worst second"
+    yield _Check(limits.queued_share, record.queued_share, late_for, _PERCENT)
+    yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), _PERCENT)
 
 
 def _losses(record: FidelityRecord) -> str:
@@ -231,11 +241,13 @@ def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     """Check how much of their rates lines lost."""
     worst = max(record.lines, key=lambda line: line.missing_ps, default=None)
     of = f" of {worst.port}" if worst is not None else ""
-    yield _Check(limits.slipped_share, record.slipped_share, "the line" + of + " slipped by {:.3g} % of the time", 100)
+    yield _Check(
+        limits.slipped_share, record.slipped_share, "the line" + of + " slipped by {:.3g} % of the time", _PERCENT
+    )
     worst = max(record.lines, key=lambda line: line.missing_in_worst_second_ps, default=None)
     if worst is not None:
         words = f"the line of {worst.port} slipped by " + "{:.3g} % of its worst second"
-        yield _Check(limits.worst_second_share, worst.missing_in_worst_second_ps / 1e12, words, 100)
+        yield _Check(limits.worst_second_share, worst.missing_in_worst_second_ps / 1e12, words, _PERCENT)
 
 
 def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
@@ -244,14 +256,14 @@ def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     # Of a handful of timers the first is late by what it takes to set up: that is no rate of anything.
     if agent is not None and agent.timers >= _ENOUGH // 10:
         words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
-        yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, 1e-6)
+        yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, _MS_PER_NS)
     if agent is not None:
         words = "the built-in apps stood still for "
         longest, worst_second = agent.pauses_ps.get("longest", 0), agent.pauses_ps.get("worst_second", 0)
-        yield _Check(limits.longest_slip_ns, longest / 1000, words + "{:.3g} ms", 1e-6)
+        yield _Check(limits.longest_slip_ns, longest / 1000, words + "{:.3g} ms", _MS_PER_NS)
         # Many short ones make bursts of what was to come evenly, which an idle line does not even notice.
         never = Limit(limits.paused_share.doubtful, max(limits.paused_share.doubtful, 1.0))
-        yield _Check(never, worst_second / 1e12, words + "{:.3g} % of the worst second", 100)
+        yield _Check(never, worst_second / 1e12, words + "{:.3g} % of the worst second", _PERCENT)
     program = record.took("programs_waited").program
     for name, who in (
         ("fabric_waited", "the fabric"),
@@ -259,9 +271,9 @@ def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
         ("programs_waited", f"a host's program ({program})" if program else "a host's program"),
     ):
         words = who + " waited for a processor for {:.3g} % of the worst second"
-        yield _Check(limits.waiting_share, record.took(name).worst_second_s, words, 100)
+        yield _Check(limits.waiting_share, record.took(name).worst_second_s, words, _PERCENT)
     throttled = "a quota stopped the lab's control group for {:.3g} % of the worst second"
-    yield _Check(limits.throttled_share, record.took("throttled").worst_second_s, throttled, 100)
+    yield _Check(limits.throttled_share, record.took("throttled").worst_second_s, throttled, _PERCENT)
     memory = "programs of this machine waited for memory for {:.3g} % of the worst second"
-    yield _Check(limits.memory_pressure_share, record.took("memory_pressure").worst_second_s, memory, 100)
-    yield _Check(limits.steal_share, record.steal_share, "the hypervisor took {:.3g} % of the CPU", 100)
+    yield _Check(limits.memory_pressure_share, record.took("memory_pressure").worst_second_s, memory, _PERCENT)
+    yield _Check(limits.steal_share, record.steal_share, "the hypervisor took {:.3g} % of the CPU", _PERCENT)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from twinnet.bandwidth.truth import Capacity, capacity_of
 from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord
@@ -163,14 +164,15 @@ class _Run:
         if sampler is None:
             return None
         samples = samples_of(sampler)
-        capacities: dict[str, float] = {}
+        capacities: dict[str, Capacity] = {}
         for port in samples.ports:
             node, place = self.lab.layout.port(port)
             for link in self.lab.layout.links:
                 for near, way in (("a", "ab"), ("b", "ba")):
-                    if (link[near]["node"], link[near]["port"]) == (node, place):
-                        capacities[port] = float(link[way]["rate_bps"] or 0)
-            if not capacities.get(port):
+                    capacity = capacity_of(link[way])
+                    if (link[near]["node"], link[near]["port"]) == (node, place) and capacity is not None:
+                        capacities[port] = capacity
+            if port not in capacities:
                 raise NotAvailable(f"the link of {port} has no rate", "give it one: it has no capacity otherwise")
         return PathCounts(samples, capacities)
 
@@ -243,6 +245,9 @@ class _Run:
     def _check_stop(self, wait_s: float) -> None:
         if self.progress.stop.wait(wait_s):
             raise Interrupted
+        # The rest of the run would count for nothing.
+        if self.lab.controller_is_gone:
+            self.lab.check_controllers()
 
 
 class _RealRun(_Run):
@@ -275,7 +280,7 @@ class _VirtualRun(_Run):
 
         def look_up(now_ps: int) -> bool:
             self.progress.fraction = min(0.97, max(0.0, (now_ps - zero_ps) / expected_ps))
-            return self.progress.stop.is_set()
+            return self._is_over()
 
         self.lab.while_time_passes(look_up)
         ended = self.lab.wait(handles, until=Picoseconds(limit_ps))
@@ -288,9 +293,17 @@ class _VirtualRun(_Run):
         return dict(self.lab.fidelity().raw)
 
     def _until(self, moment_ps: int) -> None:
-        self.lab.while_time_passes(lambda _: self.progress.stop.is_set())
+        self.lab.while_time_passes(lambda _: self._is_over())
         self.lab.run_until(Picoseconds(moment_ps))
         self._check_stop(0.0)
+
+    def _is_over(self) -> bool:
+        """Whether the run is to stop: it was interrupted, or has lost a controller, which none replaces."""
+        return self.progress.stop.is_set() or bool(self.lab.lost_controllers)
+
+    def _check_stop(self, wait_s: float) -> None:
+        super()._check_stop(wait_s)
+        self.lab.check_controllers()
 
 
 def samples_of(sampler: PortSampler) -> PortSamples:

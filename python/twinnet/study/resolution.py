@@ -28,6 +28,8 @@ __all__ = ["Study", "built_in_studies", "load_study", "read_study", "reader_in",
 STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
 _REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
 _UNRESOLVED = ("parameters", "presets")
+_PROSE = ("title", "question", "answer", "text")
+"""Keys whose text people read."""
 LONGEST_TEXT = 20_000
 LARGEST_BESIDE_BYTES = 4_000_000
 
@@ -394,6 +396,11 @@ def _at_the_parameter(document: Document, problem: Problem) -> Problem:
     return document.problem(document.existing(("parameters", reference.group(1), "default")), problem.message)
 
 
+def _in_prose(quantity: Quantity) -> str:
+    """`quantity` as a sentence has it: a rate may be written as 50 Mbit, and is 50 Mbit/s."""
+    return f"{quantity.text}/s" if quantity.kind == "rate" and quantity.text.endswith("bit") else quantity.text
+
+
 def _substitute(
     document: Document,
     path: Location,
@@ -429,7 +436,7 @@ def _substitute(
         elif name not in values:
             said = f"unknown parameter ${{{name[:40]}}}; {did_you_mean(name, values)}"
         else:
-            return values[name].text
+            return _in_prose(values[name]) if path[-1] in _PROSE else values[name].text
         unknown.append(document.problem(path, said))
         return ""
 

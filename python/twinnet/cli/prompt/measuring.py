@@ -125,12 +125,13 @@ def fidelity(lab: Lab, arguments: Sequence[str]) -> Answer:
     record = lab.fidelity(reset=list(arguments) == ["reset"])
     verdict = record.verdict()
     late = record.lateness_ns
+    slips = "once" if record.slips == 1 else f"{record.slips} times"
     lines = [
         f"verdict: {verdict}",
         f"frames handed over: {record.handed_over} in {format_duration(record.elapsed_ps // 10**9 * 10**9)}",
         "lateness: " + ", ".join(f"{name} {getattr(late, field) / 1000:.1f} us" for name, field in (
             ("median", "p50"), ("99 %", "p99"), ("99.9 %", "p999"), ("largest", "max"))),
-        f"the worst line slipped: {record.slips} times, {record.slipped_ps / 1e9:.3f} ms in all, "
+        f"the worst line slipped: {slips}, {record.slipped_ps / 1e9:.3f} ms in all, "
         f"{record.regained_ps / 1e9:.3f} ms regained; longest pause: {record.longest_pause_ps / 1e9:.3f} ms",
         f"lost by overload: {record.machine_losses}; stolen CPU: {record.steal_s:.2f} s",
     ]  # fmt: skip
