@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
+    from twinnet.network.deliveries import DeliveryTrace
     from twinnet.network.impairments import GilbertElliott, Jitter, JitterTable
     from twinnet.network.nodes import Host, Router, Switch
     from twinnet.network.topology_file import load_network
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "DeliveryTrace",
     "FidelityRecord",
     "GilbertElliott",
     "Host",
@@ -89,6 +91,7 @@ _MODULES = {
     "units": "units",
 }
 _HOMES = {
+    "DeliveryTrace": "network.deliveries",
     "FidelityRecord": "results.fidelity",
     "GilbertElliott": "network.impairments",
     "Host": "network.nodes",

@@ -106,3 +106,54 @@ def test_a_row_of_the_built_in_study_on_real_hosts(tmp_path: Path) -> None:
     # What the verdict does not permit is not judged by its value: the lab itself says that it was late.
     allowed = 0.05 if set(results.runs["fidelity"]) == {"valid"} else 0.3
     assert told["available_bandwidth_bps"] == pytest.approx(told["available_bandwidth_true_bps"], rel=allowed)
+
+
+def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path: Path) -> None:
+    results = studies.run(
+        "bandwidth-conditions",
+        preset="tiny",
+        settings={"levels.condition": "poisson-30 tcp-long mobile", "duration": "12 s", "patience": "10 s"},
+        out=tmp_path,
+        progress=False,
+    )
+    flows = results.table("flows")
+    told = flows.filter(flows["available_bandwidth_bps"].is_not_null())
+    assert told.height == 3
+    # Exponential gaps and TCP leave some percent in a short estimate, and fading more.
+    errors = (told["available_bandwidth_bps"] / told["available_bandwidth_true_bps"] - 1).to_list()
+    assert sorted(map(abs, errors))[1] < 0.1 and max(map(abs, errors)) < 0.5
+    assert min(told["probe_trains"].to_list()) >= 6
+    # A link of 100 Mbit/s with a third of it taken: probes add less than the goal of 1 ms at the median.
+    delays = told["probe_added_delay_ms"].drop_nulls().to_list()
+    assert delays and min(map(abs, delays)) < 1
+
+
+def test_harm_is_the_median_delay_and_the_loss_in_the_window_less_those_outside() -> None:
+    from twinnet.results.bandwidth_report import Bandwidth
+    from twinnet.results.flow_report import FlowReport
+    from twinnet.study.probe_harm import harm_to_others
+
+    def report(role: str, delays_ms: list[float | None], lost: list[int]) -> FlowReport:
+        count = len(delays_ms)
+        orders = {"lost": lost, "reordered": [0] * count, "duplicates": [0] * count}
+        spec = {
+            "interval_ps": 10**11,
+            "first": 10,
+            "bytes": [1000] * count,
+            "packets": [10] * count,
+            "times_ps": {"delay_mean": [None if one is None else one * 1e9 for one in delays_ms]},
+            "orders": orders,
+        }
+        return FlowReport.from_spec({"protocol": "udp", "role": role, "intervals": spec})
+
+    def window(start_ms: int, end_ms: int) -> Bandwidth:
+        return Bandwidth("hybrid", "wire", 1e6, None, None, None, None, None, (), start_ms * 10**9, end_ms * 10**9)
+
+    # Intervals of 100 ms from 1.0 s on; the first and the last are not whole.
+    seen = report("sink", [9, 1, 1, 3, 5, None, 1, 9], [9, 0, 0, 10, 0, 0, 0, 9])
+    harm = harm_to_others(window(1290, 1510), [seen, report("source", [0] * 8, [0] * 8)])
+    # Within: 3 and 5 ms, 10 of 30 lost; whole and outside: 1 ms twice.
+    assert harm.delay_ms == pytest.approx(3)
+    assert harm.loss == pytest.approx(10 / 30)
+    assert harm_to_others(window(1310, 1390), [seen]).delay_ms is None
+    assert harm_to_others(window(1000, 2000), [seen]).loss is None

@@ -78,3 +78,25 @@ def test_probes_follow_a_step_within_five_seconds() -> None:
         told = after.report().bandwidth
         assert lab.now() < 3.2 + 5
     assert told is not None and told.estimate_bps == pytest.approx(35e6, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_traffic_that_ends_is_not_forgotten_in_silence(seed: int) -> None:
+    with network(100, seed=seed).simulate() as lab:
+        ports = bandwidth.path_ports(lab, PATH)
+        sampler = lab.sample(list(ports), "5 ms")
+        rate = f"{85e6 * FULL_FRAMES_PAYLOAD_SHARE:.0f} bit"
+        lab.start(tn.apps.udp("x1", "x2", rate=rate, duration="15 s", process="poisson"))
+        # It is to go on until its time is over.
+        patient = {"precision": 0.0}
+        probes = lab.start(
+            bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", duration="16 s", settings=patient)
+        )
+        lab.wait([probes])
+        lab.run_until(f"{lab.now() + 0.01:.6f} s")
+        told = probes.report().bandwidth
+        assert told is not None and told.low_bps is not None and told.high_bps is not None
+        true = bandwidth.truth(sampler.read(), ports, told)
+    assert told.window_s > 15
+    # In the last second all is available. An estimate of that second alone must not claim the whole window.
+    assert told.low_bps <= true.available_bps <= told.high_bps, told

@@ -9,6 +9,7 @@ import pytest
 import twinnet as tn
 from twinnet import _core
 from twinnet.errors import BadProbability
+from twinnet.network.deliveries import DeliveryTraceSetting
 from twinnet.network.impairments import DISTRIBUTIONS
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
@@ -56,6 +57,10 @@ def test_a_setting_has_the_unit_default_and_range_that_the_core_tells(name: str)
             assert core["type"] == "boolean"
         case OneOf():
             assert tuple(core["values"]) == setting.words
+        case DeliveryTraceSetting():
+            assert (core["type"], core["items"]["type"]) == ("array", "integer")
+            most = next(one["maxItems"] for one in setting.json_schema()["anyOf"] if one["type"] == "array")
+            assert (core["least_items"], core["most_items"]) == (1, most)
         case _ if name in DRAWN:
             assert core["of"] == name
         case _:

@@ -6,10 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from twinnet.errors import NotAvailable
 from twinnet.study import fitting
 from twinnet.study.capacity import Capacity
-from twinnet.study.fitting import fitting_size, largest_fitting
+from twinnet.study.fitting import fitting_size, largest_fitting, trial_by
+from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study, load_study
+from twinnet.study.runner import Progress
+from twinnet.study.store import Measured
 from twinnet.yaml_source import SourceError
 
 STUDY = """
@@ -76,6 +80,34 @@ def test_what_was_chosen_is_told_with_what_it_scales(path: str, monkeypatch: pyt
     assert chosen.changes == {"rate": "100 Mbit"}
     assert told[0].startswith("This machine carries 60k frames/s; the runs need at most: full ")
     assert told[1] == "Chosen: tenth. All rates a tenth; --preset full runs the largest anyway."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "chosen", "said"),
+    [
+        (["valid"], "100 Mbit", "Chosen: tenth (tenth was valid). All rates a tenth"),
+        (["invalid", "valid"], "10 Mbit", "Chosen: hundredth (tenth was invalid, hundredth was valid)."),
+        (["doubtful", "failed"], "100 Mbit", "No size was valid in a trial (tenth was doubtful, hundredth was failed)"),
+        (["invalid", "invalid"], "10 Mbit", "No size was valid in a trial"),
+    ],
+)
+def test_a_size_that_fits_is_tried_and_left_for_a_smaller_one_where_its_run_is_not_valid(
+    path: str, monkeypatch: pytest.MonkeyPatch, verdicts: list[str], chosen: str, said: str
+) -> None:
+    monkeypatch.setattr(fitting, "capacity_here", lambda _: Capacity(60_000, 70_000, {}, datetime.now(UTC)))
+    told: list[str] = []
+    waiting = list(verdicts)
+    found = fitting_size(path, load_study(path), {}, 1, told.append, lambda _: waiting.pop(0))
+    assert (found.changes, waiting) == ({"rate": chosen}, [])
+    assert told[-1].startswith(said)
+
+
+def test_a_trial_that_fails_says_so() -> None:
+    def fails(_run: PlannedRun, _progress: Progress) -> Measured:
+        raise NotAvailable("no lab can start here", "run twinnet doctor")
+
+    (run, *_) = plan_study(load_study("mtu-sweep", {}, "tiny"))
+    assert trial_by(fails)(run) == "failed"
 
 
 def test_settings_hold_at_every_size(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,5 +54,8 @@ pub use engine::{
     BuildError, Coalescing, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way,
     World, DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,
 };
-pub use line::{catch_up, wire_bytes, DirectionConfig, DirectionCounters, LineRecord, LONGEST_TRAIN};
+pub use line::{
+    catch_up, wire_bytes, DeliveryTrace, DeliveryTraceError, DirectionConfig, DirectionCounters, LineRecord,
+    LONGEST_TRAIN, MOST_DELIVERIES,
+};
 pub use tunnel::{TunnelConfig, TunnelError};

@@ -61,11 +61,47 @@ pub(super) struct TcpSocket {
     services: u8,
 }
 
+/// Numbers of connections by own and peer's address. Never iterated.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Those of IPv4, by both addresses and both ports: a third as long a key, looked up for every segment.
+    v4: FxHashMap<(u64, u32), u32>,
+    others: FxHashMap<(SocketAddr, SocketAddr), u32>,
+}
+
+impl Connections {
+    fn key_of_v4((local, peer): (SocketAddr, SocketAddr)) -> Option<(u64, u32)> {
+        let (SocketAddr::V4(local), SocketAddr::V4(peer)) = (local, peer) else { return None };
+        let addresses = u64::from(local.ip().to_bits()) << 32 | u64::from(peer.ip().to_bits());
+        Some((addresses, u32::from(local.port()) << 16 | u32::from(peer.port())))
+    }
+
+    fn get(&self, between: (SocketAddr, SocketAddr)) -> Option<u32> {
+        match Self::key_of_v4(between) {
+            Some(key) => self.v4.get(&key).copied(),
+            None => self.others.get(&between).copied(),
+        }
+    }
+
+    fn insert(&mut self, between: (SocketAddr, SocketAddr), number: u32) {
+        match Self::key_of_v4(between) {
+            Some(key) => self.v4.insert(key, number),
+            None => self.others.insert(between, number),
+        };
+    }
+
+    fn remove(&mut self, between: (SocketAddr, SocketAddr)) {
+        match Self::key_of_v4(between) {
+            Some(key) => self.v4.remove(&key),
+            None => self.others.remove(&between),
+        };
+    }
+}
+
 /// Connections and listeners of a host.
 #[derive(Debug, Default)]
 pub(super) struct TcpTable {
-    /// Numbers of connections by own and peer's address. Never iterated.
-    connections: FxHashMap<(SocketAddr, SocketAddr), u32>,
+    connections: Connections,
     /// Numbers of listeners by family and port. Never iterated.
     listeners: FxHashMap<(bool, u16), u32>,
     /// Connections that may have something to send or to tell.
@@ -147,7 +183,7 @@ impl Stack {
 
     /// Number of the connection between our address `local` and `peer`.
     fn connection_between(&self, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
-        self.tcp.as_ref()?.connections.get(&(local, peer)).copied()
+        self.tcp.as_ref()?.connections.get((local, peer))
     }
 
     /// Number of the listener on `port`.
@@ -301,7 +337,7 @@ impl Stack {
     /// A connection has come to its end: its addresses are free, and its socket too when the app has closed it.
     fn forget_connection(&mut self, number: u32, addresses: (SocketAddr, SocketAddr)) {
         if self.connection_between(addresses.0, addresses.1) == Some(number) {
-            self.tcp.get_or_insert_default().connections.remove(&addresses);
+            self.tcp.get_or_insert_default().connections.remove(addresses);
         }
         if self.sockets.get(number).is_some_and(|socket| socket.closed) {
             if let Some(place) = self.sockets.place_of(number) {

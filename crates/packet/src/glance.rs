@@ -1,15 +1,59 @@
 //! A glance at a frame: for the frames that are most of all traffic, the few bytes that decide the whole flow key.
 
 use crate::extract::Layout;
-use crate::flow_key::mix;
+use crate::flow_key::{mix, Field, FlowKey};
 
 /// The bytes that decide the flow key and the layout of an untagged, unfragmented IPv4 frame with TCP or UDP and
 /// without IP options: two such frames with equal glances have equal keys. Four words are quicker to gather and to
-/// compare than the key's sixteen.
+/// compare than the key's sixteen. Also used as the mask of a glance: one bits where it matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance([u64; 4]);
 
+/// TCP or UDP: in every mask, because it decides the layout.
+const IS_TCP: u64 = 1 << 12;
+/// The port that the frame came in by.
+const IN_PORT: u64 = u32::MAX as u64;
+
 impl Glance {
+    /// The mask of all bits.
+    pub const EVERYTHING: Self = Self([u64::MAX; 4]);
+    /// The mask of the Ethernet addresses.
+    pub const ETHERNET: Self = Self([u64::MAX, IS_TCP | (u32::MAX as u64) << 32, 0, IN_PORT]);
+
+    /// The mask of those bits that decide the bits of a flow key that `mask` has. The layout and the port that a frame
+    /// came in by are always in it.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn mask_of(mask: &FlowKey) -> Self {
+        let bits = |field: Field| mask.get(field) as u64;
+        let (to, from) = (bits(Field::ETH_DST), bits(Field::ETH_SRC));
+        let rest = bits(Field::NW_TOS) << 24 | bits(Field::NW_TTL) << 16 | IS_TCP | bits(Field::TCP_FLAGS);
+        let ports = bits(Field::TP_SRC) << 16 | bits(Field::TP_DST);
+        Self([
+            to << 16 | from >> 32,
+            (from & u64::from(u32::MAX)) << 32 | rest,
+            bits(Field::NW_SRC) << 32 | bits(Field::NW_DST),
+            ports << 32 | IN_PORT,
+        ])
+    }
+
+    /// The glance with only those bits that `mask` has.
+    #[inline]
+    #[must_use]
+    pub fn masked(self, mask: &Self) -> Self {
+        let [a, b, c, d] = self.0;
+        let [e, f, g, h] = mask.0;
+        Self([a & e, b & f, c & g, d & h])
+    }
+
+    /// All bits that this or `other` has.
+    #[must_use]
+    pub fn union(self, other: &Self) -> Self {
+        let [a, b, c, d] = self.0;
+        let [e, f, g, h] = other.0;
+        Self([a | e, b | f, c | g, d | h])
+    }
+
     /// The glance at the frame `bytes` that came in by `in_port`; `None` for frames of other kinds.
     #[inline]
     #[must_use]
@@ -32,7 +76,7 @@ impl Glance {
         let is_tcp = head[23] == 6;
         // Twelve bits of TCP flags; a UDP frame has none.
         let flags = if is_tcp { u64::from(u16::from_be_bytes([bytes[46], bytes[47]]) & 0x0fff) } else { 0 };
-        let rest = u64::from(head[15]) << 24 | u64::from(head[22]) << 16 | u64::from(is_tcp) << 12 | flags;
+        let rest = u64::from(head[15]) << 24 | u64::from(head[22]) << 16 | u64::from(is_tcp) * IS_TCP | flags;
         Some(Self([
             word(head, 0),
             half(head, 8) << 32 | rest,
@@ -44,7 +88,7 @@ impl Glance {
     /// Returns the offsets at which the headers of a frame with this glance begin.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        Layout::of_ipv4(if self.0[1] >> 12 & 1 == 1 { 6 } else { 17 })
+        Layout::of_ipv4(if self.0[1] & IS_TCP != 0 { 6 } else { 17 })
     }
 
     /// A hash of the glance.
@@ -75,7 +119,6 @@ fn half(head: &[u8; 42], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow_key::FlowKey;
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Vec<u8>> {
@@ -115,6 +158,28 @@ mod tests {
             other[at] = with;
             if let (Some(a), Some(b)) = (Glance::of(1, &one), Glance::of(1, &other)) {
                 prop_assert_eq!(a == b, FlowKey::extract(1, &one) == FlowKey::extract(1, &other));
+            }
+        }
+
+        #[test]
+        fn frames_whose_masked_glances_are_equal_have_equal_masked_keys(one in frame(), at in 0..54_usize,
+            with in any::<u8>(), fields in prop::collection::vec(prop::sample::select(vec![
+                Field::ETH_DST, Field::ETH_SRC, Field::NW_TOS, Field::IP_DSCP, Field::NW_TTL, Field::TCP_FLAGS,
+                Field::NW_SRC, Field::NW_DST, Field::TP_SRC, Field::TP_DST, Field::IN_PORT,
+            ]), 0..4), bits in any::<u128>()) {
+            let mut other = one.clone();
+            other[at] = with;
+            let mask = fields.into_iter().fold(FlowKey::ZERO, |mask, field| mask.with(field, bits & field.maximum()));
+            if let (Some(a), Some(b)) = (Glance::of(1, &one), Glance::of(1, &other)) {
+                let of = Glance::mask_of(&mask);
+                let keys = [&one, &other].map(|bytes| FlowKey::extract(1, bytes).masked(&mask));
+                prop_assert_eq!(a.masked(&of).layout(), a.layout());
+                // In the other direction but for the layout, which a mask always has.
+                if a.layout() == b.layout() {
+                    prop_assert_eq!(a.masked(&of) == b.masked(&of), keys[0] == keys[1]);
+                } else {
+                    prop_assert_ne!(a.masked(&of), b.masked(&of));
+                }
             }
         }
 

@@ -174,9 +174,8 @@ impl Htb {
         let leaves = self.leaves.len();
         let start = self.turns[level as usize][priority];
         let mut skipped_in_debt = false;
-        let mut step = 0;
+        let mut index = start;
         loop {
-            let index = (start + step) % leaves;
             let leaf = &mut self.leaves[index];
             if leaf.priority == priority && leaf.level(now) == Some(level) {
                 let deficit = &mut leaf.deficit[level as usize];
@@ -187,17 +186,29 @@ impl Htb {
                 *deficit += leaf.quantum;
                 skipped_in_debt = true;
             }
-            step += 1;
-            if step % leaves == 0 && !std::mem::take(&mut skipped_in_debt) {
+            index += 1;
+            if index == leaves {
+                index = 0;
+            }
+            if index == start && !std::mem::take(&mut skipped_in_debt) {
                 return None;
             }
         }
     }
 
     fn select(&mut self, now: Time) -> Option<(usize, Level)> {
+        // One bit for each priority of which some class has a frame: most ports have one priority, or nothing to send.
+        let waiting = self
+            .leaves
+            .iter()
+            .filter(|leaf| leaf.class.is_primed())
+            .fold(0_u32, |bits, leaf| bits | 1 << leaf.priority);
+        if waiting == 0 {
+            return None;
+        }
         let levels: &[Level] = if self.root.holds(0, now) { &[Level::Own, Level::Root] } else { &[Level::Own] };
         for &level in levels {
-            for priority in 0..PRIORITIES as usize {
+            for priority in (0..PRIORITIES as usize).filter(|priority| waiting >> priority & 1 == 1) {
                 if let Some(index) = self.turn(level, priority, now) {
                     return Some((index, level));
                 }

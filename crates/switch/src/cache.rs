@@ -1,5 +1,8 @@
 //! The exact-match cache before the flow tables: what was decided for a flow key, found with one hash look-up.
 //!
+//! Before it, a glance at the frame mostly does: only the bits of it count that flows match and actions read, so that all
+//! connections between two hosts share one entry where no flow asks for their ports, and fit into a processor's cache.
+//!
 //! Two-way set associative, so its size is bounded whatever comes in. An entry of an older generation (the tables
 //! changed since) counts as absent. Starts small and grows where entries in use push each other out, so that an
 //! idle switch costs little.
@@ -7,8 +10,10 @@
 use std::sync::Arc;
 
 use twinnet_packet::{FlowKey, Glance};
+use twinnet_units::impossible;
 
 use super::decision::Decision;
+use super::pipeline::Pipeline;
 
 const FIRST_SETS: usize = 64;
 const MOST_SETS: usize = 4096;
@@ -20,6 +25,10 @@ struct Entry {
     decision: Arc<Decision>,
 }
 
+/// The equal decisions that are looked for before another is kept: most flows of a switch share a few, which then stay
+/// in the processor's cache.
+const SHARED_DECISIONS: usize = 16;
+
 /// A decision found by a glance at the frame.
 #[derive(Debug)]
 struct Glanced {
@@ -30,14 +39,23 @@ struct Glanced {
 
 /// The two places of a set; the one used last comes first.
 type Set = [Option<Box<Entry>>; 2];
+/// The two places of a glance; the one that came last comes first.
+type GlanceSet = [Option<Glanced>; 2];
 
 /// The cache.
 #[derive(Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
-    /// One place for each glance, as many as there are sets; void ones are of generation 0 or older than the
-    /// present one.
-    glances: Vec<Option<Box<Glanced>>>,
+    /// As many as there are sets; void ones are older than the present generation.
+    glances: Vec<GlanceSet>,
+    /// The bits of glances that decisions of this generation depend on: those that flows match, and what the decisions'
+    /// actions read. It only grows within a generation, and what was kept under fewer bits stays true. `None` until a
+    /// glance is looked at.
+    mask: Option<Glance>,
+    /// The part of it that actions read.
+    reads: Glance,
+    /// Decisions of this generation that flows share, the latest last.
+    shared: Vec<Arc<Decision>>,
     seed: u64,
     generation: u64,
     /// Entries in use that were pushed out since the cache last grew.
@@ -51,12 +69,30 @@ fn index(digest: u64, sets: usize) -> usize {
 
 impl Cache {
     pub(super) fn new(seed: u64) -> Self {
-        Self { sets: Vec::new(), glances: Vec::new(), seed, generation: 1, pushed_out: 0 }
+        Self {
+            sets: Vec::new(),
+            glances: Vec::new(),
+            mask: None,
+            reads: Glance::default(),
+            shared: Vec::new(),
+            seed,
+            generation: 1,
+            pushed_out: 0,
+        }
     }
 
     /// Makes all entries void.
     pub(super) fn invalidate(&mut self) {
         self.generation += 1;
+        (self.mask, self.reads) = (None, Glance::default());
+        self.shared.clear();
+    }
+
+    /// Returns those bits of `glance` that matter to the flows of `pipeline`: what the other calls are to be given.
+    #[inline]
+    pub(super) fn look(&mut self, glance: Glance, pipeline: &Pipeline) -> Glance {
+        let mask = self.mask.get_or_insert_with(|| Glance::mask_of(&pipeline.matched()).union(&self.reads));
+        glance.masked(mask)
     }
 
     /// Returns the decision for frames with this glance.
@@ -65,23 +101,28 @@ impl Cache {
         if self.glances.is_empty() {
             return None;
         }
-        let place = index(glance.digest(self.seed), self.glances.len());
-        let found = self.glances[place].as_ref()?;
-        (found.glance == *glance && found.generation == self.generation).then_some(&found.decision)
+        let set = &self.glances[index(glance.digest(self.seed), self.glances.len())];
+        let hit = |found: &&Glanced| found.glance == *glance && found.generation == self.generation;
+        set.iter().flatten().find(hit).map(|found| &found.decision)
     }
 
-    /// Remembers that what was decided for `key`, which is cached, goes for all frames with this glance.
+    /// Remembers that what was decided for `key`, which is cached, goes for all frames with the bits of this glance that
+    /// matter.
     pub(super) fn remember_glance(&mut self, glance: Glance, key: &FlowKey) {
         if self.glances.len() != self.sets.len() {
             self.glances.clear();
-            self.glances.resize_with(self.sets.len(), || None);
+            self.glances.resize_with(self.sets.len(), GlanceSet::default);
         }
+        let Some(mask) = self.mask else { return impossible!("a glance is kept before one was looked at") };
+        let glance = glance.masked(&mask);
         let generation = self.generation;
         let set = &self.sets[index(key.digest(self.seed), self.sets.len())];
         let entry = set.iter().flatten().find(|entry| entry.generation == generation && entry.key == *key);
         if let Some(entry) = entry {
-            let place = index(glance.digest(self.seed), self.glances.len());
-            self.glances[place] = Some(Box::new(Glanced { glance, generation, decision: Arc::clone(&entry.decision) }));
+            let at = index(glance.digest(self.seed), self.glances.len());
+            let glances = &mut self.glances[at];
+            glances.swap(0, 1);
+            glances[0] = Some(Glanced { glance, generation, decision: Arc::clone(&entry.decision) });
         }
     }
 
@@ -113,14 +154,29 @@ impl Cache {
         } else if self.pushed_out > self.sets.len() / 8 && self.sets.len() < MOST_SETS {
             self.grow();
         }
+        self.reads = self.reads.union(&decision.reads);
+        self.mask = self.mask.map(|mask| mask.union(&decision.reads));
         let at = index(key.digest(self.seed), self.sets.len());
         let set = &mut self.sets[at];
         set.swap(0, 1);
         if set[0].as_ref().is_some_and(|entry| entry.generation == self.generation) {
             self.pushed_out += 1;
         }
-        let entry = Entry { key, generation: self.generation, decision: Arc::new(decision) };
-        set[0] = Some(Box::new(entry));
+        let entry = Entry { key, generation: self.generation, decision: self.shared(decision) };
+        self.sets[at][0] = Some(Box::new(entry));
+    }
+
+    /// `decision`, or the one like it that other flows have.
+    fn shared(&mut self, decision: Decision) -> Arc<Decision> {
+        if let Some(known) = self.shared.iter().rev().find(|known| ***known == decision) {
+            return Arc::clone(known);
+        }
+        if self.shared.len() == SHARED_DECISIONS {
+            self.shared.remove(0);
+        }
+        let decision = Arc::new(decision);
+        self.shared.push(Arc::clone(&decision));
+        decision
     }
 
     fn grow(&mut self) {
@@ -154,6 +210,24 @@ mod tests {
         assert!(cache.find(&key(2)).is_none());
         cache.invalidate();
         assert!(cache.find(&key(1)).is_none());
+    }
+
+    #[test]
+    fn flows_with_equal_decisions_share_one_until_the_tables_change() {
+        let mut cache = Cache::new(1);
+        let other = Decision { certain: 1, ..Decision::default() };
+        cache.insert(key(1), Decision::default());
+        cache.insert(key(2), other.clone());
+        cache.insert(key(3), Decision::default());
+        let found = |cache: &mut Cache, number| Arc::clone(cache.find(&key(number)).unwrap());
+        assert!(Arc::ptr_eq(&found(&mut cache, 1), &found(&mut cache, 3)));
+        assert_eq!(*found(&mut cache, 2), other);
+        cache.invalidate();
+        assert!(cache.shared.is_empty());
+        for certain in 0..100 {
+            cache.insert(key(4), Decision { certain, ..Decision::default() });
+        }
+        assert_eq!((found(&mut cache, 4).certain, cache.shared.len()), (99, SHARED_DECISIONS));
     }
 
     #[test]

@@ -86,6 +86,11 @@ impl Classifier {
         self.count
     }
 
+    /// The masks of its flows.
+    pub(super) fn masks(&self) -> impl Iterator<Item = &FlowKey> {
+        self.tuples.iter().map(|tuple| &tuple.mask)
+    }
+
     /// The flow that `key` matches.
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowId> {
         let mut best: Option<&Slot> = None;

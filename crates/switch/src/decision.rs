@@ -1,7 +1,7 @@
 //! The decision about a frame, made from its flow key alone: the flows it follows and the steps to carry out.
 
 use serde::Serialize;
-use twinnet_packet::{FlowKey, Rewrite};
+use twinnet_packet::{FlowKey, Glance, Rewrite};
 
 use super::classifier::FlowId;
 use super::event::PacketInReason;
@@ -184,4 +184,6 @@ pub(super) struct Decision {
     pub(super) certain: usize,
     /// `true` if some step [is involved](Step::is_involved).
     pub(super) involved: bool,
+    /// The bits of a glance at the frame that actions read, beside those that flows match.
+    pub(super) reads: Glance,
 }

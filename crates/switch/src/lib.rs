@@ -1,7 +1,7 @@
 //! The switch: a multi-table flow pipeline with an exact-match cache, and stand-alone learning.
 //!
-//! A frame's flow key is looked up in the cache; what is not there is decided by a walk through the flow tables
-//! (`translate`) and kept. The decision is a list of steps that depends on nothing but the key and the tables, so a
+//! A frame's flow key (mostly only the bits of it that flows match) is looked up in the cache; what is not there is
+//! decided by a walk through the flow tables (`translate`) and kept. The decision is a list of steps that depends on nothing but the key and the tables, so a
 //! cached frame costs one hash look-up and its steps. What does change from frame to frame - learnt addresses,
 //! ports that go down - is looked at when the steps are carried out.
 //!
@@ -166,6 +166,8 @@ pub struct Switch {
     /// Frames that their port did not take.
     refused: u64,
     cache_hits: u64,
+    /// A frame had an involved decision since [`Switch::take_stirred`] was asked.
+    stirred: bool,
     /// Look-ups and matches of each table.
     tables: Vec<(u64, u64)>,
 }
@@ -186,6 +188,7 @@ impl Switch {
             received: 0,
             refused: 0,
             cache_hits: 0,
+            stirred: false,
             tables: Vec::new(),
         }
     }
@@ -291,7 +294,8 @@ impl Switch {
             }
         }
         let glance = Glance::of(in_port, &frame.bytes);
-        let found = glance.and_then(|glance| Some((self.cache.find_at_a_glance(&glance)?, glance.layout())));
+        let looked = glance.map(|glance| self.cache.look(glance, &self.pipeline));
+        let found = looked.and_then(|glance| Some((self.cache.find_at_a_glance(&glance)?, glance.layout())));
         let (decision, layout) = match found {
             Some(found) => {
                 self.cache_hits += frames;
@@ -322,11 +326,18 @@ impl Switch {
             }
         }
         if decision.involved {
+            self.stirred = true;
             let decision = Arc::clone(decision);
             let key = FlowKey::extract(in_port, &frame.bytes);
             return self.carry_out(&decision, (Start::Tables, key), frame, (in_port, now), out);
         }
         self.datapath.execute(&decision.steps, in_port, frame, layout, now, out);
+    }
+
+    /// Returns `true` if frames that came since the last call may have left more behind than frames to send: news for
+    /// controllers, or flows that end sooner. All others leave [`next_timeout`](Self::next_timeout) as it is.
+    pub fn take_stirred(&mut self) -> bool {
+        std::mem::take(&mut self.stirred) || !self.events.is_empty()
     }
 
     fn credit(&mut self, lookup: Lookup, frames: u64, bytes: u64, now: Time) {

@@ -94,6 +94,11 @@ impl Pipeline {
         self.tables.get(table).map_or(0, Classifier::len)
     }
 
+    /// The bits of flow keys that some flow matches.
+    pub(super) fn matched(&self) -> FlowKey {
+        self.tables.iter().flat_map(Classifier::masks).fold(FlowKey::ZERO, |all, mask| all.union(mask))
+    }
+
     /// The flow of `table` that `key` matches.
     pub(super) fn find(&self, table: u8, key: &FlowKey) -> Option<FlowId> {
         self.tables.get(usize::from(table))?.find(key)

@@ -5,7 +5,7 @@ Available bandwidth over a time is the least, over the path's links, of capacity
 
 from twinnet.bandwidth.fused import Fused, fuse
 from twinnet.bandwidth.replay import replay
-from twinnet.bandwidth.truth import Truth, path_ports, truth
+from twinnet.bandwidth.truth import Truth, available, path_ports, truth
 from twinnet.traffic.bandwidth import (
     METHODS,
     bandwidth,
@@ -18,6 +18,7 @@ __all__ = [
     "METHODS",
     "Fused",
     "Truth",
+    "available",
     "bandwidth",
     "bandwidth_listener",
     "bandwidth_method",

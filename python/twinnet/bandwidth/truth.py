@@ -5,18 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from twinnet.errors import BadValue
+from twinnet.network.deliveries import DeliveryTrace, TracedCapacity
 from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.results.port_samples import PortSamples
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
 
-__all__ = ["Truth", "path_ports", "truth"]
+__all__ = ["Capacity", "Truth", "available", "capacity_of", "path_ports", "truth"]
+
+Capacity = float | TracedCapacity
+"""The capacity of a link: bit/s, or what follows a trace."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Truth:
     available_bps
         The least over the links.
     tight, narrow
-        The port of the link with the least available bandwidth, and of the one with the least capacity.
+        The port of the link with the least available bandwidth, and of the one with the least capacity (of a link that
+        follows a trace: over that time).
     links
         Available bandwidth of each link, by its sending port.
     """
@@ -39,27 +44,36 @@ class Truth:
     links: Mapping[str, float]
 
 
-def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, float]:
-    """Return the sending ports along `nodes` (host, switches, host) with the capacities of their links in bit/s.
+def capacity_of(way: Mapping[str, Any]) -> Capacity | None:
+    """Return the capacity of one direction of a link, given in the form of the lab protocol; ``None`` without one."""
+    if way.get("rate_bps"):
+        return float(way["rate_bps"])
+    trace = way.get("delivery_trace")
+    return TracedCapacity(DeliveryTrace(trace), way.get("framing", "ethernet")) if trace else None
+
+
+def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, Capacity]:
+    """Return the sending ports along `nodes` (host, switches, host) with the capacities of their links: in bit/s, or a
+    `TracedCapacity` where a link follows a trace.
 
     Raises
     ------
     BadValue
-        Two neighbours have no link, or their link has no rate.
+        Two neighbours have no link, or their link has neither a rate nor a trace.
     """
-    found: dict[str, float] = {}
+    found: dict[str, Capacity] = {}
     for here, there in itertools.pairwise(nodes):
         number, backward = lab.layout.link(here, there)
         link = lab.layout.links[number]
-        rate = link["ba" if backward else "ab"]["rate_bps"]
-        if not rate:
+        capacity = capacity_of(link["ba" if backward else "ab"])
+        if capacity is None:
             raise BadValue(f"the link from {here} to {there} has no rate", "give it one: it has no capacity otherwise")
         end = link["b" if backward else "a"]
-        found[lab.layout.node(here)["ports"][end["port"]]["name"]] = float(rate)
+        found[lab.layout.node(here)["ports"][end["port"]]["name"]] = capacity
     return found
 
 
-def truth(samples: PortSamples, capacities: Mapping[str, float], estimate: Bandwidth) -> Truth:
+def truth(samples: PortSamples, capacities: Mapping[str, Capacity], estimate: Bandwidth) -> Truth:
     """Return what was available over the averaging window of `estimate`, without its own probes.
 
     Parameters
@@ -67,7 +81,7 @@ def truth(samples: PortSamples, capacities: Mapping[str, float], estimate: Bandw
     samples
         Of the path's sending ports, over the window at least; the finer their interval, the closer the window's ends.
     capacities
-        Of these ports, in bit/s, as :func:`path_ports` gives them.
+        Of these ports, as :func:`path_ports` gives them.
     estimate
         Tells the window, and the bytes of probes to leave out (its layer must be ``wire``).
     """
@@ -76,16 +90,43 @@ def truth(samples: PortSamples, capacities: Mapping[str, float], estimate: Bandw
     start, end = estimate.window_start_ps, estimate.window_end_ps
     if start is None or end is None or end <= start:
         raise BadValue("the estimate has no averaging window: nothing was probed")
+    return available(samples, capacities, start, end, probe_bytes=estimate.probe_bytes + estimate.control_bytes)
+
+
+def available(
+    samples: PortSamples, capacities: Mapping[str, Capacity], start_ps: int, end_ps: int, *, probe_bytes: int = 0
+) -> Truth:
+    """Return what was available from `start_ps` to `end_ps` of the lab's clock.
+
+    Parameters
+    ----------
+    samples, capacities
+        As for :func:`truth`.
+    start_ps, end_ps
+        The averaging window.
+    probe_bytes
+        Bytes of probes on the wire in that time, which are not to count as traffic.
+
+    Raises
+    ------
+    BadValue
+        The window is empty, or the samples do not cover it.
+    """
+    start, end = start_ps, end_ps
+    if end <= start:
+        raise BadValue(f"the window ends at {end} ps and starts at {start} ps", "give an end after the start")
     seconds = (end - start) / 1e12
     edges = samples.start_ps + samples.interval_ps * np.arange(len(samples) + 1)
     if len(samples) == 0 or start < edges[0] or end > edges[-1]:
         raise BadValue("the samples do not cover the averaging window", "sample from before the estimate until its end")
-    probes = (estimate.probe_bytes + estimate.control_bytes) * 8 / seconds
+    probes = probe_bytes * 8 / seconds
     links: dict[str, float] = {}
+    wide: dict[str, float] = {}
     for port, capacity in capacities.items():
+        wide[port] = capacity.over_bps(start, end) if isinstance(capacity, TracedCapacity) else capacity
         sent = np.concatenate([[0.0], np.cumsum(samples[port].wire_bytes, dtype=float)])
         passed = np.interp(end, edges, sent) - np.interp(start, edges, sent)
-        links[port] = capacity - max(0.0, passed * 8 / seconds - probes)
+        links[port] = wide[port] - max(0.0, passed * 8 / seconds - probes)
     tight = min(links, key=links.__getitem__)
-    narrow = min(capacities, key=capacities.__getitem__)
+    narrow = min(wide, key=wide.__getitem__)
     return Truth(links[tight], tight, narrow, links)

@@ -164,9 +164,10 @@ def run(
         )
     if loaded.specification.clock == "wall" and on is None:
         if preset is None and loaded.specification.wall_presets:
-            from twinnet.study.fitting import fitting_size
+            from twinnet.study.fitting import fitting_size, trial_by
 
-            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True))
+            trial = None if dry_run else trial_by(LabExecutor(interface, fabric_threads))
+            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True), trial)
         loaded = on_this_machine(loaded)
     executor = LabExecutor(interface, fabric_threads)
     if loaded.specification.clock == "virtual" or on is None:

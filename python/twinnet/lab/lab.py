@@ -687,7 +687,9 @@ class LabInfo:
 def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
     """Return True if the fabric has events to schedule for these links: a rate, a delay or a change to come."""
     ways = [link[way] for link in links for way in ("ab", "ba")]
-    return bool(changes) or any(way.get("rate_bps") or way.get("delay_ps") or way.get("jitter") for way in ways)
+    return bool(changes) or any(
+        way.get("rate_bps") or way.get("delivery_trace") or way.get("delay_ps") or way.get("jitter") for way in ways
+    )
 
 
 def attach(name: str) -> Lab:

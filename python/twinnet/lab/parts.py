@@ -278,7 +278,7 @@ class LabLink:
             As :meth:`twinnet.Network.link` takes them.
         """
         self._lab.connection.request("link.set", **self.change(direction, settings))
-        if settings.keys() & {"rate", "delay", "jitter"}:
+        if settings.keys() & {"rate", "delivery_trace", "delay", "jitter"}:
             self._lab.promote()
         return self
 

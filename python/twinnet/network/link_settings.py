@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.network.deliveries import DeliveryTrace, DeliveryTraceValue
 from twinnet.network.impairments import JitterValue, LossValue, Probability
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue
@@ -48,6 +49,9 @@ class DirectionSettings(TypedDict, total=False):
 
     rate: LineRate | None
     """The line rate, such as ``"10 Mbit"``; ``None``: no limit."""
+    delivery_trace: DeliveryTraceValue | None
+    """Moments at which packets can leave, in place of a rate: :class:`twinnet.DeliveryTrace`, a list of milliseconds,
+    or the parameters of :meth:`twinnet.DeliveryTrace.fading`. While the link has a rate, that counts."""
     delay: Delay
     """Propagation delay, such as ``"5 ms"``; at most 1 h."""
     jitter: JitterValue | None
@@ -165,7 +169,12 @@ DEFAULT_DIRECTION: dict[str, Any] = direction_spec(
 
 def describe_direction(spec: Mapping[str, Any]) -> str:
     """Return a direction as one line for people, such as ``10 Mbit/s delay 5 ms loss 1 %``."""
-    words = [format_rate(spec["rate_bps"]) if spec.get("rate_bps") else "unlimited"]
+    words = ["unlimited"]
+    if spec.get("rate_bps"):
+        words = [format_rate(spec["rate_bps"])]
+    elif trace := spec.get("delivery_trace"):
+        mean_bps = DeliveryTrace(trace).mean_bps(spec.get("framing", "ethernet"))
+        words = [f"by a trace of {format_rate(round(mean_bps))} on average"]
     if spec.get("delay_ps"):
         words.append(f"delay {format_duration(spec['delay_ps'])}")
     if jitter := spec.get("jitter"):

@@ -368,6 +368,11 @@ class Network(Drawable, Startable):
             {name: given[name] for name in DirectionSettings.__annotations__ if name in given}
         )
         ab, ba = both | one_way(given.get("a_to_b"), "a_to_b"), both | one_way(given.get("b_to_a"), "b_to_a")
+        if any(way["rate_bps"] and way["delivery_trace"] for way in (ab, ba)):
+            raise BadValue(
+                f"the link of {node_a.name} and {node_b.name} has a rate and a delivery_trace",
+                "leave one out (rate=None where a file's defaults give a rate)",
+            )
         new_a = self._new_port(node_a, given.get("port_a"), given.get("address_a"), queues["queue_a"] or queue, "a")
         new_b = self._new_port(node_b, given.get("port_b"), given.get("address_b"), queues["queue_b"] or queue, "b")
         overlap = set(new_a.addresses) & set(new_b.addresses)

@@ -1,4 +1,4 @@
-"""A viewer of video by ffmpeg: it fetches a clip by HTTP from Python's server, as fast as it plays."""
+"""A viewer of video by ffmpeg or VLC: it fetches a clip by HTTP from Python's server, as fast as it plays."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
-from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.errors import BadValue, ProgramFailed, ReportUnreadable
 from twinnet.programs.clip import Clip, make_clip
 from twinnet.programs.file_server import python_server, served_folder
 from twinnet.programs.transfer import Output, Transfer
@@ -17,13 +18,17 @@ from twinnet.results.flow_report import FlowReport
 from twinnet.results.media_report import Viewing
 from twinnet.units import BitsPerSecond, Picoseconds
 
-__all__ = ["clip_to_watch", "viewing_of", "watch"]
+__all__ = ["VIEWERS", "clip_to_watch", "viewing_of", "watch"]
+
+VIEWERS = ("ffmpeg", "vlc")
+"""The programs that watch."""
 
 _LEAST_STALL_S = 0.5
 """Shorter stops are no stalls: they come of reading by the clock, and of progress told four times a second."""
 _SIZE = "640x360"
 _FRAMES_PER_SECOND = 25
-_VIEWER = (sys.executable, "-m", "twinnet.programs.video_viewer")
+_MODULES = {"ffmpeg": "twinnet.programs.video_viewer", "vlc": "twinnet.programs.vlc_viewer"}
+"""The module that a viewer's host runs, by program."""
 
 
 def clip_to_watch(duration: Picoseconds, rate: BitsPerSecond) -> Clip:
@@ -54,14 +59,24 @@ def watch(
     port: int = 8081,
     flow: int = 0,
     congestion_control: str | None = None,
+    by: Literal["ffmpeg", "vlc"] = "ffmpeg",
 ) -> Transfer:
-    """Return a session in which ffmpeg in host `client` watches `clip` for `duration` at most; Python's ``http.server``
-    in host `server` gives it.
+    """Return a session in which a program in host `client` watches `clip` for `duration` at most; Python's
+    ``http.server`` in host `server` gives it.
 
-    ffmpeg reads the clip as its pictures are due, and faster when it is behind. Its `viewing` has the media that was
-    played and its rate, and how often and how long the picture stood still (half a second and more). There is
-    one quality, so none is changed.
+    ffmpeg reads the clip as its pictures are due, and faster when it is behind; it decodes nothing. VLC keeps a second
+    of media before it shows the first picture, reads as fast as it can while less than that is kept, and decodes. The
+    `viewing` has the media that was played and its rate, and how often and how long the picture stood still (half a
+    second and more). There is one quality, so none is changed. VLC's rate counts what it had read and not yet shown
+    when the session was cut short: a second of media at most.
+
+    Raises
+    ------
+    BadValue
+        `by` names another program.
     """
+    if by not in VIEWERS:
+        raise BadValue(f"the viewer {by!r} is not known; allowed are {', '.join(VIEWERS)}")
     path = Path(os.fspath(clip.path if isinstance(clip, Clip) else clip))
     served = served_folder() / path.name
     if not served.exists():
@@ -71,7 +86,7 @@ def watch(
         lines = output.client.strip().splitlines()
         if output.client_end.returncode != 0 or not lines:
             said = output.errors.strip().splitlines()[-1:] or ["it told nothing"]
-            raise ProgramFailed(f"ffmpeg in {transfer.client} failed: {said[0]}")
+            raise ProgramFailed(f"{transfer.program} in {transfer.client} failed: {said[0]}")
         try:
             told = json.loads(lines[-1])
             received = int(told["bytes"])
@@ -91,10 +106,10 @@ def watch(
         ]
 
     return Transfer(
-        "ffmpeg",
+        by,
         client,
         server,
-        (*_VIEWER, f"http://{{to}}:{port}/{path.name}", f"{duration / 10**12:g}"),
+        (sys.executable, "-m", _MODULES[by], f"http://{{to}}:{port}/{path.name}", f"{duration / 10**12:g}"),
         reports,
         server_argv=python_server(port, congestion_control),
         port=port,

@@ -148,6 +148,13 @@ def _measured(name: str, measurement: Measurement) -> str:
         "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
         "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
         "ports over the estimate's own window, without its probes",
+        "available_bandwidth_covered": "1 where the estimate's interval or range contains that truth, 0 where not",
+        "probe_time": "the length of the estimate's window",
+        "probe_rate_error": "rates at which trains of probes were sent over those that the method asked for, less 1",
+        "probe_disturbances": "times a sender of probes lost its processor, and trains that arrived in batches, over "
+        "trains",
+        "probe_delay": "median delay of other UDP traffic in the estimate's window, less that outside",
+        "probe_loss": "loss of other UDP traffic in the estimate's window, less that outside",
         "rate_error": "packets a second that a source achieved over those requested, less 1",
         "gap_error": "the 99th percentile of the difference of requested and achieved gaps, without sign",
         "processor_time": "processor time of the sending program over its life",

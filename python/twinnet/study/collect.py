@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.bandwidth.truth import truth
+from twinnet.bandwidth.truth import Capacity, truth
 from twinnet.results.flow_columns import interval_columns, measured_columns, pacing_columns, toll_columns
 from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.results.flow_series import Intervals
@@ -16,6 +16,7 @@ from twinnet.results.packet_table import packet_frame
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import PORT_SAMPLES, table
 from twinnet.study.lost_packets import with_all_losses
+from twinnet.study.probe_harm import harm_to_others
 from twinnet.study.specification import Traffic
 
 __all__ = ["PathCounts", "PlannedFlow", "Tables", "collect"]
@@ -62,10 +63,10 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class PathCounts:
-    """The counts of the fabric at the sending ports of a path, and the capacities of their links in bit/s."""
+    """The counts of the fabric at the sending ports of a path, and the capacities of their links."""
 
     samples: PortSamples
-    capacities: Mapping[str, float]
+    capacities: Mapping[str, Capacity]
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,11 @@ def collect(
     ]
     seen += [(flow, report) for flow in planned for report in flow.reports]
     seen = with_all_losses(seen, planned)
-    flows = [_flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path) for flow, report in seen]
+    everybody = [report for _, report in seen]
+    flows = [
+        _flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path, everybody)
+        for flow, report in seen
+    ]
     intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
     received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
     for flow in planned:
@@ -169,17 +174,25 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
     return row | _sender(flow, report, processors)
 
 
-def _bandwidth(report: FlowReport, path: PathCounts | None) -> dict[str, Any]:
-    """An estimate of available bandwidth, and how far it is from what the fabric counted."""
+def _bandwidth(report: FlowReport, path: PathCounts | None, everybody: Sequence[FlowReport]) -> dict[str, Any]:
+    """An estimate of available bandwidth, how far it is from what the fabric counted, and what it did to others."""
     told = report.bandwidth
     if told is None:
         return {}
+    harm = harm_to_others(told, everybody)
     row: dict[str, Any] = {
         "available_bandwidth_bps": told.estimate_bps,
         "available_bandwidth_low_bps": told.low_bps,
         "available_bandwidth_high_bps": told.high_bps,
         "probe_bytes": told.probe_bytes + told.control_bytes,
         "probe_window_s": told.window_s,
+        "probe_added_delay_ms": harm.delay_ms,
+        "probe_added_loss": harm.loss,
+        "probe_trains": told.trains,
+        "probe_generated_share": told.generated_share,
+        "probe_interruptions": told.interruptions,
+        "probe_batched_trains": told.batched_trains,
+        "probe_gave_up": told.gave_up,
     }
     if path is not None and told.window_s > 0:
         row["available_bandwidth_true_bps"] = truth(path.samples, path.capacities, told).available_bps

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from twinnet.bandwidth.truth import Capacity, capacity_of
 from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord
@@ -163,14 +164,15 @@ class _Run:
         if sampler is None:
             return None
         samples = samples_of(sampler)
-        capacities: dict[str, float] = {}
+        capacities: dict[str, Capacity] = {}
         for port in samples.ports:
             node, place = self.lab.layout.port(port)
             for link in self.lab.layout.links:
                 for near, way in (("a", "ab"), ("b", "ba")):
-                    if (link[near]["node"], link[near]["port"]) == (node, place):
-                        capacities[port] = float(link[way]["rate_bps"] or 0)
-            if not capacities.get(port):
+                    capacity = capacity_of(link[way])
+                    if (link[near]["node"], link[near]["port"]) == (node, place) and capacity is not None:
+                        capacities[port] = capacity
+            if port not in capacities:
                 raise NotAvailable(f"the link of {port} has no rate", "give it one: it has no capacity otherwise")
         return PathCounts(samples, capacities)
 

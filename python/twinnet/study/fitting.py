@@ -1,16 +1,23 @@
-"""The size of a study that this machine carries on the wall clock: the largest of its presets whose runs fit."""
+"""The size of a study that this machine carries on the wall clock: the largest of its presets whose runs fit, by the
+forecast and by a trial."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinnet.errors import TwinnetError
 from twinnet.study.capacity import capacity_here
 from twinnet.study.forecast import Forecast, forecast_runs
-from twinnet.study.plan import plan_study
+from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study, load_study
+from twinnet.study.runner import Executor, Progress
 
-__all__ = ["SizeTried", "fitting_size", "largest_fitting"]
+__all__ = ["SizeTried", "Trial", "fitting_size", "largest_fitting", "trial_by"]
+
+Trial = Callable[[PlannedRun], str]
+"""Makes a run, and gives its verdict: ``valid``, ``doubtful``, ``invalid``, or ``failed`` where none was made."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,32 @@ def largest_fitting(sizes: Sequence[tuple[str, Study]], carried: int, side_by_si
     return tried
 
 
+def trial_by(execute: Executor) -> Trial:
+    """Return the trial that makes a run by `execute` and keeps nothing of it but the verdict."""
+
+    def verdict_of(run: PlannedRun) -> str:
+        try:
+            return execute(run, Progress(threading.Event())).fidelity.verdict
+        except (TwinnetError, OSError):
+            return "failed"
+
+    return verdict_of
+
+
 def fitting_size(
-    name: str, study: Study, settings: Mapping[str, str], side_by_side: int, tell: Callable[[str], None]
+    name: str,
+    study: Study,
+    settings: Mapping[str, str],
+    side_by_side: int,
+    tell: Callable[[str], None],
+    trial: Trial | None = None,
 ) -> Study:
     """Return `study`, which was read as `name` with `settings`, at the largest of its `wall_presets` that this machine
-    carries; `tell` is told which that is and why. Unchanged for a study that has none, or where no lab can start."""
+    carries; `tell` is told which that is and why. Unchanged for a study that has none, or where no lab can start.
+
+    The forecast counts frames; what hosts and their apps take, it does not know. So with a `trial` the most demanding
+    run of the size that fits is made, and of the next smaller one until a run is valid.
+    """
     presets = study.specification.wall_presets
     if not presets:
         return study
@@ -78,12 +106,43 @@ def fitting_size(
     chosen = tried[-1]
     said = ", ".join(f"{one.preset} {_thousands(one.needed)}" for one in tried)
     tell(f"This machine carries {_thousands(carried)} frames/s; the runs need at most: {said}.")
+    if chosen.fits and trial is not None:
+        smaller = presets[presets.index(chosen.preset) :]
+        return _valid_size(
+            [(one, load_study(name, settings, one)) for one in smaller], carried, side_by_side, tell, trial
+        )
     if chosen.fits:
         others = f"; --preset {presets[0]} runs the largest anyway" if chosen.preset != presets[0] else ""
         tell(f"Chosen: {chosen.preset}. {chosen.similarity}{others}.")
     else:
         tell(f"No size fits; {chosen.preset}, the smallest, is run and may not be valid. {chosen.similarity}.")
     return chosen.study
+
+
+def _valid_size(
+    sizes: Sequence[tuple[str, Study]], carried: int, side_by_side: int, tell: Callable[[str], None], trial: Trial
+) -> Study:
+    """Return the largest of `sizes` of which one run is valid; without one the largest doubtful, or the smallest."""
+    verdicts: dict[str, str] = {}
+    for preset, study in sizes:
+        plan = plan_study(study)
+        needed = forecast_runs(plan, carried, side_by_side).needed
+        hardest = max(plan, key=lambda run: needed.get(run.id, 0.0))
+        tell(f"Trying {preset} by one run ({hardest.id}), which is not kept.")
+        verdicts[preset] = trial(hardest)
+        if verdicts[preset] == "valid":
+            break
+    found = {verdict: preset for preset, verdict in reversed(verdicts.items())}
+    last = sizes[len(verdicts) - 1][0]
+    preset = found.get("valid") or found.get("doubtful") or last
+    chosen = next(study for one, study in sizes if one == preset)
+    said = ", ".join(f"{one} was {verdict}" for one, verdict in verdicts.items())
+    similarity = chosen.specification.presets[preset].text
+    if verdicts[preset] == "valid":
+        tell(f"Chosen: {preset} ({said}). {similarity}; --preset NAME runs another size anyway.")
+    else:
+        tell(f"No size was valid in a trial ({said}); {preset} is run and may not be. {similarity}.")
+    return chosen
 
 
 def _thousands(frames: float) -> str:

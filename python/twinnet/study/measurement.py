@@ -18,6 +18,10 @@ __all__ = ["Measurement", "unknown_selection"]
 _MEANINGS = " ".join(f"`{name}`: {one.meaning}" for name, one in QUANTITIES.items())
 
 
+_OF_PORTS = ("port_throughput", "available_bandwidth_error", "available_bandwidth_covered")
+"""What ports count, alone or beside an estimate."""
+
+
 class _KnownName:
     """The name of a quantity, in files and in their JSON schema."""
 
@@ -99,8 +103,8 @@ class Measurement(_Strict):
             raise ValueError(f"'minimum_after' has no meaning for {self.of}: it has no value of every packet")
         if self.describe and not (self.is_series or self.is_of_packets):
             raise ValueError(f"'describe' has no meaning for {self.of}: a run has one value of it")
-        if (self.of in ("port_throughput", "available_bandwidth_error")) != (self.ports is not None):
-            raise ValueError("port_throughput and available_bandwidth_error need 'ports', and nothing else takes it")
+        if (self.of in _OF_PORTS) != (self.ports is not None):
+            raise ValueError(f"{', '.join(_OF_PORTS)} need 'ports', and nothing else takes it")
         if self.of == "port_throughput" and self.layer in ("payload", "network"):
             raise ValueError("port_throughput is counted at layer 'link' or 'wire'; a port does not know packets")
         return self

@@ -37,7 +37,9 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
             for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg")):
                 require(program)
         elif entry.using == "programs" and entry.app == "video":
-            require("ffmpeg")
+            # The clip is ffmpeg's, whoever watches it.
+            for program in dict.fromkeys(("ffmpeg", entry.viewer or "ffmpeg")):
+                require(program)
         elif entry.using == "programs":
             require(program_transfer(entry, entry.sources[0], number, 0).program)
 
@@ -111,6 +113,7 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
                 port=port,
                 flow=number,
                 congestion_control=entry.congestion_control,
+                by=entry.viewer or "ffmpeg",
             )
         case "rtp" if duration is not None:
             clip = _clip(duration, rate or USUAL_RATE, int(sends.get("frames_per_second", _FRAMES_PER_SECOND)))

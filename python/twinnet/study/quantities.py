@@ -129,8 +129,10 @@ def _of_flows(unit: str, meaning: str, values: Callable[[pl.DataFrame], Vector])
     return MeasuredQuantity(unit, meaning, value)
 
 
-def _numbers(column: str, not_counted: str, nothing: str) -> Callable[[pl.DataFrame], Vector]:
-    """Return what reads one column of the table `flows`; older tables may lack it."""
+def _numbers(
+    column: str, not_counted: str, nothing: str, size: float = 1.0, less: float = 0.0
+) -> Callable[[pl.DataFrame], Vector]:
+    """Return what reads one column of the table `flows`, times `size` and less `less`; older tables may lack it."""
 
     def values(rows: pl.DataFrame) -> Vector:
         if column not in rows.columns:
@@ -138,7 +140,7 @@ def _numbers(column: str, not_counted: str, nothing: str) -> Callable[[pl.DataFr
         found = rows[column].drop_nulls().to_numpy().astype(float)
         if found.size == 0:
             raise LookupError(nothing)
-        return found
+        return found * size - less
 
     return values
 
@@ -193,6 +195,31 @@ def _bandwidth_errors(rows: pl.DataFrame) -> Vector:
     if shares.size == 0:
         raise LookupError(_NO_ESTIMATE)
     return shares
+
+
+def _bandwidths_covered(rows: pl.DataFrame) -> Vector:
+    """1 for each estimate whose interval, or range, contains the truth; 0 for the others."""
+    import polars as pl
+
+    if "available_bandwidth_bps" not in rows.columns:
+        raise LookupError(_NOT_ESTIMATED)
+    names = [f"available_bandwidth_{name}_bps" for name in ("true", "low", "high")]
+    told = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
+    if told.is_empty():
+        raise LookupError("no estimator of available bandwidth told an interval")
+    return told.select(pl.col(names[0]).is_between(names[1], names[2]).cast(pl.Float64)).to_series().to_numpy()
+
+
+def _probe_disturbances(rows: pl.DataFrame) -> Vector:
+    import polars as pl
+
+    if "probe_trains" not in rows.columns:
+        raise LookupError(_NOT_ESTIMATED)
+    probed = rows.filter(pl.col("probe_trains") > 0)
+    if probed.is_empty():
+        raise LookupError(_NO_ESTIMATE)
+    disturbed = (probed["probe_interruptions"] + probed["probe_batched_trains"]) / probed["probe_trains"]
+    return disturbed.to_numpy()
 
 
 def _share_of_arrivals(column: str, of_all: bool) -> Callable[[pl.DataFrame, str], float]:
@@ -262,6 +289,10 @@ def _fairness(rows: pl.DataFrame, function: str) -> float:
 
 _NOT_ESTIMATED = "available bandwidth was not estimated when this run was made"
 _NO_ESTIMATE = "no estimator of available bandwidth had an answer"
+_NO_HARM = (
+    "no other UDP traffic had a whole interval within the estimate's window and one outside; measure a throughput in "
+    "shorter intervals"
+)
 _NOT_VIEWED = "viewers of video were not counted when this run was made"
 _NO_VIEWER = "nobody watched video in segments; give traffic with 'app: video'"
 _NOT_JUDGED = "no video was judged; let programs stream it ('using: programs')"
@@ -324,6 +355,36 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     ),
     "probe_bytes": _of_flows(
         "B", "Bytes that the estimator sent.", _numbers("probe_bytes", _NOT_ESTIMATED, _NO_ESTIMATE)
+    ),
+    "available_bandwidth_covered": _of_flows(
+        "1",
+        "1 if the estimate's interval, or range, contains the true value, as of `available_bandwidth_error`; 0 if not.",
+        _bandwidths_covered,
+    ),
+    "probe_time": _of_flows(
+        "s", "The length of the estimate's window.", _numbers("probe_window_s", _NOT_ESTIMATED, _NO_ESTIMATE)
+    ),
+    "probe_rate_error": _of_flows(
+        "1",
+        "Rates at which trains of probes were sent over those that the method asked for, minus 1.",
+        _numbers("probe_generated_share", _NOT_ESTIMATED, _NO_ESTIMATE, less=1.0),
+    ),
+    "probe_disturbances": _of_flows(
+        "1",
+        "How often a sender of probes lost its processor, or a train arrived in batches, for each train.",
+        _probe_disturbances,
+    ),
+    "probe_delay": _of_flows(
+        "s",
+        "What probes add to the delay of other UDP traffic: the median of its intervals' mean delays within the "
+        "estimate's window, minus that outside.",
+        _numbers("probe_added_delay_ms", _NOT_ESTIMATED, _NO_HARM, 1e-3),
+    ),
+    "probe_loss": _of_flows(
+        "1",
+        "What probes add to the loss of other UDP traffic: its share of lost datagrams within the estimate's window, "
+        "minus that outside.",
+        _numbers("probe_added_loss", _NOT_ESTIMATED, _NO_HARM),
     ),
     "video_rate": _of_flows(
         "bit/s",

@@ -53,6 +53,7 @@ _COMMON = (
     "start_ps",
     "streamer",
     "over",
+    "viewer",
     "generator",
     "processors",
 )
@@ -64,6 +65,8 @@ class Traffic(BaseModel):
 
     Attributes
     ----------
+    viewer
+        The program that watches video with ``using: programs``; ``None``: ffmpeg.
     generator
         The program that sends datagrams, observed where they arrive; ``None``: the usual one.
     processors
@@ -85,6 +88,7 @@ class Traffic(BaseModel):
     start_ps: MomentPs = Field(default=0, alias="start")
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
+    viewer: Literal["ffmpeg", "vlc"] | None = None
     generator: GeneratorName | None = None
     processors: Annotated[float, Field(ge=0, le=1024)] | None = None
     generated_payload: SizeBytes | None = Field(default=None, alias="payload", exclude=True)
@@ -201,6 +205,8 @@ class Traffic(BaseModel):
         if self.app != "rtp" and (self.streamer is not None or self.over is not None):
             given = "streamer" if self.streamer is not None else "over"
             raise ValueError(f"{given!r} has no meaning for {self.app} traffic; it is for rtp")
+        if self.viewer is not None and self.app != "video":
+            raise ValueError(f"'viewer' has no meaning for {self.app} traffic; it is for video")
         if self.generator is not None:
             self._check_generator()
         elif self.processors is not None:
@@ -232,7 +238,9 @@ class Traffic(BaseModel):
         if self.kind.only_apps is None:
             raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
         if self.app == "video" and len(self.sends["rates"]) != 1:
-            raise ValueError("ffmpeg watches one quality: give a 'ladder' of one rate, or write 'using: apps'")
+            raise ValueError(
+                f"{self.viewer or 'ffmpeg'} watches one quality: give a 'ladder' of one rate, or write 'using: apps'"
+            )
         given = [name for name, value in self.sends.items() if value is not False]
         beside = sorted(self.kind.only_apps & set(given))
         if beside:

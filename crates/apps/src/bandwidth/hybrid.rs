@@ -112,13 +112,21 @@ const FIRST_TRAINS: u32 = 3;
 /// The amount that idle times may add to the estimate at most, as a share of it, before trains are sent that leave less
 /// of them.
 const UNKNOWN: f64 = 0.04;
+/// The same once so many trains were counted: to forget so many costs more than idle times of a little more leave.
+const LATE: usize = 40;
+const LATE_UNKNOWN: f64 = 0.12;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
 /// Packets of a train at the link's own rate, of which the first are sent at once.
 const FAST_BURST: u32 = 3;
 const FAST_PACKETS: u32 = 9;
-/// So many times as many of them are sent at most.
+/// So many times as many of them are sent at most, for as many bytes where their packets are full.
 const MORE_FAST: u32 = 4;
+/// Their packets are so many times shorter than full ones, where they can still be sent so far apart: more short looks
+/// at bursts and silences tell more than fewer long ones.
+const SHORTER: u32 = 3;
+const LEAST_FAST_GAP_NS: f64 = 20_000.0;
+const LEAST_FAST_PAYLOAD: u32 = 200;
 /// Of the averaging window: what the trains that count must span, where others were forgotten.
 const SPAN: f64 = 0.7;
 /// The prior knowledge of the spread between trains: so many trains' worth of it, and the variance of a whole
@@ -291,7 +299,8 @@ impl Hybrid {
         // The sender's own link spreads the burst, so the first stamp that means something is that of the packet
         // after it.
         let start = self.shape().0 as usize;
-        let service = framing.gap_ns(self.probing.most_payload, capacity);
+        let payload = train.plan.packets.first().map_or(self.probing.most_payload, |packet| packet.payload);
+        let service = framing.gap_ns(payload, capacity);
         let stop = interruptions.first().copied().unwrap_or(usize::MAX).min(train.plan.packets.len());
         let (mut end, mut after_ns) = (None, Vec::new());
         for place in start..stop {
@@ -423,17 +432,15 @@ impl Hybrid {
         let Some(ratio) = self.ratio() else { return };
         let most = capacity.min(self.probing.most_rate_bps);
         let sent = self.guess * self.overload;
-        if ratio.unknown <= UNKNOWN * ratio.available.max(0.01 * capacity) {
+        let bound = if self.samples.len() < LATE { UNKNOWN } else { LATE_UNKNOWN };
+        if ratio.unknown <= bound * ratio.available.max(0.01 * capacity) {
             return;
         }
         if self.burst < MOST_BURST && sent < 0.99 * most {
             self.burst = (2 * self.burst).min(MOST_BURST);
         } else if sent < 0.99 * most {
-            self.overload *= 1.5;
-            if self.overload * self.guess >= most {
-                // As fast as packets can leave the link, whatever is found.
-                self.overload = f64::INFINITY;
-            }
+            // As fast as packets can leave the link, whatever is found.
+            self.overload = f64::INFINITY;
         } else {
             return;
         }
@@ -454,6 +461,30 @@ impl Hybrid {
         }
     }
 
+    /// The payload of packets of trains at the link's own rate.
+    fn fast_payload(&self) -> u32 {
+        let full = self.probing.most_payload;
+        let framing = self.probing.framing;
+        let short = framing.payload(framing.bits(full) / f64::from(SHORTER)).max(LEAST_FAST_PAYLOAD).min(full);
+        let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps);
+        if framing.gap_ns(short, most) >= LEAST_FAST_GAP_NS {
+            short
+        } else {
+            full
+        }
+    }
+
+    /// The share of the averaging window that the trains that count span: all of it where none was forgotten.
+    fn spanned(&self) -> f64 {
+        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        if self.forgotten == 0 || window <= 0.0 {
+            1.0
+        } else {
+            (spanned / window).min(1.0)
+        }
+    }
+
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
     /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
@@ -462,9 +493,7 @@ impl Hybrid {
         // A few trains that agree may all have met one burst, or one silence.
         let more = if ratio.regular { 1 } else { MORE_IRREGULAR };
         let least = self.config.least_trains as usize * more;
-        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        if count < least.max(self.looked + self.looked / 4 + 1) || spanned < SPAN * window && self.forgotten > 0 {
+        if count < least.max(self.looked + self.looked / 4 + 1) || self.spanned() < SPAN {
             return false;
         }
         self.looked = count;
@@ -498,16 +527,25 @@ fn batch_ends(train: &Train, start: usize, end: usize) -> Option<(usize, usize)>
 
 impl Estimator for Hybrid {
     fn next(&mut self) -> Step {
-        if self.done || self.sent >= MORE_FAST * self.config.trains || self.is_precise() {
+        if self.done || self.sent >= MORE_FAST * SHORTER * self.config.trains || self.is_precise() {
             self.done = true;
             return Step::Done;
         }
-        let payload = self.probing.most_payload;
+        let full = self.probing.most_payload;
         let known = self.config.prior_bps.is_some() && self.config.capacity_bps.is_some();
         if self.first_trains < FIRST_TRAINS && !known {
-            return Step::Send { plan: Plan::even(FIRST_PACKETS, payload, 0.0), idle_ns: 30e6 };
+            return Step::Send { plan: Plan::even(FIRST_PACKETS, full, 0.0), idle_ns: 30e6 };
         }
-        self.sent += if self.overload.is_finite() { MORE_FAST } else { 1 };
+        let fast = !self.overload.is_finite();
+        let payload = if fast { self.fast_payload() } else { full };
+        let count = if !fast {
+            MORE_FAST * SHORTER
+        } else if payload < full {
+            1
+        } else {
+            SHORTER
+        };
+        self.sent += count;
         let most = self.capacity().unwrap_or(f64::INFINITY).min(self.probing.most_rate_bps).max(1_000.0);
         let rate = (self.guess * self.overload).clamp(1_000.0, most);
         let gap = self.probing.framing.gap_ns(payload, rate);
@@ -523,7 +561,14 @@ impl Estimator for Hybrid {
         let plan = Plan::by_gaps(payload, (1..burst + packets).map(place_gap));
         // The queue is gone a while after the train; that time belongs to it.
         let busy = plan.duration_ns() as f64 + f64::from(burst) * gap;
-        let idle_ns = -self.config.idle_ns * self.random.uniform().ln() + 2.0 * busy;
+        // Short looks are spread evenly, by chance within half a step, so that none of what they look at weighs more.
+        let idle_ns = if fast {
+            let mean = self.config.idle_ns * f64::from(count) / f64::from(SHORTER);
+            mean * (0.5 + self.random.uniform())
+        } else {
+            -self.config.idle_ns * self.random.uniform().ln()
+        };
+        let idle_ns = idle_ns + 2.0 * busy;
         Step::Send { plan, idle_ns }
     }
 
@@ -566,10 +611,18 @@ impl Estimator for Hybrid {
             estimate = (probed * ours + prior * theirs) / (ours + theirs);
             half = 1.96 / (ours + theirs).sqrt();
         }
+        let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
+        let spanned = self.spanned();
+        if spanned < SPAN && self.config.prior_bps.is_none() {
+            // In the rest of the window anything may have been available.
+            low *= spanned;
+            high = high.mul_add(spanned, (1.0 - spanned) * capacity.unwrap_or(high).max(estimate));
+            notes.push(format!("the trains that count span the last {:.0} % of the window", 100.0 * spanned));
+        }
         Finding {
             estimate_bps: Some(estimate),
-            low_bps: Some((estimate - half).max(0.0)),
-            high_bps: Some(estimate + half),
+            low_bps: Some(low),
+            high_bps: Some(high),
             confidence: Some(0.95),
             capacity_bps: capacity,
             gave_up: self.gave_up.clone(),

@@ -64,8 +64,9 @@ impl Link {
                 }
                 let mut pareto = || 20.0 * within / 3.0 * self.random.uniform().powf(-1.0 / 1.5);
                 let (on, off) = (pareto(), pareto() * (ratio - 1.0));
-                self.burst_ends = self.next + off + on;
-                off.max(within)
+                // A silence begins where the next packet of the burst would have come.
+                self.burst_ends = self.next + within + off + on;
+                within + off
             }
         }
     }

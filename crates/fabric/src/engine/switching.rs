@@ -28,8 +28,10 @@ impl Fabric {
         let now = self.now;
         let number = self.ports[port.0 as usize].number;
         let mut outputs = std::mem::take(&mut self.outputs);
+        let mut stirred = false;
         if let Node::Switch(switch) = &mut self.nodes[node as usize] {
             switch.switch.receive(number, frame, now, &mut outputs);
+            stirred = switch.switch.take_stirred();
         }
         if outputs.len() > 1 {
             for output in outputs.drain(..) {
@@ -39,7 +41,9 @@ impl Fabric {
             self.leave_switch(node, output, world);
         }
         self.outputs = outputs;
-        self.watch_timeouts(node);
+        if stirred {
+            self.watch_timeouts(node);
+        }
     }
 
     /// A frame leaves a switch by one of its ports.

@@ -5,6 +5,7 @@ use twinnet_impair::ImpairError;
 use twinnet_queue::QueueDiscipline;
 use twinnet_units::{Duration, Time};
 
+use super::deliveries::Deliveries;
 use super::sender::CountDrops;
 use super::{catch_up, DirectionConfig, Effects, Feed, Line, Sender, TWO_TAGS};
 
@@ -26,6 +27,9 @@ impl Line {
     pub(crate) fn reconfigure(&mut self, config: DirectionConfig) -> Result<(), ImpairError> {
         // The stream of random numbers goes on where it is.
         self.impairments.reconfigure(&config.impair)?;
+        if config.delivery_trace != self.config.delivery_trace {
+            self.deliveries = config.delivery_trace.clone().map(|trace| Box::new(Deliveries::new(trace)));
+        }
         self.config = DirectionConfig { tunnel: self.config.tunnel, ..config };
         Ok(())
     }

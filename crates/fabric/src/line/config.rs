@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
 
+use super::DeliveryTrace;
 use crate::tunnel::TunnelConfig;
 use twinnet_impair::ImpairConfig;
 
@@ -13,6 +14,9 @@ pub struct DirectionConfig {
     /// The line rate; `None` sends at once.
     #[serde(default)]
     pub rate_bps: Option<Rate>,
+    /// The moments at which frames can leave, where the capacity follows a trace. While there is a rate, that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_trace: Option<DeliveryTrace>,
     /// The bits that a frame costs on the wire.
     #[serde(default)]
     pub framing: Framing,
@@ -28,6 +32,12 @@ pub struct DirectionConfig {
 }
 
 impl DirectionConfig {
+    /// Returns `true` if frames take time to leave: by a rate, or by a trace.
+    #[must_use]
+    pub const fn takes_time(&self) -> bool {
+        self.rate_bps.is_some() || self.delivery_trace.is_some()
+    }
+
     /// Bytes that a frame of `length` bytes occupies on the wire.
     #[must_use]
     pub fn wire_bytes(&self, length: u64) -> u64 {
@@ -45,6 +55,7 @@ impl Default for DirectionConfig {
     fn default() -> Self {
         Self {
             rate_bps: None,
+            delivery_trace: None,
             framing: Framing::Ethernet,
             delay_ps: Duration::ZERO,
             tunnel: None,

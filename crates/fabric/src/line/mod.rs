@@ -9,6 +9,7 @@ mod changes;
 mod config;
 mod counters;
 mod crossing;
+mod deliveries;
 mod effects;
 mod in_flight;
 mod pace;
@@ -22,6 +23,8 @@ use twinnet_units::{Duration, Rate, Time};
 pub use config::{wire_bytes, DirectionConfig};
 pub use counters::DirectionCounters;
 use crossing::Cut;
+use deliveries::Deliveries;
+pub use deliveries::{DeliveryTrace, DeliveryTraceError, MOST_DELIVERIES};
 pub(crate) use effects::{Arrival, Budget, Effects};
 use in_flight::InFlight;
 use pace::Pace;
@@ -83,6 +86,8 @@ pub(crate) struct Line {
     ready_at: Option<Time>,
     config: DirectionConfig,
     impairments: Impairments,
+    /// The trace that its capacity follows while it has no rate, if any.
+    deliveries: Option<Box<Deliveries>>,
 }
 
 /// A train on the serialiser, as the counters will see it.
@@ -116,6 +121,7 @@ impl Line {
         let mut line = Self {
             to,
             tunnel: config.tunnel.map(|tunnel| Box::new(Entry::new(tunnel))),
+            deliveries: config.delivery_trace.clone().map(|trace| Box::new(Deliveries::new(trace))),
             config,
             up: true,
             longest_frame,
@@ -279,7 +285,7 @@ impl Line {
         effects: &mut Effects,
     ) -> bool {
         while !budget.is_spent() {
-            if self.rest.is_some() && self.config.rate_bps.is_some() && self.send_front_of_rest(now, sender, effects) {
+            if self.rest.is_some() && self.config.takes_time() && self.send_front_of_rest(now, sender, effects) {
                 return false;
             }
             let Some(frame) = self.next(now, sender) else {
@@ -327,11 +333,7 @@ impl Line {
 
     /// The serialiser is idle and begins `frame`. Returns whether it is idle still, having no line rate.
     fn send<S: Sender>(&mut self, mut frame: Box<Frame>, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
-        let Some(rate) = self.config.rate_bps else {
-            let extent = frame.extent(self.config.framing);
-            self.leave(frame, extent, now, now, sender, effects);
-            return true;
-        };
+        let Some(rate) = self.config.rate_bps else { return self.send_unrated(frame, now, sender, effects) };
         let extent = frame.extent(self.config.framing);
         if self.frames_at_once(extent.frames, extent.wire_bytes, rate) < extent.frames {
             match Train::of(frame) {
@@ -350,11 +352,66 @@ impl Line {
         false
     }
 
+    /// Sends `frame` without a line rate: at once, or by the trace of deliveries. Returns as [`send`](Self::send).
+    fn send_unrated<S: Sender>(
+        &mut self,
+        mut frame: Box<Frame>,
+        now: Time,
+        sender: &mut S,
+        effects: &mut Effects,
+    ) -> bool {
+        let extent = frame.extent(self.config.framing);
+        if self.deliveries.is_none() {
+            self.leave(frame, extent, now, now, sender, effects);
+            return true;
+        }
+        if extent.frames > 1 {
+            match Train::of(frame) {
+                Ok(train) => {
+                    self.rest = Some(train);
+                    self.send_front_of_rest(now, sender, effects);
+                    return false;
+                }
+                Err(whole) => frame = whole,
+            }
+        }
+        if self.rest_is_held {
+            self.keep_rest(None);
+        }
+        self.deliver(frame, extent, now, sender, effects);
+        false
+    }
+
+    /// Puts `frame`, of `extent`, on the idle serialiser of a line that follows a trace of deliveries.
+    fn deliver<S: Sender>(
+        &mut self,
+        frame: Box<Frame>,
+        extent: Extent,
+        now: Time,
+        sender: &mut S,
+        effects: &mut Effects,
+    ) {
+        let each = self.config.wire_bytes(deliveries::FRAME_BYTES);
+        let Some(deliveries) = &mut self.deliveries else {
+            return self.leave(frame, extent, now, now, sender, effects);
+        };
+        let last_bit = deliveries.carry(extent.wire_bytes, each, now);
+        self.busy_until = last_bit;
+        self.last_end = last_bit;
+        self.leave(frame, extent, last_bit, now, sender, effects);
+        if self.has_waiting(sender) {
+            self.departure_at = Some(self.busy_until);
+            effects.departure = self.departure_at;
+        }
+    }
+
     /// The serialiser is idle and begins the front of the train that it has begun before, if there is one; returns
     /// whether.
     fn send_front_of_rest<S: Sender>(&mut self, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
-        let (Some(mut train), Some(rate)) = (self.rest.take(), self.config.rate_bps) else { return false };
-        let at_once = self.frames_at_once(train.frames(), train.wire_bytes(self.config.framing), rate);
+        let Some(mut train) = self.rest.take() else { return false };
+        let rate = self.config.rate_bps;
+        let at_once =
+            rate.map_or(1, |rate| self.frames_at_once(train.frames(), train.wire_bytes(self.config.framing), rate));
         let front = train.take_front(at_once, sender.blank());
         if train.frames() > 0 {
             self.keep_rest(Some(train));
@@ -364,7 +421,10 @@ impl Line {
         }
         let Some(front) = front else { return false };
         let extent = front.extent(self.config.framing);
-        self.serialise(front, extent, rate, now, sender, effects);
+        match rate {
+            Some(rate) => self.serialise(front, extent, rate, now, sender, effects),
+            None => self.deliver(front, extent, now, sender, effects),
+        }
         true
     }
 

@@ -1,7 +1,7 @@
 //! Changes of links: at once, as the request `link.set`, or at a given time, as `schedule` and a network's description.
 
 use serde::{Deserialize, Deserializer};
-use twinnet_fabric::DirectionConfig;
+use twinnet_fabric::{DeliveryTrace, DirectionConfig};
 use twinnet_impair::{JitterConfig, LossConfig};
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate, Time};
@@ -55,6 +55,9 @@ pub struct LinkSettings {
     /// Line rate; `Some(None)`: no serialisation time.
     #[serde(deserialize_with = "given")]
     pub rate_bps: Option<Option<Rate>>,
+    /// Trace of deliveries; `Some(None)`: none. While there is a line rate, that counts.
+    #[serde(deserialize_with = "given")]
+    pub delivery_trace: Option<Option<DeliveryTrace>>,
     /// Bytes of a frame on the wire.
     #[serde(deserialize_with = "given")]
     pub framing: Option<Framing>,
@@ -86,9 +89,11 @@ impl LinkSettings {
     #[must_use]
     pub fn applied_to(&self, config: &DirectionConfig) -> DirectionConfig {
         let mut changed = config.clone();
-        let Self { rate_bps, framing, delay_ps, jitter, reorder, loss, duplicate, corrupt, up: _ } = self.clone();
+        let Self { rate_bps, delivery_trace, framing, delay_ps, jitter, reorder, loss, duplicate, corrupt, up: _ } =
+            self.clone();
         let impair = &mut changed.impair;
         set(&mut changed.rate_bps, rate_bps);
+        set(&mut changed.delivery_trace, delivery_trace);
         set(&mut changed.framing, framing);
         set(&mut changed.delay_ps, delay_ps);
         set(&mut impair.jitter, jitter);

@@ -2,8 +2,9 @@
 //! read.
 
 use schemars::JsonSchema;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use twinnet_fabric::DirectionConfig;
+use twinnet_fabric::{DeliveryTrace, DirectionConfig, MOST_DELIVERIES};
 use twinnet_impair::{ImpairConfig, JitterConfig, LossConfig};
 use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate};
@@ -15,6 +16,10 @@ use twinnet_units::{Duration, Rate};
 pub(super) struct Fields {
     /// The line rate; null sends at once.
     rate_bps: Option<Rate>,
+    /// The moments at which one packet of full size each can leave, in milliseconds, where the capacity follows a
+    /// trace instead of a rate; at the last it begins anew.
+    #[schemars(with = "Option<Vec<u32>>", length(min = 1, max = MOST_DELIVERIES))]
+    delivery_trace: Option<DeliveryTrace>,
     /// The cost of a frame on the wire.
     framing: Framing,
     /// Time from the last bit sent to the last bit arrived.
@@ -35,8 +40,11 @@ pub(super) struct Fields {
 
 /// Reads a direction; its tunnel is the link's.
 pub(super) fn direction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DirectionConfig, D::Error> {
-    let Fields { rate_bps, framing, delay_ps, jitter, reorder, loss, duplicate, corrupt } =
+    let Fields { rate_bps, delivery_trace, framing, delay_ps, jitter, reorder, loss, duplicate, corrupt } =
         Fields::deserialize(deserializer)?;
     let impair = ImpairConfig { jitter, reorder, loss, duplicate, corrupt };
-    Ok(DirectionConfig { rate_bps, framing, delay_ps, tunnel: None, impair })
+    if rate_bps.is_some() && delivery_trace.is_some() {
+        return Err(D::Error::custom("a direction has a rate or a delivery trace, not both: leave one out"));
+    }
+    Ok(DirectionConfig { rate_bps, delivery_trace, framing, delay_ps, tunnel: None, impair })
 }

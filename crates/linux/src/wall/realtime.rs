@@ -655,7 +655,7 @@ impl FabricLoop {
         let of = |(port, held): (usize, &Option<Held>)| {
             let held = held.as_ref()?;
             let port = PortId(u32::try_from(port).ok()?);
-            let rated = self.network.fabric.direction_config(port)?.0.rate_bps.is_some() && !held.eager;
+            let rated = self.network.fabric.direction_config(port)?.0.takes_time() && !held.eager;
             let name = self.network.names.port_names.get(port.0 as usize).cloned().unwrap_or_default();
             Some(Watched { port: name, counter: held.losses.clone()?, rated })
         };
@@ -670,10 +670,10 @@ impl FabricLoop {
     }
 }
 
-/// Returns `true` if the line that leads to `port` has a rate.
+/// Returns `true` if frames take time on the line that leads to `port`.
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
-    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.rate_bps.is_some())
+    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.takes_time())
 }
 
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.

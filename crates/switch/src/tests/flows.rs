@@ -159,6 +159,26 @@ fn a_replaced_flow_does_not_end_at_its_predecessors_time() {
 }
 
 #[test]
+fn connections_share_what_was_decided_where_no_flow_asks_for_what_tells_them_apart() {
+    let mut switch = secure(&["priority=2,ip,nw_dst=10.0.0.4,actions=2", "priority=1,ip,actions=dec_ttl,3"]);
+    for port in 80..90 {
+        assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, port))), [2]);
+    }
+    assert_eq!((switch.counters().cache_hits, switch.counters().cache_misses), (9, 1));
+    // Once a decision has read more of a frame than flows match, all of it counts.
+    for port in 80..90 {
+        assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 3, port))), [3]);
+    }
+    assert_eq!((switch.counters().cache_hits, switch.counters().cache_misses), (9, 11));
+    assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 99))), [2]);
+    // And what is asked for from now on counts from now on.
+    switch.add_flow("priority=3,tcp,tcp_dst=85,actions=4", Time::ZERO).unwrap();
+    for port in 80..90 {
+        assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, port))), [if port == 85 { 4 } else { 2 }]);
+    }
+}
+
+#[test]
 fn the_cache_serves_what_was_seen_and_forgets_it_when_the_tables_change() {
     let mut switch = secure(&["in_port=1,actions=2"]);
     for _ in 0..3 {

@@ -12,7 +12,10 @@ use super::*;
 #[ignore = "a measurement; meaningful in a release build only"]
 fn cached_lookups_per_second() {
     const ROUNDS: usize = 2_000_000;
-    let mut switch = secure(&["priority=9,ip,nw_dst=10.0.0.4,actions=enqueue:4:1", "priority=1,actions=2"]);
+    // The last flow has the cache tell connections apart.
+    let flows =
+        ["priority=9,ip,nw_dst=10.0.0.4,actions=enqueue:4:1", "priority=1,actions=2", "tcp,tcp_dst=9,actions=3"];
+    let mut switch = secure(&flows);
     let frames: Vec<_> = (0..64).map(|number| tcp(1, 4, number)).collect();
     let keys: Vec<_> = frames.iter().map(|frame| FlowKey::extract(1, &frame.bytes)).collect();
     let mut out = Vec::new();

@@ -2,7 +2,7 @@
 
 mod headers;
 
-use twinnet_packet::{Field, FlowKey, Rewrite};
+use twinnet_packet::{Field, FlowKey, Glance, Rewrite};
 
 use crate::action::Action;
 use crate::carry_out::remark;
@@ -334,6 +334,7 @@ impl Walk<'_> {
     }
 
     fn normal(&mut self) {
+        self.decision.reads = self.decision.reads.union(&Glance::ETHERNET);
         let vlan = u16::try_from(self.key.get(Field::VLAN_VID)).unwrap_or(0);
         let source = Station::new(vlan, self.key.eth_src());
         let destination = Station::new(vlan, self.key.eth_dst());
@@ -345,6 +346,9 @@ impl Walk<'_> {
         let queue = self.queue;
         if action.reads_headers() {
             self.look_again()?;
+            if *action != Action::Normal {
+                self.decision.reads = Glance::EVERYTHING;
+            }
         }
         match action {
             Action::Output(port) => self.output(*port, queue),

@@ -1,0 +1,62 @@
+"""The program that a host of a viewer by VLC runs: ``python -m twinnet.programs.vlc_viewer URL SECONDS``.
+
+VLC's own front end refuses to run as root, as which all programs of a lab run; its library does not. Pictures are
+decoded, and shown nowhere.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+
+from twinnet.programs.vlc_library import ENDED, FAILED, Statistics, load_vlc, options_of
+
+__all__ = ["main"]
+
+_POLL_S = 0.25
+
+
+def main(url: str, seconds: float) -> int:
+    """Watch `url` for `seconds` at most, print what was seen as one line of JSON, and return the exit status."""
+    try:
+        library = load_vlc()
+    except OSError as error:
+        print(f"VLC's library cannot be loaded: {error}", file=sys.stderr)
+        return 1
+    instance = library.libvlc_new(*options_of("--no-audio", "--intf=dummy", "--quiet", "--vout=vdummy"))
+    if not instance:
+        print("VLC did not start", file=sys.stderr)
+        return 1
+    medium = library.libvlc_media_new_location(instance, url.encode())
+    player = library.libvlc_media_player_new_from_media(medium)
+    began = time.monotonic()
+    if library.libvlc_media_player_play(player) != 0:
+        print(f"VLC cannot play {url}", file=sys.stderr)
+        return 1
+    samples: list[tuple[float, float]] = []
+    statistics = Statistics()
+    received = 0
+    while True:
+        state = library.libvlc_media_player_get_state(player)
+        at_s = time.monotonic() - began
+        played_s = max(0, library.libvlc_media_player_get_time(player)) / 1000
+        library.libvlc_media_get_stats(medium, ctypes.byref(statistics))
+        received = max(received, statistics.demultiplexed_bytes)
+        if state in (ENDED, FAILED):
+            break
+        samples.append((at_s, max([played_s, *(before for _, before in samples[-1:])])))
+        if at_s >= seconds:
+            break
+        time.sleep(min(_POLL_S, seconds - at_s))
+    if state == FAILED and not received:
+        print(f"VLC cannot open {url}", file=sys.stderr)
+        return 1
+    print(json.dumps({"samples": samples, "ended_s": min(time.monotonic() - began, seconds), "bytes": received}))
+    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], float(sys.argv[2])))
