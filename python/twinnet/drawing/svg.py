@@ -18,6 +18,8 @@ __all__ = ["svg_of"]
 _CELL_X, _CELL_Y = 84.0, 84.0
 _MARGIN_X, _MARGIN_Y = 56.0, 40.0
 _LINE_HEIGHT = 12.0
+_SWITCH_WIDTH, _HOST_WIDTH = 48.0, 38.0
+_NAME_CHARACTER = 7.0
 # A generous width of a character in the font of labels, whose size is 10.
 _CHARACTER = 5.6
 _ANCHORS = {"above": "middle", "left": "end", "right": "start"}
@@ -44,7 +46,11 @@ def svg_of(picture: Picture) -> str:
         x, y = places[node.name]
         above = node.kind in ("switch", "router") or hangs(node.name, picture.links, places)
         note_y = y - 19 if above else y + 25
-        nodes.append({"name": node.name, "kind": node.kind, "note": node.note, "x": x, "y": y, "note_y": note_y})
+        # As wide as its name, and no wider than its cell.
+        least = _SWITCH_WIDTH if node.kind in ("switch", "router") else _HOST_WIDTH
+        wide = min(max(least, len(node.name) * _NAME_CHARACTER + 12), _CELL_X - 4)
+        shown = {"name": node.name, "kind": node.kind, "note": node.note, "width": round(wide, 1)}
+        nodes.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": note_y})
     left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
     middle = right / 2
     links: list[dict[str, Any]] = []
