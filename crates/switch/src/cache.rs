@@ -1,6 +1,6 @@
 //! The exact-match cache before the flow tables: what was decided for a flow key, found with one hash look-up.
 //!
-//! Before it, a glance at the frame mostly does: only the bits of it count that flows match and actions read, so that all
+//! Before it, a glance at the frame mostly does: only the bits of it count that flows match and actions read. So all
 //! connections between two hosts share one entry where no flow asks for their ports, and fit into a processor's cache.
 //!
 //! Two-way set associative, so its size is bounded whatever comes in. An entry of an older generation (the tables
@@ -106,8 +106,8 @@ impl Cache {
         set.iter().flatten().find(hit).map(|found| &found.decision)
     }
 
-    /// Remembers that what was decided for `key`, which is cached, goes for all frames with the bits of this glance that
-    /// matter.
+    /// Remembers that what was decided for `key`, which is cached, goes for all frames with the bits of this glance
+    /// that matter.
     pub(super) fn remember_glance(&mut self, glance: Glance, key: &FlowKey) {
         if self.glances.len() != self.sets.len() {
             self.glances.clear();

@@ -1,9 +1,9 @@
 //! The switch: a multi-table flow pipeline with an exact-match cache, and stand-alone learning.
 //!
 //! A frame's flow key (mostly only the bits of it that flows match) is looked up in the cache; what is not there is
-//! decided by a walk through the flow tables (`translate`) and kept. The decision is a list of steps that depends on nothing but the key and the tables, so a
-//! cached frame costs one hash look-up and its steps. What does change from frame to frame - learnt addresses,
-//! ports that go down - is looked at when the steps are carried out.
+//! decided by a walk through the flow tables (`translate`) and kept. The decision is a list of steps that depends on
+//! nothing but the key and the tables, so a cached frame costs one hash look-up and its steps. What does change from
+//! frame to frame - learnt addresses, ports that go down - is looked at when the steps are carried out.
 //!
 //! Differences to Open vSwitch, beside those in `parse`:
 //! - in a stand-alone switch a frame that no flow of table 0 matches is switched as by action `normal`;
