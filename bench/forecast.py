@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Load", "expectations", "study_of"]
 
@@ -75,8 +76,9 @@ def study_of(load: Load, seconds: float) -> str:
 def expectations(results: Path) -> Iterator[tuple[bool, str]]:
     """Yield of each stored run under `results` whether it was expected to exceed the machine, and its verdict."""
     for path in sorted(results.rglob("run.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        exceeds = (record.get("forecast") or {}).get("exceeds")
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        forecast: dict[str, Any] = record.get("forecast") or {}
+        exceeds = forecast.get("exceeds")
         if exceeds is not None:
             yield bool(exceeds), record["fidelity"]["verdict"]
 

@@ -164,10 +164,19 @@ def ranking_figure(table: pl.DataFrame, path: Path) -> None:
         for column, name in enumerate(known):
             dark = ranks[column][row] > 0.55 * count
             colour = "white" if dark else "black"
-            axes.text(column, row, f"{table[name][row]:.3g}", ha="center", va="center", color=colour, fontsize=8)
+            shown = _three_digits(table[name][row])
+            axes.text(column, row, shown, ha="center", va="center", color=colour, fontsize=8)
     axes.set_xticks(range(len(known)), [RANKED[name].title.replace(" (", "\n(") for name in known], fontsize=8)
     axes.set_yticks(range(count), [f"{row + 1}. {name}" for row, name in enumerate(table["profile"])], fontsize=8)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
+    axes.set_xlabel(
+        "each column ranked by itself: light is best, dark is worst; rows by the mean of their ranks", fontsize=8
+    )
     figure.savefig(path)
+
+
+def _three_digits(value: float) -> str:
+    """Return `value` with three significant digits and without a power of ten."""
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
