@@ -11,21 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from twinnet.errors import NotAvailable
+from twinnet.network.link_settings import DEFAULT_DIRECTION
 from twinnet.network.tunnels import vxlan
 
 __all__ = ["CutLink", "CutNetwork", "Way", "cut_network"]
 
 Way = Literal["ab", "ba"]
-_AT_ONCE: dict[str, Any] = {
-    "rate_bps": None,
-    "delay_ps": 0,
-    "jitter": None,
-    "loss": None,
-    "duplicate": 0.0,
-    "corrupt": 0.0,
-    "reorder": False,
-    "framing": "ethernet",
-}
 _KEYS = 1 << 24
 
 
@@ -172,7 +163,7 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
                 {"kind": "tunnel", "name": made.tunnel, "ports": ports, "tunnel": tunnel, "remote": None}
             )
             ends = {"a": link["a"], "b": end} if near == "a" else {"a": end, "b": link["b"]}
-            ways = {"ab": dict(_AT_ONCE), "ba": dict(_AT_ONCE)} | {way: dict(link[way])}
+            ways = {"ab": dict(DEFAULT_DIRECTION), "ba": dict(DEFAULT_DIRECTION)} | {way: dict(link[way])}
             _add(cut, machine, index, {**link, **ends, **ways})
     if spec.get("schedule"):
         raise NotAvailable(
