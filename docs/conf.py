@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"twinnet\.(settings|traffic\.(parts|settings|traffic_settings|presets|udp\.CountedPackets)|"
         r"lab_process\.connection|network\.link_settings\.DirectionSettings|"
-        r"network\.network\.SomeNode|"
+        r"network\.(network|named_nodes)\.SomeNode|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
     ),

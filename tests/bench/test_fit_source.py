@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import yaml
 from twinnet.study.resolution import STUDIES_FOLDER
 
-from bench.fit_source import CONTENT_BYTES, FOLDER, STREAM_S, Lateness, Source, cable_row, fitted, jitter, statistics
+from bench.fit_reach import reach
+from bench.fit_source import (
+    CONTENT_BYTES,
+    FOLDER,
+    RECEIVER_US,
+    STREAM_S,
+    Lateness,
+    Source,
+    cable_row,
+    fitted,
+    jitter,
+    jitter_before_event,
+    last_packets,
+    statistics,
+)
 
-LATENESS = Lateness(500, 8.0, 30)
+LATENESS = Lateness(900, 4.5, 75)
 
 
 def stored() -> Source:
@@ -54,4 +70,35 @@ def test_the_study_plays_the_fitted_windows_and_lateness() -> None:
     assert windows == list(range(263))
     for network in study["networks"].values():
         values = network["links"][0]["a_to_b"]["jitter"]["values"]
-        assert sorted(values) == sorted(["8 ms", *(f"{value} us" for value in LATENESS.values_us()[:-1])])
+        assert sorted(values) == sorted(["4500 us", *(f"{value} us" for value in LATENESS.values_us()[:-1])])
+
+
+def test_the_study_receives_as_a_host_was_measured_to() -> None:
+    study = yaml.safe_load((FOLDER / "study.yaml").read_text())
+    times = (study["parameters"][name]["default"] for name in ("processing", "processing_jitter"))
+    assert tuple(times) == tuple(f"{value:g} us" for value in RECEIVER_US)
+    for network in study["networks"].values():
+        assert network["hosts"]["h2"]["processing"] == "${processing}"
+
+
+def test_the_serial_lines_have_what_inserted_zeros_leave() -> None:
+    levels = yaml.safe_load((FOLDER / "study.yaml").read_text())["factors"]["case"]["levels"]
+    for megabit in (2, 4, 8):
+        rate, unit = levels[f"topology-3-{megabit}"]["set"]["line_rate"].split()
+        assert unit == "kbit" and float(rate) == pytest.approx(megabit * 1000 * 62 / 63, abs=0.001)
+
+
+def test_the_greatest_jitter_of_the_cable_came_at_the_end() -> None:
+    row = cable_row()
+    assert 1 < last_packets(row) < 4
+    # In the stream's middle it would fill the deviation alone: there is no number of packets that follow it.
+    assert last_packets({**row, ("jitter", "std"): 0.13}) == float("inf")
+    mean, deviation = jitter_before_event(row)
+    assert 0.043 < mean < row["jitter", "mean"] and 0.04 < deviation < row["jitter", "std"]
+
+
+def test_a_source_that_the_cable_describes_has_no_three_quarters_of_the_figures_in_reach() -> None:
+    found = reach()
+    counted = Counter(found.values())
+    assert counted == {"open": 47, "met by Mininet": 13, "unlike the cable": 11, "impossible": 1, "not comparable": 3}
+    assert found["3", "4", "jitter", "std"] == "impossible" and found["2", "10", "delay", "mean"] == "unlike the cable"

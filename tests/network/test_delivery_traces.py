@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import twinnet as tn
+from labs_here import needs_a_lab
 from twinnet import bandwidth
 from twinnet.errors import BadFile, BadValue
 from twinnet.network.deliveries import TracedCapacity
@@ -164,3 +165,21 @@ def test_a_modelled_trace_has_its_mean_changes_with_the_channel_and_is_repeatabl
 def test_a_model_beyond_its_ranges_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadValue, match="allowed are"):
         tn.DeliveryTrace.fading(settings.pop("mean", "5 Mbit"), **settings)
+
+
+@needs_a_lab
+@pytest.mark.quiet
+def test_a_traced_link_carries_its_trace_to_real_hosts() -> None:
+    trace = tn.DeliveryTrace.fading("10 Mbit", duration="2 s", seed=4)
+    with traced(trace).emulate() as lab:
+        sampler = lab.sample(["h1-eth0"], "500 ms")
+        flow = lab.start(tn.apps.udp("h1", "h2", rate="30 Mbit", duration="3 s"))
+        lab.wait([flow], until="20 s")
+        samples = sampler.stop()
+    capacity = TracedCapacity(trace)
+    for place in range(2, 5):
+        start = samples.start_ps + place * samples.interval_ps
+        carried = samples["h1-eth0"].wire_bytes[place] * 8 / 0.5
+        # A sender that loses its processor leaves moments unused; none is used twice. Ends are known to two packets.
+        allowed = capacity.over_bps(start, start + samples.interval_ps)
+        assert 0.9 * allowed <= carried <= allowed + 2 * 1538 * 8 / 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,47 @@ def test_the_command_draws_templates_files_and_studies(tmp_path: Path, capsys: p
     assert command_line(["graph", "single:2", "--out", str(tmp_path / "n.pdf")]) == 0
     assert command_line(["graph", "single:2", "--format", "png"]) == 2
     assert "--out network.png" in capsys.readouterr().err
+
+
+def triangle() -> tn.Network:
+    net = tn.Network()
+    routers = [net.router(f"r{number}") for number in (1, 2, 3)]
+    for number, (one, other, delay) in enumerate(((0, 1, "20 ms"), (0, 2, "2 ms"), (1, 2, "2 ms")), 1):
+        addresses = {"address_a": f"10.{number}.0.1/24", "address_b": f"10.{number}.0.2/24"}
+        net.link(routers[one], routers[other], delay=delay, rate=f"{number} Mbit", **addresses)
+    return net
+
+
+def bottleneck() -> tn.Network:
+    slow = {"rate": "10 Mbit", "delay": "20 ms", "queue": tn.qos.Fifo(limit_frames=9)}
+    return templates.dumbbell(2, bottleneck=slow, rate="100 Mbit")
+
+
+def star() -> tn.Network:
+    net = tn.Network()
+    s1 = net.switch("s1")
+    for number in range(1, 5):
+        net.link(net.host(f"h{number}"), s1, rate="100 Mbit" if number < 4 else "10 Mbit", delay="7 ms")
+    return net
+
+
+@pytest.mark.parametrize("network", [triangle, bottleneck, star])
+def test_no_label_stands_on_a_line_or_a_node(network: Callable[[], tn.Network]) -> None:
+    root = ElementTree.fromstring(network().draw().svg())
+    name = "{http://www.w3.org/2000/svg}"
+    lines = [[float(one.get(key, "")) for key in ("x1", "y1", "x2", "y2")] for one in root.iter(f"{name}line")]
+    boxes = [[float(one.get(key, "")) for key in ("x", "y", "width", "height")] for one in root.iter(f"{name}rect")]
+    texts = [one for one in root.iter(f"{name}text") if one.get("class") == "label"]
+    assert texts
+    for text in texts:
+        begin = {"end": -1.0, "middle": -0.5, "start": 0.0}[text.get("style", "").split()[-1]]
+        for row in text.iter(f"{name}tspan"):
+            # A font of size 10: letters of 5 on average, 8 above their base and 2 below.
+            wide = 5.0 * len(row.text or "")
+            left, base = float(row.get("x", "")) + begin * wide, float(row.get("y", ""))
+            for x, y, width, height in boxes:
+                assert left + wide <= x or x + width <= left or base + 2 <= y or y + height <= base - 8, row.text
+            for x1, y1, x2, y2 in lines:
+                for share in range(101):
+                    x, y = x1 + (x2 - x1) * share / 100, y1 + (y2 - y1) * share / 100
+                    assert not (left < x < left + wide and base - 8 < y < base + 2), row.text

@@ -16,7 +16,7 @@ NAMES = Names(
     ("check", "message"),
     [
         ("mean(throughput) > 3 ms", "column 20 of 'mean(throughput) > 3 ms': 3 ms is a time, and"),
-        ("mean(throughput) < 2 kB", "2 kB is a size, and mean(throughput) is a rate; only like can be"),
+        ("mean(throughput) < 2 kB", "2 kB is a size, and mean(throughput) is a rate; add and compare only"),
         ("mean(throughput) > 3", "column 20 of 'mean(throughput) > 3': 3 has no unit, and mean(throughput) is a rate"),
         ("3 < mean(delay)", "column 1 of '3 < mean(delay)': 3 has no unit, and mean(delay) is a time; write"),
         ("mean(delay) > mean(throughput)", "mean(throughput) is a rate, and mean(delay) is a time"),

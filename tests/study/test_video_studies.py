@@ -130,3 +130,18 @@ def test_a_hosts_timing_is_the_jitter_of_a_line_with_room(tmp_path: Path, capsys
     rows = [one for one in figures(record, "jitter", "mean") if one["factor_rates"] == "link-100-traffic-10"]
     # The mean distance of two normal draws is 2 x 20 us / sqrt(pi) = 22.6 us; no frame takes less than nothing.
     assert [17 < one["measured"] * 1e3 < 24 for one in rows] == [True] * 3
+
+
+def test_the_fitted_source_predicts_what_its_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # One repetition of the five on the page; what differs between them is which packets the hosts hold up.
+    options = ["--clock", "virtual", "--repeat", "1", "--no-report", "--json", "--out", str(tmp_path)]
+    assert command_line(["run", "multimedia-fitted", *options]) == 0
+    record = json.loads(capsys.readouterr().out)
+    predicted = [one for one in record["reference"]["figures"] if one["factor_case"] != "topology-1-1000"]
+    # 34 with five repetitions; the least delay and the jitter's deviation of one can fall either way.
+    assert 33 <= sum(one["closeness"] == "closer" for one in predicted) <= 36
+    # 181 packets, as on the real line: without the zeros that HDLC inserts it would be 184.
+    (busiest,) = (
+        one["measured"] for one in figures(record, "bandwidth", "max") if one["factor_case"] == "topology-3-2"
+    )
+    assert busiest == pytest.approx(181 * 1356 * 8 / 1e3, abs=0.01)

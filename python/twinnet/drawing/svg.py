@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.drawing.labels import hangs, label_lines, label_side, slant
+from twinnet.drawing.placing import Place
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -18,8 +19,12 @@ __all__ = ["svg_of"]
 _CELL_X, _CELL_Y = 84.0, 84.0
 _MARGIN_X, _MARGIN_Y = 56.0, 40.0
 _LINE_HEIGHT = 12.0
+_SWITCH_WIDTH, _HOST_WIDTH = 48.0, 38.0
+_NAME_CHARACTER = 7.0
+# From a label's place right above its link to one that is clear of the nodes at its ends.
+_ABOVE_NODES, _BELOW_NODES = -12.0, 30.0
 # A generous width of a character in the font of labels, whose size is 10.
-_CHARACTER = 5.6
+_CHARACTER = 5.4
 _ANCHORS = {"above": "middle", "left": "end", "right": "start"}
 
 
@@ -44,9 +49,14 @@ def svg_of(picture: Picture) -> str:
         x, y = places[node.name]
         above = node.kind in ("switch", "router") or hangs(node.name, picture.links, places)
         note_y = y - 19 if above else y + 25
-        nodes.append({"name": node.name, "kind": node.kind, "note": node.note, "x": x, "y": y, "note_y": note_y})
+        # As wide as its name, and no wider than its cell.
+        least = _SWITCH_WIDTH if node.kind in ("switch", "router") else _HOST_WIDTH
+        wide = min(max(least, len(node.name) * _NAME_CHARACTER + 12), _CELL_X - 4)
+        shown = {"name": node.name, "kind": node.kind, "note": node.note, "width": round(wide, 1)}
+        nodes.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": note_y})
     left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
-    middle = right / 2
+    lowest = max(y for _, y in places.values())
+    middle = (right / 2, (min(y for _, y in places.values()) + lowest) / 2)
     links: list[dict[str, Any]] = []
     for link in picture.links:
         (x1, y1), (x2, y2) = places[link.a], places[link.b]
@@ -54,21 +64,24 @@ def svg_of(picture: Picture) -> str:
         if label is not None:
             left, right = min(left, label["from"]), max(right, label["to"])
         links.append({"x1": x1, "y1": y1, "x2": x2, "y2": y2, "label": label, "up": link.up})
-    height = round(max(y for _, y in places.values()) + _MARGIN_Y, 1)
+    height = round(lowest + _MARGIN_Y, 1)
     box = {"left": round(left, 1), "width": round(right - left, 1), "height": height}
     return _template().render(title=picture.caption, nodes=nodes, links=links, **box)
 
 
-def _label(one: tuple[float, float], other: tuple[float, float], text: str, middle: float) -> dict[str, Any]:
+def _label(one: Place, other: Place, text: str, middle: Place) -> dict[str, Any]:
     """The label of a link between two points: its lines with their places, and how far it reaches."""
     lines = label_lines(text)
-    side = label_side(one, other, middle)
+    side = label_side(one, other, middle[0])
     x, y = (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
     width = max(map(len, lines)) * _CHARACTER
     # Above a line the last line of text has its place first; beside one the text is centred on the middle of it.
     first = (
         y - 6 - (len(lines) - 1) * _LINE_HEIGHT if side == "above" else y + 3.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
     )
+    if side == "above" and width > abs(other[0] - one[0]) - _SWITCH_WIDTH + _CHARACTER:
+        # Wider than what is free between the two nodes: above them, or below them in the lower half of the picture.
+        first += _BELOW_NODES + (len(lines) - 1) * _LINE_HEIGHT if y > middle[1] else _ABOVE_NODES
     clear = 7.0 + slant(one, other) * len(lines) * _LINE_HEIGHT / 2
     x += {"above": 0.0, "left": -clear, "right": clear}[side]
     begin = {"above": x - width / 2, "left": x - width, "right": x}[side]

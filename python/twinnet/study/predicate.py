@@ -211,7 +211,7 @@ class _Parser:
             said += f"; write for example '{example(partner.unit)}'"
             raise ValueError(f"column {bare.start + 1} of {self.text!r}: {said}")
         said = f"{given.text} is {described(given.unit)}, and {other.text} is {described(other.unit)}"
-        said += "; only like can be added or compared"
+        said += "; add and compare only quantities of one kind"
         raise ValueError(f"column {given.start + 1} of {self.text!r}: {said}")
 
     def _term(self) -> _Measured:

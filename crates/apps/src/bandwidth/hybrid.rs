@@ -439,8 +439,11 @@ impl Hybrid {
         if self.burst < MOST_BURST && sent < 0.99 * most {
             self.burst = (2 * self.burst).min(MOST_BURST);
         } else if sent < 0.99 * most {
-            // As fast as packets can leave the link, whatever is found.
-            self.overload = f64::INFINITY;
+            self.overload *= 1.5;
+            if self.overload * self.guess >= most {
+                // As fast as packets can leave the link, whatever is found.
+                self.overload = f64::INFINITY;
+            }
         } else {
             return;
         }

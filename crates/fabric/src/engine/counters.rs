@@ -80,7 +80,7 @@ impl Fabric {
         self.lines.get(port.0 as usize)?.as_ref()?.record(self.now())
     }
 
-    /// The bytes on the wire that `port` has sent, and the rate of its line in bit/s; `None` where the line has no rate.
+    /// The bytes on the wire that `port` has sent, and the rate of its line in bit/s; `None` where it has no rate.
     #[must_use]
     pub fn sent_at_rate(&self, port: PortId) -> Option<(u64, u64)> {
         self.lines.get(port.0 as usize)?.as_ref()?.sent_at_rate()
