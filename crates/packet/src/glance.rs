@@ -76,7 +76,8 @@ impl Glance {
         let is_tcp = head[23] == 6;
         // Twelve bits of TCP flags; a UDP frame has none.
         let flags = if is_tcp { u64::from(u16::from_be_bytes([bytes[46], bytes[47]]) & 0x0fff) } else { 0 };
-        let rest = u64::from(head[15]) << 24 | u64::from(head[22]) << 16 | u64::from(is_tcp) * IS_TCP | flags;
+        let transport = if is_tcp { IS_TCP } else { 0 };
+        let rest = u64::from(head[15]) << 24 | u64::from(head[22]) << 16 | transport | flags;
         Some(Self([
             word(head, 0),
             half(head, 8) << 32 | rest,
