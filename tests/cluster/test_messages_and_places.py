@@ -19,14 +19,16 @@ from hypothesis import strategies as st
 from twinnet.cluster import messages
 from twinnet.cluster.address import parse_address
 from twinnet.cluster.engine import ClusterError
+from twinnet.cluster.made_twice import compare_machines
 from twinnet.cluster.messages import Asked, made_from, packed_made, study_message
 from twinnet.cluster.places import ClusterPlaces, RemoteSlot
 from twinnet.cluster.remote_run import SLOT, SlotState, make_for_client, study_digest
 from twinnet.results.tables import TABLES
-from twinnet.study.plan import plan_study
+from twinnet.study.gather import DifferentTraces
+from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study, load_study
 from twinnet.study.runner import Made, Progress, make_run
-from twinnet.study.store import Measured
+from twinnet.study.store import Measured, StoredRun
 
 TINY = load_study("tcp-udp-queues", {"clock": "virtual", "repetitions": "3"}, preset="tiny")
 PLAN = plan_study(TINY)
@@ -216,3 +218,46 @@ def test_on_the_virtual_clock_the_next_run_goes_to_any_free_slot() -> None:
     waiting = list(reversed(PLAN))
     places = placing(TINY, {"1": ("a", 1), "2": ("b", 1)})
     assert [taken(places, waiting), taken(places, waiting), taken(places, waiting)] == [(1, "a"), (1, "b"), None]
+
+
+class Machines:
+    """Slots whose runs have the trace hash that is given for their machine, for each run or for all."""
+
+    def __init__(self, **traces: str) -> None:
+        self.traces = traces
+        self.made: list[tuple[str, str]] = []
+
+    def slots(self) -> list[RemoteSlot]:
+        return [RemoteSlot(f"tls://{name}", name, 1, True, "") for name in self.traces]
+
+    def make(self, run: PlannedRun, place: RemoteSlot, progress: Progress) -> Made:
+        self.made.append((run.id, place.machine))
+        assert isinstance(MADE.result, Measured)
+        fidelity = replace(MADE.result.fidelity, record={"trace_hash": self.traces[place.machine]})
+        return replace(MADE, result=replace(MADE.result, fidelity=fidelity))
+
+
+def finished_on(machine: str, trace: str) -> list[StoredRun]:
+    record = {"machine": {"name": machine}, "trace_hash": trace}
+    return [StoredRun(run.id, Path(), record) for run in PLAN]
+
+
+def test_two_runs_in_a_hundred_and_at_least_one_are_made_again_on_another_machine() -> None:
+    machines = Machines(lab1="aa", lab2="aa", lab3="aa")
+    assert compare_machines(machines, PLAN, finished_on("lab1", "aa")) == 1
+    assert machines.made[0][1] in ("lab2", "lab3")
+    machines.made.clear()
+    assert compare_machines(machines, PLAN, finished_on("lab1", "aa"), share=0.5) == len(PLAN) // 2
+    assert {machine for _, machine in machines.made} == {"lab2", "lab3"}
+
+
+def test_one_machine_has_no_other_to_be_compared_with() -> None:
+    machines = Machines(lab1="aa")
+    assert compare_machines(machines, PLAN, finished_on("lab1", "aa")) == 0
+    assert compare_machines(machines, PLAN, []) == 0
+    assert machines.made == []
+
+
+def test_a_run_with_another_trace_is_told_with_both_machines() -> None:
+    with pytest.raises(DifferentTraces, match="has the trace hash aa on machine lab1 and bb on lab2 slot 1"):
+        compare_machines(Machines(lab1="aa", lab2="bb"), PLAN, finished_on("lab1", "aa"))

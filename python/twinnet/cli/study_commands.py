@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_shard, shard_options
 from twinnet.report.text_table import sentence_columns, table, terminal_columns, wrapped
+from twinnet.report.wording import counted
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor, Outcome, Places
     from twinnet.study.shard import Deal
+    from twinnet.study.store import StoredRun
 
 __all__ = [
     "ASK_ABOVE_S",
@@ -186,8 +189,13 @@ def run(
     if cluster is not None:
         with cluster as places:
             click.echo(f"{places.count} slots take the runs of this study", err=True)
+            make_again = None
+            if loaded.specification.clock == "virtual":
+                from twinnet.cluster.made_twice import compare_machines
+
+                make_again = partial(compare_machines, places)
             return run_study(
-                loaded, executor, store.folder, 1, not no_report, with_invalid, yes, as_json, places=places
+                loaded, executor, store.folder, 1, not no_report, with_invalid, yes, as_json, None, places, make_again
             )
     forecast = None
     if loaded.specification.clock == "wall":
@@ -221,9 +229,10 @@ def run_study(
     as_json: bool = False,
     forecast: Forecast | None = None,
     places: Places | None = None,
+    make_again: Callable[[Sequence[PlannedRun], Sequence[StoredRun]], int] | None = None,
 ) -> int:
     """Make the runs of `study` by `executor`, or at `places`, and tell the answer, store `forecast` with them; return
-    the exit status."""
+    the exit status. `make_again` makes some of the finished runs again and returns how many."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
@@ -241,6 +250,10 @@ def run_study(
     write_policy_layouts(study, folder / "layout")
     with observer_on(told) as observer:
         outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
+    if make_again is not None and not outcome.interrupted:
+        compared = make_again(plan, outcome.finished)
+        if compared:
+            told.print(f"{counted(compared, 'run')} made again on another machine: the same traces")
     analysis = Analysis(study, store, with_invalid)
     if outcome.interrupted and not as_json:
         done = f"{len(analysis.stored)} of {len(plan)} runs are finished"

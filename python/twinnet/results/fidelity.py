@@ -63,6 +63,8 @@ def _pauses(given: Any) -> dict[str, int]:
     return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
 
 
+_SATURATED = 0.98
+"""A line that is busy for a larger share of a second always has a queue."""
 _PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
 
 
@@ -86,11 +88,6 @@ class BusyLine:
         """Return it in the form of the lab protocol."""
         told = spec or {}
         return cls(str(told.get("port", "")), float(told.get("share", 0.0)))
-
-    @property
-    def pauses_grow_by(self) -> float:
-        """How many times a pause frames are late: until the queue is as it would have been, 1 / (1 - share)."""
-        return 1 / (1 - min(self.share, 0.98))
 
 
 SHARED_SHARE = 0.01
@@ -378,14 +375,15 @@ class FidelityRecord(ShownInUnits):
         """The share of the worst second in which frames were late by more than 1 ms in the queue of the busiest line,
         because what a pause had held up came at once; at most 1.
 
-        A line that is busy for the share *u* of its time needs *p* / (1 - *u*) until its queue is as it would have
-        been without a pause *p*: its arrivals go on. Pauses of the fabric and of the built-in apps count; those of the
-        fabric on each long line of a way, for each has other frames that were to arrive meanwhile.
+        After a pause *p* of the fabric, a line that is busy for the share *u* of its time needs *p* / (1 - *u*) until
+        its queue is as it would have been, for its arrivals go on; each long line of a way has other frames that were
+        to arrive meanwhile. After a pause of the built-in apps it needs *p* *u* / (1 - *u*): nothing was sent in the
+        pause, and delays count from when a frame was sent.
         """
+        share = self.busiest_line.share
         agent = self.agent.pauses_ps.get("worst_second_beyond", 0) if self.agent is not None else 0
         fabric = self.pauses_ps.get("worst_second_beyond", 0) * max(self.long_lines, 1)
-        held_up_s = (fabric + agent) / 1e12
-        return min(held_up_s * self.busiest_line.pauses_grow_by, 1.0)
+        return min((fabric + agent * share) / 1e12 / (1 - min(share, _SATURATED)), 1.0)
 
     def took(self, name: str) -> MachineTime:
         """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""

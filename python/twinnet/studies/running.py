@@ -103,6 +103,9 @@ def run(
         This machine cannot run it, or nobody answers at `on`.
     StudyFailed
         No run could be finished.
+    DifferentTraces
+        With `on`: of the runs on the virtual clock two in a hundred are made again on another machine, if there are
+        several, and one of them had another trace there.
     KeyboardInterrupt
         Ctrl-C; finished runs are kept.
     """
@@ -146,6 +149,10 @@ def run(
         console = Console(file=sys.stderr, highlight=False)
         observer = opened.enter_context(observer_on(console)) if progress else SilentObserver()
         outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
+        if places is not None and loaded.specification.clock == "virtual" and not outcome.interrupted:
+            from twinnet.cluster.made_twice import compare_machines
+
+            compare_machines(places, plan, outcome.finished)
     if outcome.interrupted:
         raise KeyboardInterrupt
     _check(outcome)

@@ -21,14 +21,15 @@ const SATURATED: f64 = 0.98;
 /// Lines looked at in one turn of the loop, which each takes some ten nanoseconds.
 const AT_ONCE: usize = 64;
 
-/// What a line had sent at one moment, in bytes on the wire.
+/// What a line had sent at one moment, in bytes on the wire, and the greatest share of a second for which it was busy.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at: Time,
     wire_bytes: u64,
+    most: f64,
 }
 
-/// The busiest line that did not always have a queue, in any second since the record began.
+/// How busy each line was in its busiest second since the record began.
 #[derive(Clone, Debug, Default)]
 pub struct BusyLines {
     looks: Vec<Option<Look>>,
@@ -36,7 +37,6 @@ pub struct BusyLines {
     next: usize,
     /// When its round began.
     begun: Time,
-    busiest: Option<(PortId, f64)>,
 }
 
 impl BusyLines {
@@ -65,17 +65,20 @@ impl BusyLines {
     fn look_at(&mut self, fabric: &Fabric, port: usize, now: Time) {
         let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
         let Some((wire_bytes, rate_bps)) = fabric.sent_at_rate(id) else { return };
-        let Some(before) = self.looks[port].replace(Look { at: now, wire_bytes }) else { return };
-        let seconds = now.since(before.at).as_ps() as f64 / 1e12;
-        let share = wire_bytes.saturating_sub(before.wire_bytes) as f64 * 8.0 / (rate_bps as f64 * seconds);
-        if share <= SATURATED && self.busiest.is_none_or(|(_, known)| share > known) {
-            self.busiest = Some((id, share));
-        }
+        let most = self.looks[port].map_or(0.0, |before| {
+            let seconds = now.since(before.at).as_ps() as f64 / 1e12;
+            let share = wire_bytes.saturating_sub(before.wire_bytes) as f64 * 8.0 / (rate_bps as f64 * seconds);
+            before.most.max(share)
+        });
+        self.looks[port] = Some(Look { at: now, wire_bytes, most });
     }
 
-    /// The line by its port, and its share.
-    pub(crate) const fn busiest(&self) -> Option<(PortId, f64)> {
-        self.busiest
+    /// The busiest line that did not always have a queue, by its port, and its share. One that was saturated in some
+    /// second was so in those, too, in which its traffic began or ended.
+    pub(crate) fn busiest(&self) -> Option<(PortId, f64)> {
+        let lines = (0..).map(PortId).zip(&self.looks);
+        let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?.most)));
+        known.filter(|(_, most)| (0.001..=SATURATED).contains(most)).max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 }
 
