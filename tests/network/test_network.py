@@ -24,7 +24,7 @@ def test_the_spec_is_the_lab_protocols_form() -> None:
     net.link(net.host("h1"), net.switch("s1", flows=["actions=flood"]), rate="1 Gbit", delay="50 us", loss="1 %")
     direction = {
         "rate_bps": 10**9, "framing": "ethernet", "delay_ps": 50_000_000, "jitter": None, "reorder": False,
-        "loss": {"model": "bernoulli", "probability": 0.01}, "duplicate": 0.0, "corrupt": 0.0,
+        "loss": {"model": "bernoulli", "probability": 0.01}, "duplicate": 0.0, "corrupt": 0.0, "delivery_trace": None,
     }  # fmt: skip
     assert net.to_spec() == {
         "seed": 7,

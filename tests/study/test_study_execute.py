@@ -24,6 +24,7 @@ class WrittenLab:
     """Answers as a lab does; its clock goes on a tenth of a second whenever it is asked."""
 
     full = False
+    controller_is_gone = False
 
     def __init__(self, network):
         self.network = network

@@ -103,7 +103,7 @@ def run(
         This machine cannot run it, or nobody answers at `on`.
     StudyFailed
         No run could be finished.
-    DifferentTraces
+    twinnet.study.gather.DifferentTraces
         With `on`: of the runs on the virtual clock two in a hundred are made again on another machine, if there are
         several, and one of them had another trace there.
     KeyboardInterrupt
