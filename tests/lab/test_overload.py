@@ -135,3 +135,14 @@ def test_what_a_host_sends_into_a_link_that_is_down_is_no_loss_of_the_machine(ne
             link.set(up=True)
             assert lab["h1"].run("ping -c 3 -i 0.1 -W 2 h2").returncode == 0
         assert lab.fidelity().interface_drops == 0
+
+
+def test_the_busiest_line_is_told_with_its_share(needs_labs):
+    network = tn.templates.single(2, rate="10 Mbit")
+    with network.emulate() as lab:
+        lab.fidelity(reset=True)
+        lab.wait([lab.start(tn.apps.udp("h1", "h2", rate="5 Mbit", payload="1472 B", duration="3 s"))])
+        line = lab.fidelity().busiest_line
+    # Of 1538 bytes on the wire 1472 are payload. A second begins and ends within a frame: 1.2 ms of it, each.
+    assert line.port in ("h1-eth0", "s1-eth2")
+    assert line.share == pytest.approx(0.5 * 1538 / 1472, abs=0.01)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,13 +63,6 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshMachines]:
         yield made
 
 
-def _no_agent_left(machines: SshMachines) -> None:
-    deadline_s = time.monotonic() + 20
-    while machines.agents():
-        assert time.monotonic() < deadline_s, machines.agents()
-        time.sleep(0.02)
-
-
 def test_datagrams_go_from_one_machine_to_the_other_on_one_clock(machines: SshMachines):
     told = machines.python(
         _BOTH
@@ -98,7 +90,7 @@ with net.operate() as lab:
             condition = one[moment]
             assert condition["interface"]["mtu"] == 1500 and "gro" in condition["interface"]["offloads"]
             assert {"load_1min", "governor", "cores"} <= set(condition["machine"])
-    _no_agent_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 def test_one_way_delay_is_told_only_where_the_clocks_permit_it(machines: SshMachines):
@@ -167,7 +159,7 @@ def _refusal(machines: SshMachines, changed: dict[str, Any], link: str = "", ssh
     program = f"os.environ['TWINNET_SSH'] += {' ' + ssh!r}\n" if ssh else ""
     program += f"net.link(machine(1), s1)\nnet.link(machine(2, **{changed!r}), s1 {link})\n"
     told = machines.python(_NETWORK + program + _REFUSED)
-    _no_agent_left(machines)
+    machines.wait_until_no_agent_runs()
     return told
 
 
@@ -256,7 +248,7 @@ with net.operate() as lab:
     assert run.returncode == 0, err
     name, message = json.loads(out)
     assert name == "LabClosed" and "the agent on h" in message and "has gone" in message
-    _no_agent_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 def test_agents_end_when_the_one_who_started_them_is_killed(machines: SshMachines):
@@ -266,7 +258,7 @@ def test_agents_end_when_the_one_who_started_them_is_killed(machines: SshMachine
     assert len(machines.agents()) == 2
     run.kill()
     run.communicate()
-    _no_agent_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 def _start(machines: SshMachines, program: str) -> subprocess.Popen[str]:

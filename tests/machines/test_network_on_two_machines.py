@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,13 +55,6 @@ def apart(machines: SshMachines) -> Iterator[SshMachines]:
         machines.here.run("ip", "link", "set", near, "master", "lan")
 
 
-def _nothing_left(machines: SshMachines) -> None:
-    deadline_s = time.monotonic() + 20
-    while machines.agents():
-        assert time.monotonic() < deadline_s, machines.agents()
-        time.sleep(0.02)
-
-
 def test_programs_and_apps_cross_from_one_machine_to_the_other(machines: SshMachines):
     told = machines.python(
         _NETWORK
@@ -95,7 +87,7 @@ with network().emulate() as lab:
     assert told["links"][2]["ab"]["counters"]["frames"] >= 500
     assert set(told["record"]["machines"]) == {"m1", "m2"}
     assert told["record"]["underlay"][0]["link"] == "s1 - s2"
-    _nothing_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 def test_the_underlays_delay_is_part_of_the_links(apart: SshMachines):
@@ -136,7 +128,7 @@ with underlay("1.2 ms"):
     name, message, remedy = told
     assert name == "UnderlayTooSlow" and "s1 - s2 (1 ms, over 1." in message
     assert "give them delay='1." in remedy
-    _nothing_left(apart)
+    apart.wait_until_no_agent_runs()
 
 
 def test_an_underlay_that_becomes_slower_than_the_link_makes_the_run_invalid(apart: SshMachines):
@@ -181,7 +173,7 @@ except tn.errors.TwinnetError as error:
 """
     )
     assert told[0] == name and words in told[1], told
-    _nothing_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 def test_the_prompt_is_one_for_all_parts(machines: SshMachines, tmp_path: Path):
@@ -195,7 +187,7 @@ def test_the_prompt_is_one_for_all_parts(machines: SshMachines, tmp_path: Path):
     done = machines.run(_TWINNET, "lab", str(network), *(word for line in lines for word in ("-c", line)))
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert "1 received" in done.stdout and "s2" in done.stdout
-    _nothing_left(machines)
+    machines.wait_until_no_agent_runs()
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -226,4 +218,4 @@ with network().emulate() as lab:
     assert run.returncode == 0, err
     name, message = json.loads(out)
     assert name == "LabClosed" and "gone" in message
-    _nothing_left(machines)
+    machines.wait_until_no_agent_runs()

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,13 @@ class SshMachines:
                 # It ended while we looked.
                 continue
         return found
+
+    def wait_until_no_agent_runs(self) -> None:
+        """Fail unless all agents have ended within 20 s."""
+        deadline_s = time.monotonic() + 20
+        while running := self.agents():
+            assert time.monotonic() < deadline_s, running
+            time.sleep(0.02)
 
     @property
     def environment(self) -> dict[str, str]:

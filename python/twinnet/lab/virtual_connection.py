@@ -107,8 +107,7 @@ class VirtualConnection:
         try:
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
         except LabError as error:
-            told = {"name": error.name, "message": error.message, "remedy": error.remedy}
-            return PendingReply.come({"error": told})
+            return PendingReply.refused(error)
 
     def close(self) -> None:
         """End the lab; whoever waits for time to pass is told so."""

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TwinnetError
 
 __all__ = ["LabConnection", "LabRequests", "PendingReply", "connect"]
 
@@ -42,6 +42,11 @@ class PendingReply:
         pending = cls()
         pending.settle(reply)
         return pending
+
+    @classmethod
+    def refused(cls, error: TwinnetError) -> PendingReply:
+        """Return the answer that raises `error` by its name, which is here already."""
+        return cls.come({"error": {"name": error.name, "message": error.message, "remedy": error.remedy}})
 
     def result(self, timeout_s: float | None = None) -> Any:
         """Wait for the answer and return its value.

@@ -141,8 +141,7 @@ class MachinesConnection:
         try:
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
         except LabError as error:
-            told = {"name": error.name, "message": error.message, "remedy": error.remedy}
-            return PendingReply.come({"error": told})
+            return PendingReply.refused(error)
 
     def close(self) -> None:
         """End all agents."""

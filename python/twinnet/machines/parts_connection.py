@@ -175,8 +175,7 @@ class PartsConnection:
                 return self._programs[int(fields["job"])][1].wait()
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
         except TwinnetError as error:
-            told = {"name": error.name, "message": error.message, "remedy": error.remedy}
-            return PendingReply.come({"error": told})
+            return PendingReply.refused(error)
 
     def close(self) -> None:
         """End all parts."""
@@ -233,7 +232,13 @@ class PartsConnection:
         return found
 
     def _ask(self, machine: str, do: str, **fields: Any) -> Any:
-        return self._sessions[machine].request("part.ask", request=do, fields=fields)
+        try:
+            return self._sessions[machine].request("part.ask", request=do, fields=fields)
+        except LabClosed:
+            # All were ended because one had gone: that is the reason to tell.
+            if self._failure is not None:
+                raise self._failure from None
+            raise
 
     def _ask_all(self, do: str) -> dict[str, Any]:
         return self._on_all(lambda name, _: self._ask(name, do))

@@ -18,6 +18,8 @@ use twinnet_units::{Duration, Time};
 const WINDOW: Duration = Duration::from_secs(1);
 /// A line that is busy for more of its time always has a queue.
 const SATURATED: f64 = 0.98;
+/// A line that is busy for less of its time carries next to nothing, and keeps no pause.
+const IDLE: f64 = 0.001;
 /// Lines looked at in one turn of the loop, which each takes some ten nanoseconds.
 const AT_ONCE: usize = 64;
 
@@ -78,7 +80,7 @@ impl BusyLines {
     pub(crate) fn busiest(&self) -> Option<(PortId, f64)> {
         let lines = (0..).map(PortId).zip(&self.looks);
         let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?.most)));
-        known.filter(|(_, most)| (0.001..=SATURATED).contains(most)).max_by(|(_, one), (_, other)| one.total_cmp(other))
+        known.filter(|(_, most)| (IDLE..=SATURATED).contains(most)).max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 }
 
