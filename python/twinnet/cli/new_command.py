@@ -26,7 +26,7 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; default: NAME/study.yaml.")
 @json_option
 def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
-    """Write a study called NAME that runs as it is, every key with a comment, to change into your own.
+    """Write a study called NAME, for you to change into your own. It runs as it is, and every key has a comment.
 
     An existing file is left alone.
     """

@@ -72,9 +72,10 @@ def show(
     rules: bool,
     as_json: bool,
 ) -> None:
-    """Show what POLICY promises and what it comes to in a network.
+    """Show what POLICY promises, and its classes, queues and rules in a network.
 
-    POLICY is a name that `twinnet policy list` knows, or module:function of your own, from the present folder too.
+    POLICY is a name that `twinnet policy list` knows, or your own module:function or module:Class, also in the current
+    folder.
     """
     from twinnet.policies import Enforcement, compile_policy, find_policy, open_vswitch_commands
 
@@ -114,7 +115,7 @@ def show(
 )
 @json_option
 def new(name: str, folder: Path, as_json: bool) -> None:
-    """Write a commented policy NAME and its test into the present folder, or into that of --in."""
+    """Write a commented policy NAME and its test into the current folder, or into the folder of --in."""
     from twinnet.policies.skeleton import write_skeleton
 
     written = write_skeleton(name, folder)

@@ -348,7 +348,7 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
     """Compare the results in SECOND with those in FIRST: every mean that both have.
 
     Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
-    Where several machines made the runs on the wall clock, both are compared within machines; a warning tells when
+    Where several machines made the runs on the wall clock, both are compared within machines; a warning says when
     the two have no machine in common. Exit status 1 when they have no mean in common.
     """
     from twinnet.report.summary import compared_record, compared_rows

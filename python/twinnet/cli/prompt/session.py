@@ -49,10 +49,12 @@ COMMANDS: dict[str, Command] = {
     "dump": Command("dump", "show every node with its addresses"),
     "links": Command("links", "show the links as they are now"),
     "ports": Command("ports [NAME]...", "show the counters of ports", ("node",)),
-    "controllers": Command("controllers", "show how switches stand with their controllers"),
+    "controllers": Command("controllers", "show whether switches have their controllers"),
     "flows": Command("flows [SWITCH]...", "show flows", ("switch",)),
     "flow": Command("flow SWITCH add FLOW | del [MATCH]", "add or delete flows", ("switch", "flow")),
-    "dpctl": Command("dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "ask or tell all switches", ("dpctl",)),
+    "dpctl": Command(
+        "dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "show or change flows of all switches", ("dpctl",)
+    ),
     "switch": Command("switch SWITCH stop | start", "take all links of a switch down, or up", ("switch", "state")),
     "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
@@ -61,7 +63,7 @@ COMMANDS: dict[str, Command] = {
     "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
     "capture": Command(
         "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]",
-        "write frames to pcapng; with | PROGRAM, show them there while they pass",
+        "write frames to pcapng; with | PROGRAM, give them to it live",
         ("interface",),
     ),
     "watch": Command(
@@ -70,9 +72,9 @@ COMMANDS: dict[str, Command] = {
         ("interface",),
     ),
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
-    "fidelity": Command("fidelity [reset]", "tell how well the lab kept its schedule"),
+    "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
-    "terminal": Command("terminal HOST", "open a shell of a host in a window of its own", ("host",)),
+    "terminal": Command("terminal HOST", "open a shell of a host in a new window", ("host",)),
     "source": Command("source FILE", "do the lines of a file"),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
