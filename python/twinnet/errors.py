@@ -227,6 +227,11 @@ _OF_OTHER_TOOLS = {
     "prio": "priority",
     "icmp": "ping",
     "goodput": "throughput",
+    "average": "mean",
+    "avg": "mean",
+    "iperf": "tcp",
+    "iperf3": "tcp",
+    "max_rate": "rate",
     "loss_rate": "loss",
 }
 """Words of other tools and papers, and what they are called here."""

@@ -78,6 +78,7 @@ def show(
     folder.
     """
     from twinnet.policies import Enforcement, compile_policy, find_policy, open_vswitch_commands
+    from twinnet.report.wording import counted
 
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -97,8 +98,8 @@ def show(
     click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
     count, switches = len(compiled.ports), len({one.switch for one in compiled.ports})
     click.echo(
-        f"\nEnforced at {compiled.enforcement.text}: {count} ports of {switches} switches. "
-        f"{compiled.rule_count} rules in {len(compiled.switches)} switches."
+        f"\nEnforced at {compiled.enforcement.text}: {counted(count, 'port')} of {counted(switches, 'switch', 'switches')}. "
+        f"{counted(compiled.rule_count, 'rule')} in {counted(len(compiled.switches), 'switch', 'switches')}."
     )
     if rules and found.installation == "reactive":
         click.echo(

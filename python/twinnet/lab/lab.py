@@ -517,6 +517,11 @@ class Lab:
         ``flow = lab.start(tn.apps.tcp_bulk("h1", "h4", duration="10 s"))``, then ``lab.wait([flow])`` and
         ``flow.report().throughput_bps``.
         """
+        if not isinstance(traffic, (App, Flow)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadValue(
+                f"{traffic!r} is neither an app nor a flow",
+                'write for example tn.apps.tcp_bulk("h1", "h2", duration="5 s"); a program is run by lab["h1"].run(...)',
+            )
         at_ps = self._moment_ps(at) if at is not None else None
         if isinstance(traffic, App):
             flow = self._flow_number(traffic)
