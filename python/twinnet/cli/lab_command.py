@@ -40,7 +40,7 @@ __all__ = ["lab"]
 @click.option(
     "--controller-run",
     metavar="COMMAND",
-    help='Start this controller with the lab, such as "osken-manager --ofp-tcp-listen-port {port} app.py".',
+    help='Start this controller with the lab, such as "python controller.py {port}".',
 )
 @click.option("--wait", default="10 s", show_default=True, help="How long to wait until controllers have joined.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for controllers.")

@@ -96,10 +96,12 @@ def show(
     click.echo()
     rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
     click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
-    count, switches = len(compiled.ports), len({one.switch for one in compiled.ports})
+    ports = counted(len(compiled.ports), "port")
+    switches = counted(len({one.switch for one in compiled.ports}), "switch", "switches")
+    ruled = counted(len(compiled.switches), "switch", "switches")
     click.echo(
-        f"\nEnforced at {compiled.enforcement.text}: {counted(count, 'port')} of {counted(switches, 'switch', 'switches')}. "
-        f"{counted(compiled.rule_count, 'rule')} in {counted(len(compiled.switches), 'switch', 'switches')}."
+        f"\nEnforced at {compiled.enforcement.text}: {ports} of {switches}. "
+        f"{counted(compiled.rule_count, 'rule')} in {ruled}."
     )
     if rules and found.installation == "reactive":
         click.echo(

@@ -520,7 +520,7 @@ class Lab:
         if not isinstance(traffic, (App, Flow)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise BadValue(
                 f"{traffic!r} is neither an app nor a flow",
-                'write for example tn.apps.tcp_bulk("h1", "h2", duration="5 s"); a program is run by lab["h1"].run(...)',
+                'write for example tn.apps.tcp_bulk("h1", "h2", duration="5 s"); lab["h1"].run(...) runs a program',
             )
         at_ps = self._moment_ps(at) if at is not None else None
         if isinstance(traffic, App):
