@@ -184,6 +184,17 @@ class TimeLimit(TwinnetError):
     completed: Completed | None = None
 
 
+def reason(error: Exception) -> str:
+    """Return what went wrong in words: of an error of the system without its number and the path.
+
+    Examples
+    --------
+    >>> reason(FileNotFoundError(2, "No such file or directory", "flows.yaml"))
+    'No such file or directory'
+    """
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 _OF_OTHER_TOOLS = {
     "bw": "rate",
     "bandwidth": "rate",

@@ -387,10 +387,12 @@ def _message(details: ErrorDetails) -> str:
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if details["type"] in ("list_type", "tuple_type") and isinstance(given, (str, int, float)):
         return f"must be a list: write [{given}]"
-    if isinstance(given, list) and details["type"] in _NOT_A_MAPPING and _are_names(given):
-        is_link = bool(details["loc"]) and "links" in details["loc"]
-        keys = f"between: [{', '.join(given)}]" if is_link else ", ".join(f"{name}: " for name in given)
-        return f"must be a mapping and not a list: write {{{keys}}}"
+    if isinstance(given, list) and details["type"] in _NOT_A_MAPPING:
+        names = cast("list[Any]", given)
+        if _are_names(names):
+            is_link = "links" in details["loc"]
+            keys = f"between: [{', '.join(names)}]" if is_link else ", ".join(f"{name}: " for name in names)
+            return f"must be a mapping and not a list: write {{{keys}}}"
     return f"{_plain(message)}; given: {shown}"
 
 
@@ -456,7 +458,7 @@ def _fields(one: Any) -> dict[str, Any]:
         return {}
     if dataclasses.is_dataclass(one):
         return {field.name: field for field in dataclasses.fields(one)}
-    return dict(getattr(one, "model_fields", {}))
+    return dict(getattr(cast("Any", one), "model_fields", {}))
 
 
 def _expand(annotation: Any) -> Iterator[Any]:
@@ -477,9 +479,10 @@ def _step(one: Any, element: str | int) -> Iterator[Any]:
         if element in (name, getattr(one_field, "alias", None)) and hasattr(one_field, "annotation"):
             yield from _expand(one_field.annotation)
     # Of types that are told apart by a key (queues), pydantic's place has the key's value.
-    kinds = getattr(one, "kinds", None)
-    if isinstance(one, type) and callable(kinds) and element in (known := cast("dict[Any, Any]", kinds())):
-        yield known[element]
+    if isinstance(one, type) and callable(kinds := getattr(cast("Any", one), "kinds", None)):
+        known = cast("dict[Any, Any]", kinds())
+        if element in known:
+            yield known[element]
     origin = get_origin(one)
     if origin in (list, tuple, set) and isinstance(element, int):
         yield from _expand(get_args(one)[0])

@@ -122,6 +122,7 @@ def test_link_settings_refuse(words: list[str], message: str) -> None:
         ("fidelity please", "fidelity takes nothing but reset"),
         ("help lnik", "did you mean 'link'?"),
         ("source nothere.txt", "nothere.txt cannot be read: No such file or directory (give"),
+        ("py h1.cmd('ls')", "write run("),
         ("py lba.now()", "did you mean 'lab'?"),
         ("py lab.nwo()", "did you mean 'now'?"),
         ("sleep 5", "has no unit"),

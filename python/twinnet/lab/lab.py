@@ -27,6 +27,7 @@ from twinnet.lab_process.connection import LabRequests, PendingReply, connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_process.process import LabProcess
 from twinnet.network.named_nodes import NamedNodes
+from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.network.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
@@ -44,7 +45,7 @@ _LOOK_S = 0.2
 _SHORTEST_SAMPLE_PS = 1_000_000
 
 
-class Lab:
+class Lab(AnswersToMininet):
     """A network that is running; started by ``with``. On the wall clock (``net.emulate()``) hosts are
     real and time passes by itself; on the virtual clock (``net.simulate()``) hosts are models and time
     passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.

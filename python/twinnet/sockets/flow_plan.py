@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
+from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean, reason
 from twinnet.ranges import moment_ps
 from twinnet.settings import settings_of
 from twinnet.sockets.machine import HERE
@@ -87,7 +87,7 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadFile(f"{path} cannot be read: {error}") from None
+        raise BadFile(f"{path} cannot be read: {reason(error)}") from None
     whole: dict[str, Any] = cast("dict[str, Any]", content) if isinstance(content, Mapping) else {"flows": content}
     unknown = set(whole) - {"flows", "defaults"}
     given: Any = whole.get("flows")

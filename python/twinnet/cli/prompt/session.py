@@ -24,7 +24,7 @@ from twinnet.cli.prompt import (
     watching,
 )
 from twinnet.cli.prompt.answer import Answer
-from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
+from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reason
 from twinnet.lab.lab import Lab
 from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.units import duration_ps
@@ -234,7 +234,7 @@ class Session:
         except UnicodeDecodeError:
             raise BadValue(f"{path} cannot be read: it is not text in UTF-8", "give a text file of lines") from None
         except OSError as error:
-            raise BadValue(f"{path} cannot be read: {error.strerror}", "give a text file of lines") from None
+            raise BadValue(f"{path} cannot be read: {reason(error)}", "give a text file of lines") from None
         self._depth += 1
         try:
             done = [self.execute(line) for line in lines if not self.over]
@@ -245,6 +245,9 @@ class Session:
     def _nearest_name(self, error: Exception) -> str:
         """What was meant by a name that Python does not know; empty of other errors."""
         if not isinstance(error, (AttributeError, NameError)) or not error.name:
+            return ""
+        if isinstance(error, AttributeError) and error.obj is None:
+            # The class has said it itself.
             return ""
         known = dir(error.obj) if isinstance(error, AttributeError) else self.names
         return did_you_mean(error.name.lower(), [name for name in known if not name.startswith("_")])
