@@ -244,6 +244,9 @@ def test_help_names_every_command(fake: FakeLab, capfd: pytest.CaptureFixture[st
 
 def test_a_pipe_after_a_command_filters_its_answer(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     assert typed(fake, "net | grep -c h2", capfd) == (True, "2\n", "")
+    assert typed(fake, "net|grep -c h2", capfd) == (True, "2\n", "")
+    done, out, _ = typed(fake, "net | grpe h2", capfd)
+    assert not done and out == "", "a filter that is not there is a failure"
     done, _, told = typed(fake, "net |", capfd)
     assert not done and "no command follows the |" in told
 

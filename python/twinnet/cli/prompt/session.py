@@ -172,7 +172,8 @@ class Session:
 
     def answer(self, line: str) -> Answer:
         """Return the answer to `line`."""
-        first, _, rest = line.partition(" ")
+        # The bar of links|grep needs no blank before it.
+        first, _, rest = re.sub(r"^(\w+)\|", r"\1 |", line).partition(" ")
         rest = rest.strip()
         if first in ("exit", "quit"):
             self.over = True
