@@ -260,6 +260,8 @@ def did_you_mean(given: str, known: Iterable[str], otherwise: str = "") -> str:
     "did you mean 'delay'?"
     >>> did_you_mean("bw", ["delay", "rate"])
     "did you mean 'rate'?"
+    >>> did_you_mean("bandwith", ["delay", "rate"])
+    "did you mean 'rate'?"
     >>> did_you_mean("dely", ["delay", "rate"], "see: help")
     "did you mean 'delay'? Otherwise see: help"
     """
@@ -277,6 +279,9 @@ def _nearest(given: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5 if len(given) <= 3 else 0.6)
     if near:
         return f"did you mean '{near[0]}'?"
+    words = [word for word, means in _OF_OTHER_TOOLS.items() if means in names]
+    if misspelt := difflib.get_close_matches(given.lower(), words, n=1, cutoff=0.8):
+        return f"did you mean '{_OF_OTHER_TOOLS[misspelt[0]]}'?"
     if not names:
         return "there is none"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
