@@ -28,7 +28,8 @@ const AGENT_SLICE: std::time::Duration = std::time::Duration::from_micros(100);
 const HIGHEST_NICENESS: i32 = -20;
 
 /// Asks for `SCHED_FIFO` at the priority of the fabric for the calling thread. Inside a user namespace the kernel
-/// grants it only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
+/// grants it only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see
+/// [`promote`].
 pub(crate) fn become_realtime() {
     // A refusal is seen by `is_realtime`, and told in the record of fidelity.
     let _ = schedule_fifo(0, FABRIC_PRIORITY);
