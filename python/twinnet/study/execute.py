@@ -201,10 +201,10 @@ class _Run:
     def _start_app(self, entry: Traffic, zero_ps: int) -> None:
         paths = PathMtus(self.lab.layout.links)
         counted = min(paths.to_receiver(self.specification.traffic, entry.to), default=None)
-        for source in entry.sources:
+        for source, start_ps in entry.starts_ps.items():
             traffic = entry.between(source, self.sample_ps, counted)
             # Named by what it is and not by its number: another flow does not change this one's random numbers.
-            handle = self.lab.start(traffic, Picoseconds(zero_ps + entry.start_ps), f"{entry.name}/{source}")
+            handle = self.lab.start(traffic, Picoseconds(zero_ps + start_ps), f"{entry.name}/{source}")
             address = self.lab.layout.address(source)
             mtu = paths.between(source, entry.to)
             self.flows.append(PlannedFlow(entry, source, handle.flow, address, handle, path_mtu=mtu))
@@ -332,4 +332,4 @@ def sample_interval_ps(specification: StudySpecification) -> int:
 
 
 def _known_end_ps(specification: StudySpecification) -> int:
-    return max((entry.start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
+    return max((entry.last_start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
