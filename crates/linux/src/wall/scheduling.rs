@@ -401,6 +401,24 @@ mod tests {
     }
 
     #[test]
+    fn the_agent_takes_breaks_earlier_and_is_ordinary_when_they_are_not_enough() {
+        std::thread::spawn(|| {
+            let clock = LabClock::start();
+            become_realtime();
+            let granted = is_realtime();
+            let mut breaks = Breaks::of_agent(clock.now());
+            assert_eq!(periods_with_breaks(&mut breaks.need, 0.7, 0.05, 100, granted), if granted { 96 } else { 0 });
+            let end = clock.now() + Duration::from_ms(600);
+            while clock.now() < end && (!granted || is_realtime()) {
+                breaks.look(clock.now());
+            }
+            assert!(!is_realtime(), "it has used all of its processor for 0.6 s");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn an_ordinary_thread_takes_no_breaks_and_one_that_gives_up_its_scheduling_ends_them() {
         let mut need = BreakNeed::default();
         assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 100, false), 0);
