@@ -92,6 +92,12 @@ impl Default for HybridConfig {
 }
 
 impl HybridConfig {
+    /// The estimate by counters with its standard deviation, in bit/s.
+    pub(crate) fn prior(&self) -> Option<(f64, f64)> {
+        let prior = self.prior_bps?;
+        Some((prior, self.prior_std_bps.unwrap_or(0.1 * prior).max(1.0)))
+    }
+
     pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
         check_range(kind, "capacity_bps", self.capacity_bps.unwrap_or(1e6), 1e3, 1e12)?;
         check_range(kind, "prior_bps", self.prior_bps.unwrap_or(1e6), 0.0, 1e12)?;
@@ -608,8 +614,7 @@ impl Estimator for Hybrid {
         };
         let half = quantile_975(freedom) * error;
         let (mut estimate, mut half) = (probed.max(0.0), half);
-        if let Some(prior) = self.config.prior_bps {
-            let deviation = self.config.prior_std_bps.unwrap_or(0.1 * prior).max(1.0);
+        if let Some((prior, deviation)) = self.config.prior() {
             let (ours, theirs) = ((half / 1.96).powi(-2), deviation.powi(-2));
             estimate = (probed * ours + prior * theirs) / (ours + theirs);
             half = 1.96 / (ours + theirs).sqrt();
