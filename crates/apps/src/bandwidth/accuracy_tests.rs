@@ -213,7 +213,7 @@ fn hybrid_needs_fewer_bytes_than_pathload_for_the_same_error() {
                 sent / 1e6,
                 100.0 * sent / bytes
             );
-            // Above that hybrid, whose interval is to cover the truth, spends more than pathload, whose error is chance.
+            // Above that hybrid spends more: its interval is to cover the truth, where pathload has none.
             if matches!(cross, Cross::Poisson) && load <= 0.5 {
                 assert!(sent < 0.3 * bytes, "{cross:?} at {load}: {sent:.0} of {bytes:.0} bytes");
             }
