@@ -145,6 +145,9 @@ const MORE_IRREGULAR: usize = 6;
 const BATCHES: usize = 16;
 /// Of the interval's half: what two stamps of 1 us each leave of a train's time.
 const STAMP_NS: f64 = 1_000.0;
+/// Packets sent at once arrive no slower than one link with the cross traffic that was found lets them: below so much
+/// of that, several links seem to be loaded. Three short trains leave as much noise.
+const ONE_LINK: f64 = 0.93;
 /// Trains that only search for the rate are not counted, up to so many.
 const MOST_SEARCH: u32 = 12;
 /// Arrivals closer than this may be a batch.
@@ -494,6 +497,15 @@ impl Hybrid {
         }
     }
 
+    /// The rate at which packets that were sent at once arrived, where it is too low for one loaded link of `capacity`
+    /// with `available` left. At their own rate or less, they meet the cross traffic `capacity - available`, and share
+    /// the link with it in proportion. Several links one after the other spread a train further, each by its own queue:
+    /// estimates are then too low, and that rate is still above what is available.
+    fn of_several_links(&self, capacity: f64, available: f64) -> Option<f64> {
+        let cross = (capacity - available).max(0.0);
+        self.dispersion.filter(|rate| *rate < ONE_LINK * capacity.powi(2) / (capacity + cross))
+    }
+
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
     /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
@@ -620,6 +632,11 @@ impl Estimator for Hybrid {
             half = 1.96 / (ours + theirs).sqrt();
         }
         let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
+        let several = capacity.and_then(|capacity| self.of_several_links(capacity, probed));
+        if let Some(rate) = several.filter(|_| self.config.prior_bps.is_none()) {
+            high = high.max(rate);
+            notes.push("several links seem to be loaded: more may be available than was found".to_owned());
+        }
         let spanned = self.spanned();
         if spanned < SPAN && self.config.prior_bps.is_none() {
             // In the rest of the window anything may have been available.
