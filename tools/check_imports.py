@@ -27,6 +27,7 @@ PYTHON_ORDER = (
     "ranges",
     "settings",
     "yaml_source",
+    "deliveries",
     "stats",
     "traffic",
     "qos",

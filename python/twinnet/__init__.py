@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from twinnet import bandwidth, control, errors, lab, programs, qos, results, stats, studies, units
+    from twinnet.deliveries import DeliveryTrace
     from twinnet.errors import LabError, TwinnetError, UsageError
     from twinnet.lab import Lab, attach, labs
     from twinnet.network import Network, templates
-    from twinnet.network.deliveries import DeliveryTrace
     from twinnet.network.impairments import GilbertElliott, Jitter, JitterTable
     from twinnet.network.nodes import Host, Router, Switch
     from twinnet.network.topology_file import load_network
@@ -91,7 +91,7 @@ _MODULES = {
     "units": "units",
 }
 _HOMES = {
-    "DeliveryTrace": "network.deliveries",
+    "DeliveryTrace": "deliveries",
     "FidelityRecord": "results.fidelity",
     "GilbertElliott": "network.impairments",
     "Host": "network.nodes",

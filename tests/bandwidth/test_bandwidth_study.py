@@ -118,12 +118,13 @@ def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path
     )
     flows = results.table("flows")
     told = flows.filter(flows["available_bandwidth_bps"].is_not_null())
-    assert told.height == 3
-    # Exponential gaps and TCP leave some percent in a short estimate. How a mobile link fades is not known from a few
-    # seconds, and the interval says so.
+    # Over the mobile link there is no estimate by probes.
+    assert told.height == 2
+    assert any("as over a mobile link" in why for why in flows["probe_gave_up"].drop_nulls())
+    # Exponential gaps and TCP leave some percent in a short estimate.
     low, high, true = (told[f"available_bandwidth_{name}_bps"] for name in ("low", "high", "true"))
     errors = (told["available_bandwidth_bps"] / true - 1).to_list()
-    assert sorted(map(abs, errors))[1] < 0.1
+    assert max(map(abs, errors)) < 0.1
     assert ((low <= true) & (true <= high)).all()
     assert min(told["probe_trains"].to_list()) >= 6
     # A link of 100 Mbit/s with a third of it taken: probes add less than the goal of 1 ms at the median.

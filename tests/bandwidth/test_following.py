@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import twinnet as tn
 from twinnet import bandwidth
 from twinnet.control import AvailableBandwidth, LearningSwitch, Together
+from twinnet.errors import BadValue
 
 PATH = ["h1", "s1", "s2", "h2"]
 FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
@@ -100,3 +103,54 @@ def test_traffic_that_ends_is_not_forgotten_in_silence(seed: int) -> None:
     assert told.window_s > 15
     # In the last second all is available. An estimate of that second alone must not claim the whole window.
     assert told.low_bps <= true.available_bps <= told.high_bps, told
+
+
+class Late(AvailableBandwidth):
+    """Counters whose answers the control network holds up by chance, each by up to `most_s`."""
+
+    def __init__(self, interval: str, most_s: float) -> None:
+        super().__init__(interval, clock="controller")
+        self._most_s, self._random = most_s, random.Random(1)
+
+    @property
+    def now(self) -> float:
+        """The time when it is told, later than it is."""
+        return super().now + self._random.uniform(0, self._most_s)
+
+
+@pytest.mark.parametrize(("interval", "jitter_s"), [("500 ms", 0.01), ("2 s", 0.0)])
+def test_probes_with_counters_that_are_late_or_coarse_cover_the_truth(interval: str, jitter_s: float) -> None:
+    counters = Late(interval, jitter_s)
+    net = network(100)
+    net.controller(Together(counters, LearningSwitch()))
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        ports = bandwidth.path_ports(lab, PATH)
+        sampler = lab.sample(list(ports), "5 ms")
+        lab.start(cross_traffic(74, process="poisson"))
+        lab.run_until("13 s")
+        prior = counters.prior(PATH, jitter_s=jitter_s)
+        probes = lab.start(bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", **prior.settings()))
+        lab.wait([probes])
+        lab.run_until(f"{lab.now() + 0.01:.6f} s")
+        told = probes.report().bandwidth
+        assert told is not None and told.low_bps is not None and told.high_bps is not None
+        true = bandwidth.truth(sampler.read(), ports, told)
+    # 10 ms of 500 ms are 2 % of 74 Mbit/s, 1.5 of the 26 that are available.
+    assert prior.std_bps > (0.2e6 if jitter_s else 0)
+    assert prior.tight.switch == "s1"
+    assert told.estimate_bps == pytest.approx(true.available_bps, rel=0.1)
+    assert told.low_bps <= true.available_bps <= told.high_bps
+
+
+def test_how_available_bandwidth_varies_needs_four_answers() -> None:
+    counters = AvailableBandwidth("500 ms")
+    net = network(100)
+    net.controller(Together(counters, LearningSwitch()))
+    with net.simulate() as lab:
+        lab.wait_for_controllers()
+        lab.run_until("1.2 s")
+        with pytest.raises(BadValue, match="three polling periods"):
+            counters.prior(PATH)
+        with pytest.raises(BadValue, match="periods is 2"):
+            counters.prior(PATH, periods=2)

@@ -9,8 +9,8 @@ import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from twinnet import bandwidth
+from twinnet.deliveries import TracedCapacity
 from twinnet.errors import BadFile, BadValue
-from twinnet.network.deliveries import TracedCapacity
 from twinnet.network.link_settings import describe_direction, direction_spec
 
 

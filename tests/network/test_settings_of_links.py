@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import twinnet as tn
 from twinnet import _core
+from twinnet.deliveries import DeliveryTraceSetting
 from twinnet.errors import BadProbability
-from twinnet.network.deliveries import DeliveryTraceSetting
 from twinnet.network.impairments import DISTRIBUTIONS
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,

@@ -223,3 +223,18 @@ def test_an_end_of_a_tunnel_takes_the_settings_of_a_link() -> None:
     assert link["ab"]["rate_bps"] == 10**6
     assert net.switches[0].ports[0].number == 7
     assert net.switches[0].ports[0].queue == tn.qos.Fifo(limit_frames=9)
+
+
+TRACED = "hosts: {h1: , h2: }\nlinks:\n- {between: [h1, h2], a_to_b: {delivery_trace: cell.down}}\n"
+
+
+def test_a_link_follows_the_trace_in_a_file_beside_the_networks(tmp_path: Path) -> None:
+    (tmp_path / "cell.down").write_text("1\n2\n2\n5\n")
+    (tmp_path / "net.yaml").write_text(TRACED)
+    link = tn.load_network(tmp_path / "net.yaml").find_link("h1", "h2")
+    assert (link.ab["delivery_trace"], link.ba["delivery_trace"]) == ([1, 2, 2, 5], None)
+    (tmp_path / "cell.down").write_text("1\n2.5\n")
+    with pytest.raises(SourceError, match=r"net.yaml:3:\d+: links\[0\].a_to_b.delivery_trace: .*line 2: '2.5' is no"):
+        tn.load_network(tmp_path / "net.yaml")
+    with pytest.raises(SourceError, match="a text has no files beside it"):
+        parse_network(TRACED)

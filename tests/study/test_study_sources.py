@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from twinnet.study.network_of import network_of
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import Study, read_study
 from twinnet.study.specification import Traffic
@@ -154,3 +155,59 @@ def test_files_elsewhere_are_refused() -> None:
 def test_contradictions_are_refused(entry: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         Traffic.model_validate(entry)
+
+
+def study_over(files: dict[str, str], trace: object, **levels: object) -> Study:
+    content = {
+        "study": "s",
+        "title": "t",
+        "question": "q",
+        "clock": "virtual",
+        "parameters": {"cell": "home.down"},
+        "network": {
+            "hosts": {"h1": None, "h2": None},
+            "switches": {"s1": None},
+            "links": [{"between": ["h1", "s1"]}, {"between": ["s1", "h2"], "a_to_b": {"delivery_trace": trace}}],
+        },
+        "factors": {"place": {"text": "p", "levels": levels}} if levels else {},
+        "traffic": [UDP | {"rate": "1 Mbit"}],
+        "measurements": {"loss": {"of": "loss"}},
+    }
+    text = json.dumps(content)
+    return read_study(parse_yaml(text, "study.yaml"), text=text, read_beside=files.__getitem__)
+
+
+CELLS = {"home.down": "1\n2\n2\n", "train.down": "5\n9\n"}
+
+
+def test_a_link_follows_the_trace_in_a_file_beside_the_study(tmp_path: Path) -> None:
+    study = study_over(CELLS, "${cell}", home={"set": {"cell": "home.down"}}, train={"set": {"cell": "train.down"}})
+
+    def followed(level: str) -> object:
+        network = network_of(study.at({"place": level}), {"place": level}, 1)
+        return network.find_link("s1", "h2").ab["delivery_trace"]
+
+    assert (followed("home"), followed("train")) == ([1, 2, 2], [5, 9])
+    store = ResultStore(tmp_path / "results")
+    store.write_study(study)
+    assert (tmp_path / "results" / "train.down").read_text() == CELLS["train.down"]
+    assert store.read_study().specification == study.specification
+
+
+def test_a_level_may_change_the_trace_that_a_link_follows() -> None:
+    study = study_over(CELLS, [3], train={"links": {"s1-h2": {"delivery_trace": "train.down"}}})
+    network = network_of(study.at({"place": "train"}), {"place": "train"}, 1)
+    assert network.find_link("s1", "h2").ab["delivery_trace"] == [5, 9]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("home.down", "home.down, line 2: 'x' is no moment"),
+        ("none.down", "there is no file 'none.down' beside the study's"),
+        ("../home.down", "is no name of a file beside the study's"),
+    ],
+)
+def test_a_bad_file_of_a_trace_is_one_message_with_its_place(name: str, told: str) -> None:
+    with pytest.raises(SourceError, match=rf"study.yaml:\d+:\d+: network.links\[1\].a_to_b.delivery_trace: .*{told}"):
+        study_over({"home.down": "1\nx\n"}, name)

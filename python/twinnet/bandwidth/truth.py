@@ -5,22 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from twinnet.deliveries import Capacity, TracedCapacity, capacity_of
 from twinnet.errors import BadValue
-from twinnet.network.deliveries import DeliveryTrace, TracedCapacity
 from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.results.port_samples import PortSamples
 
 if TYPE_CHECKING:
     from twinnet.lab import Lab
 
-__all__ = ["Capacity", "Truth", "available", "capacity_of", "path_ports", "truth"]
-
-Capacity = float | TracedCapacity
-"""The capacity of a link: bit/s, or what follows a trace."""
+__all__ = ["Truth", "available", "path_ports", "truth"]
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,6 @@ class Truth:
     tight: str
     narrow: str
     links: Mapping[str, float]
-
-
-def capacity_of(way: Mapping[str, Any]) -> Capacity | None:
-    """Return the capacity of one direction of a link, given in the form of the lab protocol; ``None`` without one."""
-    if way.get("rate_bps"):
-        return float(way["rate_bps"])
-    trace = way.get("delivery_trace")
-    return TracedCapacity(DeliveryTrace(trace), way.get("framing", "ethernet")) if trace else None
 
 
 def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, Capacity]:

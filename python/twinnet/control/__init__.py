@@ -1,7 +1,7 @@
 """Controllers: classes that run in the lab's process, programs beside it, and how switches reach them."""
 
 from twinnet.control.arp_responder import ArpResponder
-from twinnet.control.available_bandwidth import AvailableBandwidth, CountedLink, PassiveBandwidth
+from twinnet.control.available_bandwidth import AvailableBandwidth, BandwidthPrior, CountedLink, PassiveBandwidth
 from twinnet.control.bandwidth_service import BandwidthService
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
@@ -31,6 +31,7 @@ from twinnet.control.tree_flooding import TreeFlooding
 __all__ = [
     "ArpResponder",
     "AvailableBandwidth",
+    "BandwidthPrior",
     "BandwidthService",
     "ConnectedSwitch",
     "Controller",

@@ -7,23 +7,27 @@ its extension in Computer Communications 2016: capacity less what counters say, 
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any, Literal, NotRequired, TypedDict
 
 from twinnet.control.controller import Controller
 from twinnet.control.events import Statistics
 from twinnet.control.topology import Topology
+from twinnet.deliveries import TracedCapacity, capacity_of
 from twinnet.errors import BadValue
 from twinnet.ranges import run_time_ps
 
-__all__ = ["AvailableBandwidth", "CountedLink", "PassiveBandwidth"]
+__all__ = ["AvailableBandwidth", "BandwidthPrior", "CountedLink", "PassiveBandwidth", "PriorSettings"]
 
 _AROUND_FRAME_BYTES = 24
 """Frame check sequence, preamble and gap of an Ethernet frame, which no counter has (IEEE 802.3)."""
 _ETHERNET_HEADER_BYTES = 14
+_QUANTILE = 1.96
 _CLOCK_STEP_S = 1e-9
 """OpenFlow 1.3 tells durations in nanoseconds."""
 Direction = Literal["sent", "received"]
@@ -40,13 +44,16 @@ class CountedLink:
     direction
         Whether the path's traffic is what it sends or what it receives (of the first link, whose sender is a host).
     capacity_bps
-        The link's rate.
+        The link's rate; of a link that follows a trace, the mean over the trace.
+    traced
+        The trace that the link follows, if it does: its capacity is then the one over the time of an estimate.
     """
 
     switch: str
     port: int
     direction: Direction
     capacity_bps: float
+    traced: TracedCapacity | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,42 @@ class PassiveBandwidth:
     layer: str
     tight: CountedLink
     links: Mapping[CountedLink, float]
+
+
+class PriorSettings(TypedDict):
+    """Keyword arguments of an estimate by `hybrid`."""
+
+    prior: str
+    prior_std: str
+    capacity: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class BandwidthPrior:
+    """What counters say beforehand of a path that is to be probed.
+
+    Parameters
+    ----------
+    mean_bps, std_bps
+        Mean and standard deviation of the available bandwidth over single polling periods.
+    tight
+        The link that had the least most often.
+    """
+
+    mean_bps: float
+    std_bps: float
+    tight: CountedLink
+
+    def settings(self) -> PriorSettings:
+        """Return the keyword arguments ``prior``, ``prior_std`` and (unless the tight link follows a trace)
+        ``capacity`` of :func:`twinnet.bandwidth.bandwidth` with the method ``hybrid``."""
+        found: PriorSettings = {
+            "prior": f"{max(self.mean_bps, 1.0):.0f} bit",
+            "prior_std": f"{max(self.std_bps, 1.0):.0f} bit",
+        }
+        if self.tight.traced is None:
+            found["capacity"] = f"{self.tight.capacity_bps:.0f} bit"
+        return found
 
 
 @dataclass(frozen=True)
@@ -116,12 +159,13 @@ class AvailableBandwidth(Controller):
             raise BadValue(f"keep is {keep}; allowed are 2 to 1000000 answers")
         self._interval, self._clock, self._keep = interval, clock, keep
         self._readings: dict[tuple[str, int], deque[_Reading]] = {}
+        self._links: dict[tuple[str, str], CountedLink] = {}
         # Others may ask from threads of their own while answers come in.
         self._lock = threading.Lock()
 
     def on_start(self) -> None:
         """Begin anew."""
-        self._readings = {}
+        self._readings, self._links = {}, {}
         self.every(self._interval, self._ask)
 
     def _ask(self) -> None:
@@ -147,25 +191,13 @@ class AvailableBandwidth(Controller):
         Raises
         ------
         BadValue
-            Neighbours have no link, no switch counts it, or it has no rate.
+            Neighbours have no link, no switch counts it, or it has neither a rate nor a trace.
         """
-        spec = self.stage.spec
-        known = {node["name"]: node for node in spec["nodes"]}
         found: list[CountedLink] = []
         for here, there in itertools.pairwise(nodes):
-            link, forward = _link(spec, here, there)
-            rate = link["ab" if forward else "ba"]["rate_bps"]
-            if not rate:
-                raise BadValue(f"the link from {here} to {there} has no rate", "give it one: it has no capacity else")
-            ends = [link["a"], link["b"]] if forward else [link["b"], link["a"]]
-            for end, direction in zip(ends, ("sent", "received"), strict=True):
-                node = known[end["node"]]
-                if node["kind"] == "switch":
-                    number = int(node["ports"][end["port"]]["number"])
-                    found.append(CountedLink(node["name"], number, direction, float(rate)))
-                    break
-            else:
-                raise BadValue(f"no switch counts the link from {here} to {there}", "name a path through switches")
+            if (here, there) not in self._links:
+                self._links[here, there] = _counted(self.stage.spec, here, there)
+            found.append(self._links[here, there])
         return found
 
     def shortest_path(self, source: str, target: str) -> list[str]:
@@ -197,6 +229,7 @@ class AvailableBandwidth(Controller):
         until_s: float | None = None,
         probe_bytes: int = 0,
         jitter_s: float = 0.0,
+        delay_s: float = 0.0,
         layer: Literal["wire", "network"] = "wire",
     ) -> PassiveBandwidth:
         """Return what counters say of the path along `nodes`.
@@ -213,6 +246,9 @@ class AvailableBandwidth(Controller):
             Bytes of probes in that time (at `layer`) that are not to count as traffic.
         jitter_s
             By how much the delay of answers varies: with the controller's clock it is the error of the window's length.
+        delay_s
+            How old the counters are when they arrive. It matters for links that follow a trace: theirs is the capacity
+            of the time at which they were counted.
         layer
             ``wire`` or ``network``.
 
@@ -223,6 +259,7 @@ class AvailableBandwidth(Controller):
         """
         links: dict[CountedLink, float] = {}
         spans: list[tuple[float, float, float]] = []
+        traced = False
         counted = [one for one in nodes if isinstance(one, CountedLink)]
         for link in counted or self.path([one for one in nodes if isinstance(one, str)]):
             first, last = self._ends((link.switch, link.port), since_s, until_s)
@@ -236,16 +273,70 @@ class AvailableBandwidth(Controller):
             carried = _carried_bytes(first, last, link.direction, layer)
             used_bps = max(0.0, (carried - probe_bytes) * 8 / seconds)
             step_s = 2 * _CLOCK_STEP_S if self._clock == "switch" else jitter_s
-            spans.append((first.time_s, last.time_s, used_bps * step_s / seconds))
-            links[link] = link.capacity_bps - used_bps
+            capacity_bps, doubt_bps = link.capacity_bps, 0.0
+            if link.traced is not None:
+                traced = True
+                start_s = max(first.time_s - delay_s, 0.0)
+                capacity_bps, doubt_bps = _capacity_over(link.traced, start_s, seconds, jitter_s)
+            spans.append((first.time_s, last.time_s, used_bps * step_s / seconds + doubt_bps))
+            links[link] = capacity_bps - used_bps
         tight = min(links, key=links.__getitem__)
         error = max(error for _, _, error in spans)
         if self._clock == "switch":
             words = "traffic x 2 ns / period: the switch's clock divides, so control delays do not matter"
         else:
             words = f"traffic x {jitter_s * 1e3:g} ms / period: the arrival of answers divides"
+        if traced:
+            words += f"; of traces: two packets, and what {jitter_s * 1e3:g} ms earlier or later change"
         start, end = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
         return PassiveBandwidth(links[tight], error, words, start, end, layer, tight, links)
+
+    def prior(
+        self,
+        nodes: Sequence[str] | Sequence[CountedLink],
+        *,
+        periods: int = 10,
+        jitter_s: float = 0.0,
+        delay_s: float = 0.0,
+        layer: Literal["wire", "network"] = "wire",
+    ) -> BandwidthPrior:
+        """Return what the last polling periods say of the path along `nodes` before it is probed.
+
+        The standard deviation is that between periods, with what the timing of the counters leaves. An estimate by
+        probes that takes about as long as a period varies as much.
+
+        Parameters
+        ----------
+        nodes, jitter_s, delay_s, layer
+            As for :meth:`estimate`.
+        periods
+            How many periods count at most, 3 or more.
+
+        Raises
+        ------
+        BadValue
+            Fewer than four answers of a port are there.
+        """
+        if periods < 3:
+            raise BadValue(f"periods is {periods}; allowed are 3 and more")
+        counted = [one for one in nodes if isinstance(one, CountedLink)]
+        links = counted or self.path([one for one in nodes if isinstance(one, str)])
+        with self._lock:
+            ports = [list(self._readings.get((link.switch, link.port), ())) for link in links]
+        if min(len(readings) for readings in ports) < 4:
+            raise BadValue(
+                "three polling periods of each port are needed to know how available bandwidth varies",
+                "let four polling periods pass",
+            )
+        times = [one.time_s for one in ports[0][-periods - 1 :]]
+        told = [
+            self.estimate(links, since_s=since_s, until_s=until_s, jitter_s=jitter_s, delay_s=delay_s, layer=layer)
+            for since_s, until_s in itertools.pairwise(times)
+        ]
+        available = [one.available_bps for one in told]
+        tight = [one.tight for one in told]
+        std_bps = math.hypot(stdev(available), told[-1].error_bps / _QUANTILE)
+        return BandwidthPrior(fmean(available), std_bps, max(tight, key=tight.count))
 
     def between_all(
         self, hosts: Sequence[str], *, layer: Literal["wire", "network"] = "wire"
@@ -308,6 +399,37 @@ def _carried_bytes(first: _Reading, last: _Reading, direction: Direction, layer:
     frames = last.counts[f"{direction}_frames"] - first.counts[f"{direction}_frames"]
     octets = last.counts[f"{direction}_bytes"] - first.counts[f"{direction}_bytes"]
     return octets + frames * (_AROUND_FRAME_BYTES if layer == "wire" else -_ETHERNET_HEADER_BYTES)
+
+
+def _counted(spec: Mapping[str, Any], here: str, there: str) -> CountedLink:
+    """Return the link from `here` to `there` with the port that counts it."""
+    known = {node["name"]: node for node in spec["nodes"]}
+    link, forward = _link(spec, here, there)
+    capacity = capacity_of(link["ab" if forward else "ba"])
+    if capacity is None:
+        raise BadValue(f"the link from {here} to {there} has no rate", "give it one: it has no capacity else")
+    rate_bps, traced = (capacity.mean_bps(), capacity) if isinstance(capacity, TracedCapacity) else (capacity, None)
+    ends = [link["a"], link["b"]] if forward else [link["b"], link["a"]]
+    ways: tuple[Direction, Direction] = ("sent", "received")
+    for end, direction in zip(ends, ways, strict=True):
+        node = known[end["node"]]
+        if node["kind"] == "switch":
+            number = int(node["ports"][end["port"]]["number"])
+            return CountedLink(node["name"], number, direction, rate_bps, traced)
+    raise BadValue(f"no switch counts the link from {here} to {there}", "name a path through switches")
+
+
+def _capacity_over(traced: TracedCapacity, start_s: float, seconds: float, jitter_s: float) -> tuple[float, float]:
+    """Return the capacity over that time in bit/s, and how far it may be off: two packets stand at the ends, and the
+    window may be `jitter_s` away."""
+
+    def over(moved_s: float) -> float:
+        begin_s = max(start_s + moved_s, 0.0)
+        return traced.over_bps(begin_s * 1e12, (begin_s + seconds) * 1e12)
+
+    middle = over(0.0)
+    moved = max(abs(over(-jitter_s) - middle), abs(over(jitter_s) - middle))
+    return middle, moved + traced.packets_bps(2, seconds)
 
 
 def _link(spec: Mapping[str, Any], here: str, there: str) -> tuple[Mapping[str, Any], bool]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from twinnet.control.available_bandwidth import AvailableBandwidth, PassiveBandwidth
+from twinnet.control.available_bandwidth import AvailableBandwidth, CountedLink, PassiveBandwidth
 from twinnet.control.link_discovery import LinkDiscovery
 from twinnet.errors import BadValue, NotAvailable, TwinnetError, reason
 
@@ -122,8 +121,13 @@ class BandwidthService:
 
 def _told(found: PassiveBandwidth) -> dict[str, Any]:
     plain = ("available_bps", "error_bps", "error_model", "start_s", "end_s", "layer")
-    links = [{**asdict(link), "available_bps": available} for link, available in found.links.items()]
-    return {**{name: getattr(found, name) for name in plain}, "tight": asdict(found.tight), "links": links}
+    links = [{**_link_told(link), "available_bps": available} for link, available in found.links.items()]
+    return {**{name: getattr(found, name) for name in plain}, "tight": _link_told(found.tight), "links": links}
+
+
+def _link_told(link: CountedLink) -> dict[str, Any]:
+    """Return the link without its trace, which may have a million moments."""
+    return {name: getattr(link, name) for name in ("switch", "port", "direction", "capacity_bps")}
 
 
 def _handler_of(

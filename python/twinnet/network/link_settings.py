@@ -11,8 +11,8 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
+from twinnet.deliveries import DeliveryTrace, DeliveryTraceValue
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.network.deliveries import DeliveryTrace, DeliveryTraceValue
 from twinnet.network.impairments import JitterValue, LossValue, Probability
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue
@@ -51,7 +51,8 @@ class DirectionSettings(TypedDict, total=False):
     """The line rate, such as ``"10 Mbit"``; ``None``: no limit."""
     delivery_trace: DeliveryTraceValue | None
     """Moments at which packets can leave, in place of a rate: :class:`twinnet.DeliveryTrace`, a list of milliseconds,
-    or the parameters of :meth:`twinnet.DeliveryTrace.fading`. While the link has a rate, that counts."""
+    or the parameters of :meth:`twinnet.DeliveryTrace.fading`; in files also the name of a file beside them, in
+    Mahimahi's format. While the link has a rate, that counts."""
     delay: Delay
     """Propagation delay, such as ``"5 ms"``; at most 1 h."""
     jitter: JitterValue | None

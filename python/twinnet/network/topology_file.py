@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.deliveries import DeliveryTrace, named_traces
 from twinnet.errors import UsageError
 from twinnet.network.network import Network
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
@@ -39,12 +40,16 @@ def load_network(path: str | Path) -> Network:
     SourceError
         With every mistake as ``file:line:column: key.path: message``.
     """
-    return _network(load_yaml(path))
+    document = load_yaml(path)
+    _put_traces_in(document, Path(path).parent)
+    return _network(document)
 
 
 def parse_network(text: str, file: str = "<text>") -> Network:
     """Return the network that the YAML `text` describes; messages call it `file`. Raises as :func:`load_network`."""
-    return _network(parse_yaml(text, file))
+    document = parse_yaml(text, file)
+    _put_traces_in(document, None)
+    return _network(document)
 
 
 def json_schema() -> dict[str, Any]:
@@ -53,6 +58,18 @@ def json_schema() -> dict[str, Any]:
 
     schema = NetworkModel.model_json_schema()
     return schema | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "twinnet network"}
+
+
+def _put_traces_in(document: Document, folder: Path | None) -> None:
+    """Put the moments of traces in the place of the names of their files, which stand in `folder`."""
+    for fields, place in named_traces(document.data):
+        key = str(place[-1])
+        if folder is None:
+            raise document.error(place, "a text has no files beside it; write the moments in milliseconds as a list")
+        try:
+            fields[key] = DeliveryTrace.read(folder / fields[key]).to_spec()
+        except UsageError as error:
+            raise document.error(place, str(error)) from None
 
 
 def _network(document: Document) -> Network:

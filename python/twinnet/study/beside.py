@@ -1,4 +1,5 @@
-"""The files beside a study's that it names: published figures, traces of datagrams, sizes of frames."""
+"""The files beside a study's that it names: published figures, traces of datagrams and of deliveries, sizes of
+frames."""
 
 from __future__ import annotations
 
@@ -6,17 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from twinnet.deliveries import DeliveryTrace
 from twinnet.errors import BadFile
 from twinnet.traffic.files import parse_frame_sizes, parse_trace
 
 __all__ = ["FILES_OF_TRAFFIC", "Beside"]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(csv|txt)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(csv|txt|trace|up|down)")
 FILES_OF_TRAFFIC: dict[str, Callable[[str, str], list[Any]]] = {
     "trace": parse_trace,
     "frame_sizes": parse_frame_sizes,
 }
 """Keys of traffic that may name a file, and what reads it."""
+_READERS: dict[str, Callable[[str, str], list[Any]]] = {
+    **FILES_OF_TRAFFIC,
+    "delivery_trace": lambda text, name: DeliveryTrace.parse(text, name).to_spec(),
+}
+"""The same of all keys."""
 
 
 class Beside(Mapping[str, str]):
@@ -41,8 +48,8 @@ class Beside(Mapping[str, str]):
                 raise ValueError("a study that stands in no folder has no files beside it")
             if not _NAME.fullmatch(name):
                 raise ValueError(
-                    f"{name[:120]!r} is no name of a file beside the study's: letters, digits, - and _, and .csv or"
-                    " .txt at the end"
+                    f"{name[:120]!r} is no name of a file beside the study's: letters, digits, - and _, and .csv,"
+                    " .txt, .trace, .up or .down at the end"
                 )
             try:
                 self._texts[name] = self._read(name)
@@ -59,11 +66,11 @@ class Beside(Mapping[str, str]):
         return len(self._texts)
 
     def entries(self, key: str, name: str) -> list[Any]:
-        """Return the entries of the file `name` for the key `key` of traffic; raises `ValueError` with the place of
+        """Return the entries of the file `name` for the key `key`; raises `ValueError` with the place of
         a mistake."""
         if (key, name) not in self._entries:
             try:
-                self._entries[key, name] = FILES_OF_TRAFFIC[key](self[name], name)
+                self._entries[key, name] = _READERS[key](self[name], name)
             except BadFile as error:
                 raise ValueError(str(error)) from None
         return self._entries[key, name]

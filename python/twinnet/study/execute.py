@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from twinnet.bandwidth.truth import Capacity, capacity_of
+from twinnet.deliveries import Capacity, capacity_of
 from twinnet.errors import NotAvailable
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
+from twinnet.deliveries import named_traces
 from twinnet.errors import BadValue, did_you_mean, reason
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
@@ -380,6 +381,15 @@ def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -
                     fields[key] = beside.entries(key, fields[key])
                 except ValueError as error:
                     raise document.error(("traffic", index, key), str(error)) from None
+    for section in ("network", "factors"):
+        for fields, place in named_traces(data.get(section), (section,)):
+            key = str(place[-1])
+            # A reference to nothing is told of later.
+            if not _REFERENCE.search(fields[key]):
+                try:
+                    fields[key] = beside.entries(key, fields[key])
+                except ValueError as error:
+                    raise document.error(place, str(error)) from None
 
 
 def _at_the_parameter(document: Document, problem: Problem) -> Problem:

@@ -92,6 +92,12 @@ impl Default for HybridConfig {
 }
 
 impl HybridConfig {
+    /// The estimate by counters with its standard deviation, in bit/s.
+    pub(crate) fn prior(&self) -> Option<(f64, f64)> {
+        let prior = self.prior_bps?;
+        Some((prior, self.prior_std_bps.unwrap_or(0.1 * prior).max(1.0)))
+    }
+
     pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
         check_range(kind, "capacity_bps", self.capacity_bps.unwrap_or(1e6), 1e3, 1e12)?;
         check_range(kind, "prior_bps", self.prior_bps.unwrap_or(1e6), 0.0, 1e12)?;
@@ -139,6 +145,9 @@ const MORE_IRREGULAR: usize = 6;
 const BATCHES: usize = 16;
 /// Of the interval's half: what two stamps of 1 us each leave of a train's time.
 const STAMP_NS: f64 = 1_000.0;
+/// Packets sent at once arrive no slower than one link with the cross traffic that was found lets them: below so much
+/// of that, several links seem to be loaded. Three short trains leave as much noise.
+const ONE_LINK: f64 = 0.93;
 /// Trains that only search for the rate are not counted, up to so many.
 const MOST_SEARCH: u32 = 12;
 /// Arrivals closer than this may be a batch.
@@ -488,6 +497,15 @@ impl Hybrid {
         }
     }
 
+    /// The rate at which packets that were sent at once arrived, where it is too low for one loaded link of `capacity`
+    /// with `available` left. At their own rate or less, they meet the cross traffic `capacity - available`, and share
+    /// the link with it in proportion. Several links one after the other spread a train further, each by its own queue:
+    /// estimates are then too low, and that rate is still above what is available.
+    fn of_several_links(&self, capacity: f64, available: f64) -> Option<f64> {
+        let cross = (capacity - available).max(0.0);
+        self.dispersion.filter(|rate| *rate < ONE_LINK * capacity.powi(2) / (capacity + cross))
+    }
+
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
     /// since who looks after each train ends when the trains happen to agree.
     fn is_precise(&mut self) -> bool {
@@ -608,13 +626,17 @@ impl Estimator for Hybrid {
         };
         let half = quantile_975(freedom) * error;
         let (mut estimate, mut half) = (probed.max(0.0), half);
-        if let Some(prior) = self.config.prior_bps {
-            let deviation = self.config.prior_std_bps.unwrap_or(0.1 * prior).max(1.0);
+        if let Some((prior, deviation)) = self.config.prior() {
             let (ours, theirs) = ((half / 1.96).powi(-2), deviation.powi(-2));
             estimate = (probed * ours + prior * theirs) / (ours + theirs);
             half = 1.96 / (ours + theirs).sqrt();
         }
         let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
+        let several = capacity.and_then(|capacity| self.of_several_links(capacity, probed));
+        if let Some(rate) = several.filter(|_| self.config.prior_bps.is_none()) {
+            high = high.max(rate);
+            notes.push("several links seem to be loaded: more may be available than was found".to_owned());
+        }
         let spanned = self.spanned();
         if spanned < SPAN && self.config.prior_bps.is_none() {
             // In the rest of the window anything may have been available.

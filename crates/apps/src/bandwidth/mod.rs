@@ -27,6 +27,7 @@ mod pathload;
 pub(crate) mod prober;
 pub(crate) mod prober_config;
 pub(crate) mod replay;
+mod slots;
 mod spruce;
 mod stab;
 mod student;

@@ -2,6 +2,7 @@
 
 use super::estimator::{Estimator, Finding, Step};
 use super::framing::Framing;
+use super::slots::Slots;
 use super::train::Train;
 use crate::schedule::random::Stream;
 
@@ -90,6 +91,8 @@ impl Link {
 /// A path.
 pub struct ModelPath {
     pub links: Vec<Link>,
+    /// What arrivals looked like.
+    pub slots: Slots,
     framing: Framing,
     now: f64,
 }
@@ -118,7 +121,7 @@ impl Run {
 
 impl ModelPath {
     pub fn new(links: Vec<Link>, framing: Framing) -> Self {
-        Self { links, framing, now: 1e9 }
+        Self { links, slots: Slots::default(), framing, now: 1e9 }
     }
 
     fn carry(&mut self, train: &super::train::Plan) -> Train {
@@ -154,6 +157,7 @@ impl ModelPath {
             bits += plan.bits(self.framing);
             let train = self.carry(&plan);
             assert!(train.is_whole());
+            self.slots.hear(&train);
             estimator.hear(&train);
         }
         let (now, seconds) = (self.now, (self.now - 1e9) / 1e9);

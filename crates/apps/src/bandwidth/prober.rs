@@ -14,6 +14,7 @@ use super::estimator::{Estimator, Finding, Probing, Step};
 use super::framing::Framing;
 use super::message::{Message, MOST_STAMPS, PROBE_LENGTH};
 use super::prober_config::BandwidthProberConfig;
+use super::slots::{self, Slots};
 use super::train::Train;
 use crate::account::bandwidth_report::{BandwidthReport, TrainRates};
 use crate::account::errors::ErrorTally;
@@ -74,6 +75,7 @@ pub struct BandwidthProber {
     why_ended: Option<String>,
     rates: Vec<TrainRates>,
     shares: (f64, u64, f64),
+    slots: Slots,
     record: Vec<Train>,
     errors: ErrorTally,
 }
@@ -117,6 +119,7 @@ impl BandwidthProber {
             why_ended: None,
             rates: Vec::new(),
             shares: (0.0, 0, f64::INFINITY),
+            slots: Slots::default(),
             record: Vec::new(),
             errors: ErrorTally::default(),
         }
@@ -378,10 +381,15 @@ impl BandwidthProber {
             });
         }
         if let Some(estimator) = self.estimator.as_mut().filter(|_| train.is_whole()) {
+            self.slots.hear(&train);
             estimator.hear(&train);
         }
         if self.config.record && self.record.len() < MOST_RECORDED {
             self.record.push(train);
+        }
+        if self.slots.are_seen() {
+            // More trains would cost data and tell no more.
+            return self.end("", host);
         }
         self.proceed(now, host);
     }
@@ -398,7 +406,11 @@ impl BandwidthProber {
     }
 
     fn bandwidth_report(&self) -> BandwidthReport {
-        let mut finding = self.estimator.as_ref().map_or_else(Finding::default, |estimator| estimator.finding());
+        let mut finding = match &self.estimator {
+            Some(_) if self.slots.are_seen() => slots::finding(&self.config.method),
+            Some(estimator) => estimator.finding(),
+            None => Finding::default(),
+        };
         finding.gave_up = self.why_ended.clone().or(finding.gave_up);
         if self.counts.overflowed > 0 {
             finding.notes.push(format!("the listener's host threw {} datagrams away", self.counts.overflowed));
@@ -411,7 +423,7 @@ impl BandwidthProber {
         }
         let (sum, count, least) = self.shares;
         let share = sum / count.max(1) as f64;
-        if count > 0 && share < LEAST_SHARE && !self.config.method.survives_interruptions() {
+        if count > 0 && share < LEAST_SHARE && !self.slots.are_seen() && !self.config.method.survives_interruptions() {
             // A method that takes its schedule for granted would be wrong without knowing.
             finding = Finding {
                 gave_up: Some(format!(

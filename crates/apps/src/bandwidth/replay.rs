@@ -6,6 +6,7 @@
 
 use super::estimator::{Finding, Probing, Step};
 use super::method::Method;
+use super::slots::{self, Slots};
 use super::train::Train;
 use crate::check::ConfigError;
 
@@ -16,18 +17,19 @@ use crate::check::ConfigError;
 pub fn replay(method: &Method, probing: Probing, trains: &[Train]) -> Result<Finding, ConfigError> {
     method.validate()?;
     let mut estimator = method.build(probing);
-    let mut broken = 0;
+    let (mut broken, mut slots) = (0, Slots::default());
     for train in trains {
-        if estimator.next() == Step::Done {
+        if slots.are_seen() || estimator.next() == Step::Done {
             break;
         }
         if train.is_whole() {
+            slots.hear(train);
             estimator.hear(train);
         } else {
             broken += 1;
         }
     }
-    let mut finding = estimator.finding();
+    let mut finding = if slots.are_seen() { slots::finding(method) } else { estimator.finding() };
     if broken > 0 {
         finding.notes.push(format!("{broken} trains of the record have stamps that do not fit their plan"));
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -16,7 +16,17 @@ from twinnet.errors import BadFile, BadValue, did_you_mean, reason
 from twinnet.settings import Setting
 from twinnet.units import Duration, Rate, duration_ps, rate_bps
 
-__all__ = ["DeliveryTrace", "DeliveryTraceValue", "TracedCapacity", "delivery_trace_spec"]
+__all__ = [
+    "Capacity",
+    "DeliveryTrace",
+    "DeliveryTraceValue",
+    "TracedCapacity",
+    "capacity_of",
+    "delivery_trace_spec",
+    "named_traces",
+]
+
+Place = tuple[str | int, ...]
 
 _MOST_MOMENTS = 1_000_000
 _MOST_FILE_BYTES = 16 << 20
@@ -96,6 +106,15 @@ class DeliveryTrace:
             raise BadFile(f"{file} cannot be read: {reason(error)}") from None
         if len(content) > _MOST_FILE_BYTES:
             raise BadFile(f"{file} is larger than {_MOST_FILE_BYTES} bytes")
+        return cls._parse(content, str(file))
+
+    @classmethod
+    def parse(cls, text: str, name: str = "<text>") -> DeliveryTrace:
+        """Return the trace of the text of such a file, which messages call `name`; raises as :meth:`read`."""
+        return cls._parse(text.encode(errors="replace"), name)
+
+    @classmethod
+    def _parse(cls, content: bytes, name: str) -> DeliveryTrace:
         times: list[int] = []
         for number, line in enumerate(content.split(b"\n"), 1):
             word = line.strip()
@@ -103,16 +122,16 @@ class DeliveryTrace:
                 continue
             if not word.isdigit() or len(word) > 10:
                 raise BadFile(
-                    f"{file}, line {number}: {word[:40].decode(errors='replace')!r} is no moment; write one whole "
+                    f"{name}, line {number}: {word[:40].decode(errors='replace')!r} is no moment; write one whole "
                     "number of milliseconds on each line"
                 )
             times.append(int(word))
             if len(times) > _MOST_MOMENTS:
-                raise BadFile(f"{file} has more than {_MOST_MOMENTS} moments")
+                raise BadFile(f"{name} has more than {_MOST_MOMENTS} moments")
         try:
             return cls(times)
         except BadValue as error:
-            raise BadFile(f"{file}: {error}") from None
+            raise BadFile(f"{name}: {error}") from None
 
     @classmethod
     def fading(
@@ -213,6 +232,26 @@ class TracedCapacity:
         moments = self.trace.moments_until(end_ps) - self.trace.moments_until(start_ps)
         return moments * _MOMENT_BYTES[self.framing] * 8e12 / (end_ps - start_ps)
 
+    def mean_bps(self) -> float:
+        """Return the mean over the whole trace, in bit/s on the wire."""
+        return self.trace.mean_bps(self.framing)
+
+    def packets_bps(self, count: int, seconds: float) -> float:
+        """Return the rate of `count` packets of full size in `seconds`, in bit/s on the wire."""
+        return count * _MOMENT_BYTES[self.framing] * 8 / seconds
+
+
+Capacity = float | TracedCapacity
+"""The capacity of a link: bit/s, or what follows a trace."""
+
+
+def capacity_of(way: Mapping[str, Any]) -> Capacity | None:
+    """Return the capacity of one direction of a link, given in the form of the lab protocol; ``None`` without one."""
+    if way.get("rate_bps"):
+        return float(way["rate_bps"])
+    trace = way.get("delivery_trace")
+    return TracedCapacity(DeliveryTrace(trace), way.get("framing", "ethernet")) if trace else None
+
 
 @lru_cache(maxsize=8)
 def _served(slots: int, doppler_hz: float, snr_db: float, users: int, seed: int) -> tuple[float, ...]:
@@ -249,6 +288,21 @@ def _channel(slots: int, doppler_hz: float, snr_db: float, source: random.Random
     return rates
 
 
+def named_traces(data: object, place: Place = ()) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield each mapping in the parsed file `data` whose ``delivery_trace`` is the name of a file, with its place."""
+    if isinstance(data, dict):
+        fields = cast("dict[str, Any]", data)
+        if isinstance(fields.get(_KEY), str):
+            yield fields, (*place, _KEY)
+        for key, inner in fields.items():
+            if key != _KEY:
+                yield from named_traces(inner, (*place, key))
+    elif isinstance(data, list):
+        for index, inner in enumerate(cast("list[object]", data)):
+            yield from named_traces(inner, (*place, index))
+
+
+_KEY = "delivery_trace"
 _FADING = ("mean", "duration", "doppler_hz", "snr_db", "users", "seed")
 
 
@@ -302,6 +356,7 @@ class DeliveryTraceSetting(Setting):
         return {
             "anyOf": [
                 moments,
+                {"type": "string", "description": "the name of a file beside this one, in Mahimahi's format"},
                 {"type": "object", "properties": fields, "required": ["mean"], "additionalProperties": False},
             ]
         }

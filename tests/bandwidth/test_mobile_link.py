@@ -1,0 +1,103 @@
+"""A link that follows a trace of deliveries: counters know its capacity, probes do not and say so."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+
+import pytest
+import twinnet as tn
+from twinnet import bandwidth
+from twinnet.control import AvailableBandwidth, BandwidthService, LearningSwitch, Together
+from twinnet.results.bandwidth_report import Bandwidth
+
+PATH = ["h1", "s1", "s2", "h2"]
+PAYLOAD_SHARE = 1472 / 1538
+"""Of the wire's rate, with preamble, check sequence and gap."""
+
+
+def mobile(counters: AvailableBandwidth | None = None, delay: str = "0 s") -> tn.Network:
+    """h1 and x1, s1, a modelled cell of 40 Mbit/s, s2, h2 and x2."""
+    net = tn.Network(seed=1)
+    left, right = net.switch("s1"), net.switch("s2")
+    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
+        for host in hosts:
+            net.link(net.host(host), switch, rate="1 Gbit")
+    net.link(left, right, delivery_trace=tn.DeliveryTrace.fading("40 Mbit", duration="10 s", users=2, seed=7))
+    if counters is not None:
+        net.controller(Together(counters, LearningSwitch()), delay=delay)
+    return net
+
+
+def cross() -> tn.apps.Flow:
+    """10 Mbit/s at exponential gaps."""
+    return tn.apps.udp("x1", "x2", rate=f"{10e6 * PAYLOAD_SHARE:.0f} bit", process="poisson", duration="1 min")
+
+
+@pytest.mark.parametrize("delay_ms", [0, 20])
+def test_counters_tell_what_a_mobile_link_has_left(delay_ms: int) -> None:
+    counters = AvailableBandwidth("500 ms")
+    with mobile(counters, delay=f"{delay_ms} ms").simulate() as lab:
+        lab.wait_for_controllers()
+        ports = bandwidth.path_ports(lab, PATH)
+        sampler = lab.sample(list(ports), "1 ms")
+        lab.start(cross())
+        lab.run_until("7 s")
+        told = counters.estimate(PATH, since_s=2.0, until_s=6.0, delay_s=delay_ms / 1000)
+        samples = sampler.read()
+        with BandwidthService(counters) as service:
+            answer = json.load(urllib.request.urlopen(service.url + "/available?from=h1&to=h2", timeout=30))
+    window_ps = [round((moment - delay_ms / 1000) * 1e12) for moment in (told.start_s, told.end_s)]
+    true = bandwidth.available(samples, ports, window_ps[0], window_ps[1])
+    # Two packets at the ends of 4 s are 0.006 Mbit/s of about 30; a sample of 1 ms is as much again.
+    assert told.available_bps == pytest.approx(true.available_bps, rel=0.005)
+    assert abs(told.available_bps - true.available_bps) <= told.error_bps + 0.01e6
+    assert told.tight.switch == "s1" and "of traces: two packets" in told.error_model
+    assert set(answer["tight"]) == {"switch", "port", "direction", "capacity_bps"}
+
+
+@pytest.mark.parametrize("method", bandwidth.METHODS)
+def test_no_method_is_wrong_in_silence_over_a_mobile_link(method: str) -> None:
+    with mobile().simulate() as lab:
+        lab.start(cross())
+        lab.run_until("1 s")
+        capacity = "40 Mbit" if method == "spruce" else None
+        probes = lab.start(bandwidth.bandwidth("h1", "h2", method, capacity=capacity, most_rate="200 Mbit"))
+        lab.wait([probes])
+        told = probes.report().bandwidth
+    assert told is not None and told.estimate_bps is None and told.gave_up is not None
+    assert "slots of 1 ms, as over a mobile link" in told.gave_up
+    # It ends when it knows, before it has used up a plan of data.
+    assert told.probe_bytes < 5e6
+
+
+def test_hybrid_answers_over_a_mobile_link_with_the_word_of_the_counters() -> None:
+    counters = AvailableBandwidth("1 s")
+    with mobile(counters).simulate() as lab:
+        lab.wait_for_controllers()
+        ports = bandwidth.path_ports(lab, PATH)
+        sampler = lab.sample(list(ports), "1 ms")
+        lab.start(cross())
+        lab.run_until("9.5 s")
+        prior = counters.prior(PATH)
+        flow = bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", **prior.settings())
+        probes = lab.start(flow)
+        lab.wait([probes])
+        lab.run_until(f"{lab.now() + 0.01:.6f} s")
+        told = probes.report().bandwidth
+        assert told is not None and told.low_bps is not None and told.high_bps is not None
+        true = bandwidth.truth(sampler.read(), ports, told)
+    assert told.estimate_bps == pytest.approx(prior.mean_bps, rel=1e-6)
+    assert told.low_bps <= true.available_bps <= told.high_bps
+    assert prior.tight.traced is not None and "capacity" not in prior.settings()
+    assert told.gave_up is None and any("the estimate is the prior" in note for note in told.notes)
+
+
+def test_a_record_of_a_mobile_link_is_refused_when_it_is_replayed() -> None:
+    with mobile().simulate() as lab:
+        probes = lab.start(bandwidth.bandwidth("h1", "h2", "yaz", most_rate="200 Mbit", record=True))
+        lab.wait([probes])
+        told: Bandwidth | None = probes.report().bandwidth
+    assert told is not None and told.gave_up is not None
+    again = bandwidth.replay(told.record, "kalman", most_rate_bps=200e6)
+    assert again.estimate_bps is None and again.gave_up == told.gave_up
