@@ -17,10 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from twinnet.control.dialling import Dialling
 from twinnet.errors import LabError
 from twinnet.lab.underlays import Underlays
 from twinnet.lab_process.connection import LabConnection, PendingReply
 from twinnet.lab_process.process import LabProcess
+from twinnet.machines.part_captures import PartCaptures
 from twinnet.machines.underlay import Echo, Watch, probe
 
 __all__ = ["NetworkPart", "own_address"]
@@ -61,6 +63,8 @@ class NetworkPart:
         self._watch: Watch | None = None
         self._lab: LabProcess | None = None
         self._programs: dict[int, _Program] = {}
+        self._captures: PartCaptures | None = None
+        self._dialling: Dialling | None = None
 
     def answer(self, do: str, message: Mapping[str, Any], zero_ns: int | None) -> Any:
         """Answer the request `do` of an agent; raises `TwinnetError` with the reason when it cannot be done."""
@@ -86,6 +90,16 @@ class NetworkPart:
                 return self._job(int(message["job"]), float(message["turn_s"]))
             case "part.feed":
                 return self._feed(int(message["job"]), message.get("data"))
+            case "part.capture":
+                return self._captured.start(message["fields"])
+            case "part.captured":
+                return self._captured.read(int(message["capture"]), int(message["begin"]))
+            case "part.capture_stop":
+                return self._captured.stop(int(message["capture"]))
+            case "part.capture_end":
+                return self._captured.forget(int(message["capture"]))
+            case "part.controllers_lost":
+                return self._controllers_lost()
             case _:
                 raise ValueError(f"the agent does not know {do!r}")
 
@@ -94,6 +108,17 @@ class NetworkPart:
         if self._lab is None:
             raise ValueError("no part was started")
         return self._lab.connection
+
+    @property
+    def _captured(self) -> PartCaptures:
+        if self._captures is None:
+            self._captures = PartCaptures(self._connection)
+        return self._captures
+
+    def _controllers_lost(self) -> list[list[str]]:
+        """Each switch without its controller, the controller, and why."""
+        troubles = self._dialling.troubles if self._dialling is not None else {}
+        return [[switch, target, why] for (switch, target), why in troubles.items()]
 
     def _listen(self, address: str, port: int, allowed: Any) -> dict[str, Any]:
         if self._echo is not None:
@@ -118,6 +143,8 @@ class NetworkPart:
             if not started.get("realtime") and options.get("realtime") != "off":
                 started["realtime"] = self._lab.promote()
             underlays.attach_to(self._lab.connection)
+            # A controller is reached from the machine that its switch is on.
+            self._dialling = Dialling(self._lab.connection, network["nodes"])
         finally:
             underlays.close()
         return started
@@ -210,9 +237,13 @@ class NetworkPart:
 
     def close(self) -> None:
         """End the part and all that runs in it."""
+        if self._dialling is not None:
+            self._dialling.end()
         for one in (self._echo, self._watched, self._watch):
             if one is not None:
                 one.end()
+        if self._captures is not None:
+            self._captures.close()
         for program in self._programs.values():
             program.close()
         if self._lab is not None:
