@@ -108,7 +108,8 @@ with network().emulate() as lab:
         refused = None
     except tn.errors.NotAvailable as error:
         refused = str(error)
-print(json.dumps({"ports": list(samples.ports), "frames": {name: sum(one.frames) for name, one in samples.ports.items()},
+frames = {name: sum(one.frames) for name, one in samples.ports.items()}
+print(json.dumps({"ports": list(samples.ports), "frames": frames,
                   "length": [len(read), len(samples)], "refused": refused}))
 """
     )

@@ -27,7 +27,7 @@ class PartCaptures:
 
     def start(self, fields: Mapping[str, Any]) -> dict[str, int]:
         """Start the capture that the `fields` of the lab protocol describe."""
-        file = tempfile.TemporaryFile(buffering=0)
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by forget and close
         try:
             number = int(self._lab.request("capture.start", [file.fileno()], **fields)["capture"])
         except BaseException:

@@ -18,7 +18,7 @@ from twinnet.machines.delays import judged_delays
 from twinnet.machines.parts_controllers import joined_when
 from twinnet.machines.parts_sampler import PartsSampler
 from twinnet.machines.remote_capture import RemoteCapture
-from twinnet.machines.remote_program import RemoteProgram
+from twinnet.machines.remote_programs import RemotePrograms
 from twinnet.machines.session import AgentSession, end_all
 from twinnet.machines.underlay_paths import (
     UnderlayPath,
@@ -77,11 +77,11 @@ class PartsConnection:
         self._lock = threading.Lock()
         self._apps: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._programs: dict[int, tuple[str, RemoteProgram]] = {}
         self._captures: dict[int, RemoteCapture] = {}
         self._samplers: dict[int, PartsSampler] = {}
         machines = list({one.name: one for one in placed.values()}.values())
         self._sessions = _opened(machines)
+        self._programs = RemotePrograms(self._sessions, lambda name, do, fields: self._ask(name, do, **fields))
         try:
             self._addresses = _tunnel_addresses(machines, self._sessions)
             port, watched = first_free_port(self._sessions, self._addresses)
@@ -140,7 +140,7 @@ class PartsConnection:
         if self.closed:
             raise self._failure or LabClosed("the lab was ended", "start a new one")
         if do == "spawn":
-            return self._spawn(descriptors, fields)
+            return self._programs.spawn(self._machine_of(str(fields["host"])), descriptors, fields)
         if do == "capture.start":
             return self._start_capture(descriptors, fields)
         if do == "stop":
@@ -155,8 +155,8 @@ class PartsConnection:
             "describe": lambda: {**self._spec, "interface": self.started["interface"]},
             "fidelity": self._fidelity,
             "fidelity.reset": self._reset,
-            "jobs": self._jobs,
-            "signal": self._signal,
+            "jobs": self._programs.jobs,
+            "signal": self._programs.signal,
             "links": self._links,
             "ports": self._ports,
             "tunnels": lambda: [row for _, rows in self._ask_all("tunnels").items() for row in rows],
@@ -182,7 +182,7 @@ class PartsConnection:
         """Ask, and return the answer as one that has come; that of ``wait`` comes when the program ends."""
         try:
             if do == "wait":
-                return self._programs[int(fields["job"])][1].wait()
+                return self._programs.wait(int(fields["job"]))
             if do == "controllers.wait":
                 return joined_when(fields["switches"], self._controllers, self._closed)
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
@@ -332,29 +332,6 @@ class PartsConnection:
                     return self._part_of[node["name"]]
         return None
 
-    def _spawn(self, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, Any]:
-        machine = self._machine_of(str(fields["host"]))
-        # The environment is that of another machine: only its own lab knows one that works there.
-        program = RemoteProgram(self._sessions[machine], {**fields, "env": _portable(fields.get("env"))}, descriptors)
-        with self._lock:
-            number = len(self._programs) + 1
-            self._programs[number] = (machine, program)
-        return {**program.started, "job": number}
-
-    def _signal(self, job: int, signal: int) -> Any:
-        machine, program = self._programs[job]
-        return self._ask(machine, "signal", job=int(program.started["job"]), signal=signal)
-
-    def _jobs(self) -> list[Any]:
-        mine = {(machine, int(one.started["job"])): number for number, (machine, one) in self._programs.items()}
-        told = self._ask_all("jobs")
-        return [
-            {**row, "job": mine[machine, int(row["job"])], "machine": machine}
-            for machine, rows in told.items()
-            for row in rows
-            if (machine, int(row["job"])) in mine
-        ]
-
     def _controllers(self) -> list[Any]:
         return [row for rows in self._ask_all("controllers").values() for row in rows]
 
@@ -496,10 +473,6 @@ class PartsConnection:
             "delay_ps": ways[len(ways) // 2] if ways else None,
             "late_share": late_share(ways, link) if ways else (1.0 if sent > 1 else 0.0),
         }
-
-
-def _portable(environment: Mapping[str, str] | None) -> dict[str, str] | None:
-    return None if environment is None or "PATH" in environment else dict(environment)
 
 
 def _tunnel_addresses(machines: Sequence[PartMachine], sessions: Mapping[str, AgentSession]) -> dict[str, str]:

@@ -30,6 +30,7 @@ class PartsLab(Lab):
         As of :class:`twinnet.Lab`, for each part.
     """
 
+    shares_files = False
     _parts: PartsConnection | None = None
 
     def open(self) -> PartsLab:
