@@ -70,9 +70,12 @@ def main(frames: int) -> None:
             name: machines.python(NETWORK + _DELAYS, seconds, name, timeout_s=patience_s) for name in ("one", "cut")
         }
         slow = [machines.python(NETWORK + program) for program in (_REFUSED, _RAISED)]
-    with tempfile.TemporaryDirectory() as folder:
-        with SshMachines(Path(folder), 2, apart={2: _AHEAD_S}) as machines, unbridged(machines):
-            clocks = machines.python(NETWORK + _DELAYS, "1", "cut")["clocks"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SshMachines(Path(folder), 2, apart={2: _AHEAD_S}) as machines,
+        unbridged(machines),
+    ):
+        clocks = machines.python(NETWORK + _DELAYS, "1", "cut")["clocks"]
     for name, label in (("one", "one machine"), ("cut", "two machines")):
         _print_delays(label, told[name])
     if told["one"]["delay"] and told["cut"]["delay"]:

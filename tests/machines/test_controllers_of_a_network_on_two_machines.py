@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("os_ken") is None, reason="os-ken is not installed"),
 ]
 
-_LEARNING = Path(__file__).parents[1] / "support" / "controllers" / "learning_13.py"
+_LEARNING = Path(__file__).parents[1] / "support" / "controllers" / "learning_at.py"
 _HERE = "10.7.0.254"
 """The address of the namespace beside the machines."""
 
@@ -33,7 +33,7 @@ def test_one_controller_has_the_switches_of_both_machines(machines: SshMachines)
         NETWORK
         + f"""
 net = network()
-net.controller("tcp:{_HERE}:6653", run=[sys.executable, sys.argv[1], "6653"])
+net.controller("tcp:{_HERE}:6653", run=[sys.executable, sys.argv[1], "{_HERE}", "6653"])
 with net.emulate() as lab:
     lab.wait_for_controllers("30 s")
     ping = lab["h1"].run("ping -c 3 -i 0.5 h2", timeout="20 s").stdout
@@ -79,7 +79,7 @@ import time
 from twinnet.control import ControllerProgram
 net = network()
 net.controller("tcp:{_HERE}:6654")
-with ControllerProgram([sys.executable, sys.argv[1], "6654"]) as program, net.emulate() as lab:
+with ControllerProgram([sys.executable, sys.argv[1], "{_HERE}", "6654"]) as program, net.emulate() as lab:
     lab.wait_for_controllers("30 s")
     program.stop()
     end_s = time.monotonic() + 10

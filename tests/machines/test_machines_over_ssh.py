@@ -282,10 +282,10 @@ def test_programs_run_on_machines_with_the_settings_of_apps(machines: SshMachine
         "payload: 500 B,", "payload: 500 B, using: programs,"
     )
     study.write_text(text)
-    done = machines.run(_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
+    done = machines.run(*_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, (done.stdout, done.stderr)
     [flows] = (tmp_path / "out").rglob("flows.parquet")
-    rows = {row["traffic"]: row for row in pl.read_parquet(flows).iter_rows(named=True) if row["role"] != "server"}
+    rows = {row["name"]: row for row in pl.read_parquet(flows).iter_rows(named=True) if row["role"] != "server"}
     # iperf sends 2 Mbit/s of 500 bytes for a second, give or take the datagram at either end.
     assert 480 <= rows["stream"]["packets"] <= 520 and rows["stream"]["lost"] == 0
     assert rows["echoes"]["packets"] == 5
@@ -311,7 +311,7 @@ with net.operate() as lab:
 """
     )
     assert (told["cat"], told["name"], told["status"]) == (100_000, "m2", 7)
-    assert told["missing"][0] == "ProgramNotFound" and "m1" in told["missing"][1]
+    assert told["missing"][0] == "ProgramNotFound" and "h1: " in told["missing"][1]
     assert told["late"][0] == -signal.SIGKILL
     assert not Path(f"/proc/{told['left']}").exists()
     machines.wait_until_no_agent_runs()
@@ -319,8 +319,8 @@ with net.operate() as lab:
 
 def test_programs_that_need_files_here_are_refused_by_name(machines: SshMachines, tmp_path: Path):
     study = tmp_path / "video.yaml"
-    video = "{name: film, app: video, from: [h1], to: h2, using: programs, duration: 1 s}"
-    study.write_text(_STUDY.replace("measurements:", f"  - {video}\nmeasurements:"))
-    done = machines.run(_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
+    asked = "{name: pages, app: http, from: [h1], to: h2, using: programs, bytes: 1 MB, count: 3, port: 8080}"
+    study.write_text(_STUDY.replace("measurements:", f"  - {asked}\nmeasurements:"))
+    done = machines.run(*_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
     assert done.returncode != 0
-    assert "need files of this machine" in done.stderr and "film" in done.stderr, (done.stdout, done.stderr)
+    assert "need files of this machine" in done.stderr and "pages" in done.stderr, (done.stdout, done.stderr)

@@ -12,6 +12,8 @@ __all__ = ["PartsSampler"]
 
 _TRIALS = 5
 _MOST_APART = 0.1
+_SHORTEST_PS = 1_000_000_000
+"""Of ports on several machines: requests through SSH arrive less than a tenth of that apart at best."""
 
 AskParts = Callable[[str, Mapping[str, Mapping[str, Any]]], Mapping[str, Any]]
 """Asks machines one request side by side: its name and, for each machine, its fields."""
@@ -32,10 +34,15 @@ class PartsSampler:
     Raises
     ------
     NotAvailable
-        The parts cannot begin to count at nearly the same moment.
+        The interval is too short, or the parts cannot begin to count at nearly the same moment.
     """
 
     def __init__(self, ask: AskParts, interval_ps: int, ports: Mapping[str, Sequence[str]]) -> None:
+        if len(ports) > 1 and interval_ps < _SHORTEST_PS:
+            raise NotAvailable(
+                f"ports on {len(ports)} machines are not sampled every {format_duration(interval_ps)}",
+                f"sample at least every {format_duration(_SHORTEST_PS)}, or the ports of each machine by themselves",
+            )
         self._ask = ask
         apart_ps = 0
         for _ in range(_TRIALS):
@@ -74,7 +81,7 @@ def _joined(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def _rounded_up(apart_ps: int) -> int:
     """The next interval of 1, 10, 100 ms and so on that permits that much."""
-    interval_ps = 1_000_000_000
+    interval_ps = _SHORTEST_PS
     while _MOST_APART * interval_ps < apart_ps:
         interval_ps *= 10
     return interval_ps
