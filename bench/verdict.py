@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Run:
     wrong: Sequence[str]
     study: str = ""
     """The study with its levels; empty for a random network."""
+    pauses: Mapping[str, object] | None = None
+    """The pauses of such a network, and the line that remembers them."""
 
 
 def clopper_pearson(found: int, of: int, level: float = 0.95) -> tuple[float, float]:
@@ -63,7 +65,7 @@ def one_run(seed: int, disturbance: str, strength: int, seconds: int = SECONDS) 
     make = DISTURBANCES.get(disturbance)
     wall = run_on(wanted, "wall", (lambda lab: make(lab, strength)) if make is not None else None)
     wrong = differences(wall, run_on(wanted, "virtual"), wanted.load > 0.7, wanted.frame_s)
-    return Run(seed, disturbance, strength, wall.verdict, tuple(wall.reasons), tuple(wrong))
+    return Run(seed, disturbance, strength, wall.verdict, tuple(wall.reasons), tuple(wrong), pauses=wall.pauses)
 
 
 def plan(quick: bool) -> list[tuple[int, str, int]]:

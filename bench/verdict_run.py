@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -115,6 +115,7 @@ class Measured:
     answered: float
     verdict: str = "valid"
     reasons: Sequence[str] = ()
+    pauses: Mapping[str, object] | None = None
 
 
 def run_on(
@@ -148,7 +149,8 @@ def run_on(
             lab.run_until(f"{begin_s + of.seconds} s")
         lab.wait(flows, until=f"{begin_s + of.seconds + 5} s")
         lab.run_until(f"{begin_s + of.seconds + 1} s")
-        verdict = lab.fidelity().verdict()
+        record = lab.fidelity()
+        verdict = record.verdict()
         # Of both pings of a host the last is the one that counts.
         reports = {report.kind: report.flows for report in lab.reports() if report.flows}
     sink = reports["udp_sink"][0] if "udp_sink" in reports else None
@@ -167,6 +169,12 @@ def run_on(
         answered=(ping.packets - (ping.lost or 0)) / count,
         verdict=verdict.state,
         reasons=verdict.reasons,
+        pauses={
+            "fabric": record.pauses_ps,
+            "agent": record.agent.pauses_ps if record.agent is not None else {},
+            "busiest_line": record.busiest_line.share,
+            "long_lines": record.long_lines,
+        },
     )
 
 

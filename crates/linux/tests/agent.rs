@@ -11,7 +11,6 @@ use serde_json::{json, Value};
 use twinnet_lab::protocol::{Reply, Request};
 use twinnet_linux::agent::Agent;
 use twinnet_linux::service::{Call, LabError, Responder, Service};
-use twinnet_linux::wall::agent_placement::AgentThread;
 use twinnet_linux::wall::clock::LabClock;
 
 const SECOND: u64 = 1_000_000_000_000;
@@ -28,7 +27,7 @@ impl Lab {
             Ok([first, second]) => {
                 let clock = LabClock::start();
                 let hosts = vec![("h1".to_owned(), first), ("h2".to_owned(), second)];
-                Some(Self { agent: Agent::start(clock, hosts, AgentThread::default()).unwrap(), clock })
+                Some(Self { agent: Agent::start(clock, hosts).unwrap(), clock })
             }
             Err(reason) => {
                 means::lacking("namespaces", &reason);

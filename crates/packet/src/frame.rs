@@ -128,6 +128,28 @@ impl Frame {
         self.bytes.len() as u64 + u64::from(self.elided)
     }
 
+    /// Returns `true` if this is a TCP segment over IPv4 or over IPv6 without extension headers, tagged or not.
+    #[must_use]
+    #[inline]
+    pub fn carries_tcp(&self) -> bool {
+        const TCP: u8 = 6;
+        let mut at = 12;
+        loop {
+            let Some(kind) = self.bytes.get(at..at + 2) else { return false };
+            let protocol = match [kind[0], kind[1]] {
+                // IEEE 802.1Q and 802.1ad: the type of what is tagged follows the tag.
+                [0x81, 0x00] | [0x88, 0xa8] => {
+                    at += 4;
+                    continue;
+                }
+                [0x08, 0x00] => self.bytes.get(at + 11),
+                [0x86, 0xdd] => self.bytes.get(at + 8),
+                _ => None,
+            };
+            return protocol == Some(&TCP);
+        }
+    }
+
     /// Frames that this stands for; 1 without segmentation.
     #[must_use]
     #[inline]

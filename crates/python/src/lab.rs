@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
 use twinnet_linux::process::{self, Factories};
 use twinnet_linux::service::LabError;
-use twinnet_linux::wall::agent_placement::AgentThread;
 use twinnet_linux::wall::parts::PartedFabric;
 use twinnet_linux::wall::scheduling;
 
@@ -61,14 +60,12 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
 
 /// The parts of a lab.
 fn factories() -> Factories {
-    let agent_thread = AgentThread::default();
-    let told = agent_thread.clone();
     Factories {
-        fabric: Box::new(move |network, interfaces, clock, options| {
-            Ok(Box::new(PartedFabric::start(network, interfaces, clock, options, &agent_thread)?))
+        fabric: Box::new(|network, interfaces, clock, options| {
+            Ok(Box::new(PartedFabric::start(network, interfaces, clock, options)?))
         }),
-        agent: Box::new(move |clock, hosts| {
-            let agent = Agent::start(clock, hosts, told.clone()).map_err(|error| {
+        agent: Box::new(|clock, hosts| {
+            let agent = Agent::start(clock, hosts).map_err(|error| {
                 LabError::new(
                     "AgentFailed",
                     format!("the agent of the apps cannot start: {error}"),

@@ -179,8 +179,9 @@ class Lab:
         try:
             interfaces.offer_to(self._connection)
             started = dict(self._connection.request("start", network=spec, options=self._options))
-            if not started.get("realtime") and _has_schedule(spec["links"], spec["schedule"]):
-                started["realtime"] = self.promote()
+            if _has_schedule(spec["links"], spec["schedule"]):
+                # Also a fabric that got it by itself: the agent is promoted with it.
+                started["realtime"] = self.promote() or bool(started.get("realtime"))
             self.started = started
             underlays.attach_to(self._connection)
             self._controllers.start(self._connection, spec)
@@ -309,7 +310,8 @@ class Lab:
         return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
 
     def promote(self) -> bool:
-        """Ask for real-time scheduling of the fabric, where we own the lab and may; return whether it has it now.
+        """Ask for real-time scheduling of the fabric and of the agent, where we own the lab and may; return whether
+        the fabric has it now.
 
         It is asked for when a link has a rate or a delay: the fabric then has moments to keep. Without any it would
         only take the processor from the programs that it serves.

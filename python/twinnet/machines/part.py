@@ -118,8 +118,8 @@ class NetworkPart:
             started = dict(
                 self._lab.connection.request("start", network=network, options={**options, "zero_ns": zero_ns})
             )
-            if not started.get("realtime") and options.get("realtime") != "off":
-                started["realtime"] = self._lab.promote()
+            if options.get("realtime") != "off":
+                started["realtime"] = self._lab.promote() or bool(started.get("realtime"))
             underlays.attach_to(self._lab.connection)
             # A controller is reached from the machine that its switch is on.
             self._dialling = Dialling(self._lab.connection, network["nodes"])

@@ -63,6 +63,8 @@ def _pauses(given: Any) -> dict[str, int]:
     return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
 
 
+_PAUSE_PS = 10**9
+"""The shortest pause that counts, and the lateness of a frame that does."""
 _SATURATED = 0.98
 """A line that is busy for a larger share of a second always has a queue."""
 _PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
@@ -70,14 +72,16 @@ _PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
 
 @dataclass(frozen=True)
 class BusyLine:
-    """The line that was busiest in any second of a run, of those with a rate that did not always have a queue.
+    """The line that was busiest with other traffic than TCP in any second of a run, of those with a rate that did not
+    always have a queue.
 
     Parameters
     ----------
     port
         The port that sends into the line; empty where no line has a rate, or the run was shorter than a second.
     share
-        The share of that second for which it was busy, at most 0.98: above that a line is held always to have a queue.
+        The share of that second for which such traffic kept it busy, at most 0.98: above that a line is held always to
+        have a queue. Exact for a host's own line; elsewhere at most what all hosts together sent.
     """
 
     port: str = ""
@@ -376,14 +380,25 @@ class FidelityRecord(ShownInUnits):
         because what a pause had held up came at once; at most 1.
 
         After a pause *p* of the fabric, a line that is busy for the share *u* of its time needs *p* / (1 - *u*) until
-        its queue is as it would have been, for its arrivals go on; each long line of a way has other frames that were
-        to arrive meanwhile. After a pause of the built-in apps it needs *p* *u* / (1 - *u*): nothing was sent in the
-        pause, and delays count from when a frame was sent.
+        its queue is as it would have been, for its arrivals go on (TCP's do not: it waits for acknowledgements); each
+        long line of a way has other frames that were to arrive meanwhile. After a pause of the built-in apps delays
+        count from when a frame was sent. The burst of what they then send fills the queue with up to *p* *u*, and
+        (*p* - 1 ms / *u*) / (1 - *u*) of the time's frames wait there for more than 1 ms.
         """
-        share = self.busiest_line.share
-        agent = self.agent.pauses_ps.get("worst_second_beyond", 0) if self.agent is not None else 0
+        share = min(self.busiest_line.share, _SATURATED)
         fabric = self.pauses_ps.get("worst_second_beyond", 0) * max(self.long_lines, 1)
-        return min((fabric + agent * share) / 1e12 / (1 - min(share, _SATURATED)), 1.0)
+        return min((fabric + self._burst_ps(share)) / 1e12 / (1 - share), 1.0)
+
+    def _burst_ps(self, share: float) -> float:
+        """Of the pauses of the built-in apps in the worst second, that of which the burst waits for more than 1 ms on a
+        line that is busy for this share of its time."""
+        pauses = self.agent.pauses_ps if self.agent is not None else {}
+        if not pauses or share <= 0:
+            return 0.0
+        of_second = pauses.get("worst_second", 0)
+        count = (of_second - pauses.get("worst_second_beyond", 0)) / _PAUSE_PS
+        # Pauses that are too short for that count for less than nothing in the sum, so the longest is looked at alone.
+        return max(of_second - count * _PAUSE_PS / share, pauses.get("longest", 0) - _PAUSE_PS / share, 0.0)
 
     def took(self, name: str) -> MachineTime:
         """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""

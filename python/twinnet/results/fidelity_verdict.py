@@ -220,7 +220,7 @@ def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     line = record.busiest_line
     why = "the fabric stood still"
     if line.port:
-        why = f"pauses had filled the queue of {line.port} (busy for {100 * line.share:.0f} % of the time)"
+        why = f"pauses had filled the queue of {line.port} (busy for {100 * line.share:.0f} % without TCP)"
     late_for = why + ", so frames left late for up to {:.3g} % of the worst second"
     yield _Check(limits.queued_share, record.queued_share, late_for, _PERCENT)
     yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), _PERCENT)

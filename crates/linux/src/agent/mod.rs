@@ -32,7 +32,6 @@ use waiting::Waiting;
 pub use usage::AgentUsage;
 
 use crate::service::{Call, LabError, Service};
-use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::scheduling::{take_short_turns, AGENT_THREAD_NAME};
@@ -50,14 +49,14 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts the thread, which will run apps in these hosts' network namespaces and is told of by `told`. Raises the
-    /// process's limit of open files as far as it may.
+    /// Starts the thread, which will run apps in these hosts' network namespaces. Raises the process's limit of open
+    /// files as far as it may.
     ///
     /// # Errors
     /// When the kernel refuses a thread or an epoll instance, or is older than Linux 5.11.
-    pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>, told: AgentThread) -> io::Result<Self> {
+    pub fn start(clock: LabClock, hosts: Vec<(String, OwnedFd)>) -> io::Result<Self> {
         let (names, namespaces): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
-        Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab(), told)
+        Self::start_in(clock, names, Namespaces::new(namespaces), Waiting::in_lab())
     }
 
     /// Starts the thread for apps on the machine itself, in the network namespace of the caller. Its only host is
@@ -67,16 +66,10 @@ impl Agent {
     /// As [`Agent::start`].
     pub fn start_on_machine(clock: LabClock) -> io::Result<Self> {
         let (hosts, waiting) = (vec![MACHINE.to_owned()], Waiting::on_machine());
-        Self::start_in(clock, hosts, Namespaces::of_machine(), waiting, AgentThread::default())
+        Self::start_in(clock, hosts, Namespaces::of_machine(), waiting)
     }
 
-    fn start_in(
-        clock: LabClock,
-        names: Vec<String>,
-        namespaces: Namespaces,
-        waiting: Waiting,
-        told: AgentThread,
-    ) -> io::Result<Self> {
+    fn start_in(clock: LabClock, names: Vec<String>, namespaces: Namespaces, waiting: Waiting) -> io::Result<Self> {
         let hosts = Arc::new(names);
         let usage = Arc::new(PublishedUsage::default());
         let (mut poller, waker) = Poller::new()?;
@@ -85,10 +78,11 @@ impl Agent {
         system::raise_open_files();
         let (commands, received) = channel();
         let (thread_hosts, thread_usage) = (Arc::clone(&hosts), Arc::clone(&usage));
+        let (begins, has_begun) = channel();
         let thread = std::thread::Builder::new().name(AGENT_THREAD_NAME.to_owned()).spawn(move || {
             precise_timers();
             take_short_turns();
-            let _running = told.is_me();
+            let _ = begins.send(());
             let sockets = Sockets::new(namespaces, poller, clock, waiting.is_on_machine());
             let mut event_loop = EventLoop::new(clock, sockets, thread_hosts, received, thread_usage, waiting);
             if let Err(error) = event_loop.run() {
@@ -97,6 +91,8 @@ impl Agent {
                 tracing::error!("the agent of the apps ended: {error}");
             }
         })?;
+        // Who promotes the lab from outside finds the thread by its name, which it has given itself by then.
+        let _ = has_begun.recv();
         Ok(Self { commands, waker, hosts, usage, thread: Some(thread) })
     }
 

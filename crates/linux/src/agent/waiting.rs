@@ -12,7 +12,7 @@ use twinnet_units::{Duration, Time};
 
 use super::processor_wait::ProcessorWait;
 use crate::wall::clock::LabClock;
-use crate::wall::scheduling::{go_first, is_realtime, Turns};
+use crate::wall::scheduling::{go_first, is_realtime, Breaks, Turns};
 use crate::wall::wakefulness::Wakefulness;
 
 /// The longest spin in a lab.
@@ -51,6 +51,8 @@ pub struct Waiting {
     machine: Option<OnMachine>,
     processor: ProcessorWait,
     looked: Time,
+    /// Keeps a lab's agent that is real-time from taking its whole processor.
+    breaks: Option<Breaks>,
 }
 
 /// A scheduling class that the thread may ask of the kernel when another takes its processor away, in this order.
@@ -78,7 +80,7 @@ struct OnMachine {
 impl Waiting {
     /// In a lab.
     pub fn in_lab() -> Self {
-        Self { machine: None, processor: ProcessorWait::default(), looked: Time::ZERO }
+        Self { machine: None, processor: ProcessorWait::default(), looked: Time::ZERO, breaks: None }
     }
 
     /// On the machine itself. [`Waiting::begin`] follows in the thread.
@@ -91,7 +93,7 @@ impl Waiting {
             standing: Standing::Ordinary,
             wakefulness: Wakefulness::new(true),
         };
-        Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO }
+        Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO, breaks: None }
     }
 
     /// Returns `true` if this is the machine itself.
@@ -105,6 +107,8 @@ impl Waiting {
         if let Some(machine) = &mut self.machine {
             machine.waited_before_ns = self.processor.waited_ns();
             machine.since = now;
+        } else {
+            self.breaks = Some(Breaks::of_agent(now));
         }
     }
 
@@ -134,6 +138,9 @@ impl Waiting {
     /// A wait for sockets has ended.
     pub fn waited(&mut self, now: Time) {
         self.looked = now;
+        if let Some(breaks) = &mut self.breaks {
+            breaks.look(now);
+        }
     }
 
     /// Returns what to do when some timer is to be served exactly at `wake`. Spins.

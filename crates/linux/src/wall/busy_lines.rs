@@ -3,7 +3,7 @@
 //! What a pause held up comes at once afterwards, and has to leave through a queue that goes on being filled. A line
 //! that is busy for the share *u* of its time needs 1 / (1 - *u*) times the pause until its queue is as it would have
 //! been, and all that leaves meanwhile is late. A line whose queue is never empty knows no such time: what comes late
-//! waits no longer than it would have.
+//! waits no longer than it would have. Only traffic that does not slow down by itself counts: see `inelastic.rs`.
 //!
 //! A pause of the fabric holds up other frames on each line of a way whose delay is longer than the pause: those that
 //! were to arrive meanwhile. So such lines count, too.
@@ -14,6 +14,8 @@ use twinnet_fabric::{Fabric, PortId};
 use twinnet_lab::Names;
 use twinnet_units::{Duration, Time};
 
+use crate::wall::inelastic::Inelastic;
+
 /// The time over which a share is taken.
 const WINDOW: Duration = Duration::from_secs(1);
 /// A line that is busy for more of its time always has a queue.
@@ -23,12 +25,16 @@ const IDLE: f64 = 0.001;
 /// Lines looked at in one turn of the loop, which each takes some ten nanoseconds.
 const AT_ONCE: usize = 64;
 
-/// What a line had sent at one moment, in bytes on the wire, and the greatest share of a second for which it was busy.
+/// What a line had sent at one moment, in bytes on the wire, and the greatest share of a second for which it was busy:
+/// with all traffic, and with traffic that does not slow down by itself.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at: Time,
     wire_bytes: u64,
+    /// At most as many of them were of inelastic traffic.
+    inelastic_bytes: Option<u64>,
     most: f64,
+    most_inelastic: f64,
 }
 
 /// How busy each line was in its busiest second since the record began.
@@ -44,43 +50,49 @@ pub struct BusyLines {
 impl BusyLines {
     /// Looks at some lines, if it is time; called once a turn.
     #[inline]
-    pub fn look(&mut self, fabric: &Fabric, ports: usize, now: Time) {
+    pub fn look(&mut self, fabric: &Fabric, ports: usize, inelastic: &Inelastic, now: Time) {
         if self.next == 0 {
             if !self.looks.is_empty() && now.since(self.begun) < WINDOW {
                 return;
             }
             self.begun = now;
         }
-        self.look_at_some(fabric, ports, now);
+        self.look_at_some(fabric, ports, inelastic, now);
     }
 
-    fn look_at_some(&mut self, fabric: &Fabric, ports: usize, now: Time) {
+    fn look_at_some(&mut self, fabric: &Fabric, ports: usize, inelastic: &Inelastic, now: Time) {
         self.looks.resize(ports.max(1), None);
         let end = (self.next + AT_ONCE).min(ports);
         for port in self.next..end {
-            self.look_at(fabric, port, now);
+            self.look_at(fabric, port, inelastic, now);
         }
         self.next = if end >= ports { 0 } else { end };
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn look_at(&mut self, fabric: &Fabric, port: usize, now: Time) {
+    fn look_at(&mut self, fabric: &Fabric, port: usize, inelastic: &Inelastic, now: Time) {
         let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
         let Some((wire_bytes, rate_bps)) = fabric.sent_at_rate(id) else { return };
-        let most = self.looks[port].map_or(0.0, |before| {
+        let inelastic_bytes = inelastic.most_on_line(id);
+        let (most, most_inelastic) = self.looks[port].map_or((0.0, 0.0), |before| {
             let seconds = now.since(before.at).as_ps() as f64 / 1e12;
-            let share = wire_bytes.saturating_sub(before.wire_bytes) as f64 * 8.0 / (rate_bps as f64 * seconds);
-            before.most.max(share)
+            let share = |bytes: u64| bytes as f64 * 8.0 / (rate_bps as f64 * seconds);
+            let all = share(wire_bytes.saturating_sub(before.wire_bytes));
+            let sent =
+                inelastic_bytes.zip(before.inelastic_bytes).map(|(now, before)| share(now.saturating_sub(before)));
+            (before.most.max(all), before.most_inelastic.max(sent.map_or(all, |sent| sent.min(all))))
         });
-        self.looks[port] = Some(Look { at: now, wire_bytes, most });
+        self.looks[port] = Some(Look { at: now, wire_bytes, inelastic_bytes, most, most_inelastic });
     }
 
-    /// The busiest line that did not always have a queue, by its port, and its share. One that was saturated in some
+    /// The line that was busiest with inelastic traffic and did not always have a queue, by its port, and its share. One that was saturated in some
     /// second was so in those, too, in which its traffic began or ended.
     pub(crate) fn busiest(&self) -> Option<(PortId, f64)> {
         let lines = (0..).map(PortId).zip(&self.looks);
-        let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?.most)));
-        known.filter(|(_, most)| (IDLE..=SATURATED).contains(most)).max_by(|(_, one), (_, other)| one.total_cmp(other))
+        let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?)));
+        let kept = known.filter(|(_, look)| look.most <= SATURATED && look.most_inelastic >= IDLE);
+        let shares = kept.map(|(port, look)| (port, look.most_inelastic));
+        shares.max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The lab on the wall clock: the real-time loop, what it serves, and how closely it keeps its schedule.
 
-pub mod agent_placement;
 mod aside;
 mod busy_lines;
 pub mod capture;
@@ -9,6 +8,7 @@ mod controllers;
 mod delivery;
 mod evidence;
 pub mod fidelity;
+mod inelastic;
 pub mod ingress;
 pub(crate) mod model_apps;
 pub mod parts;

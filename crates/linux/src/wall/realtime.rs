@@ -20,7 +20,6 @@ use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::real_interface::RealInterface;
 use crate::service::{Call, LabError, Responder, Service};
-use crate::wall::agent_placement::{AgentPlacement, AgentThread};
 use crate::wall::aside::Aside;
 use crate::wall::busy_lines::long_lines;
 use crate::wall::capture::Capture;
@@ -29,6 +28,7 @@ use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::wall::delivery::{write_joined, Delivery};
 use crate::wall::evidence::Evidence;
 use crate::wall::fidelity::{steal_s, FidelityRecord};
+use crate::wall::inelastic::Inelastic;
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::parts::crossing::Crossings;
@@ -89,6 +89,7 @@ pub(crate) struct Hosts {
     joined: Vec<Box<Frame>>,
     /// Frames that were handed over, by this thread or another.
     passed: u64,
+    pub(crate) inelastic: Inelastic,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: RunningCaptures<Capture>,
     pub(crate) tunnels: Tunnels,
@@ -147,9 +148,13 @@ impl World for Hosts {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
-        let Some(device) = self.devices.get_mut(port.0 as usize)?.as_mut() else { return self.tunnels.next(port) };
-        // An interface that a host deleted gives errors for ever: it is silent from then on.
-        device.read(&mut self.pool).unwrap_or(None)
+        let frame = match self.devices.get_mut(port.0 as usize)?.as_mut() {
+            // An interface that a host deleted gives errors for ever: it is silent from then on.
+            Some(device) => device.read(&mut self.pool).unwrap_or(None),
+            None => self.tunnels.next(port),
+        }?;
+        self.inelastic.came(port, &frame);
+        Some(frame)
     }
 
     fn blank(&mut self) -> Box<Frame> {
@@ -239,8 +244,6 @@ pub(crate) struct Place {
     pub(crate) part: usize,
     /// The ways to the others.
     pub(crate) crossings: Crossings,
-    /// The thread that runs the apps of the lab.
-    pub(crate) agent: AgentThread,
 }
 
 /// An order to a loop.
@@ -365,7 +368,6 @@ pub(crate) struct FabricLoop {
     pub(crate) long_lines: usize,
     breaks: Breaks,
     wakefulness: Wakefulness,
-    agent_placement: AgentPlacement,
     receiver: Receiver<Order>,
     pub(crate) epoll: OwnedFd,
     wake: RawFd,
@@ -428,6 +430,9 @@ impl FabricLoop {
                 real.insert(PortId(port), RealInterface { watch: told, node, state: State::Up, lowered: false });
             }
         }
+        // In a part of a network some traffic comes from others, and that of model hosts from within.
+        let complete = place.crossings.is_empty() && !has_model_hosts(&network.spec);
+        let inelastic = Inelastic::new(complete, devices.iter().map(Option::is_some));
         let rated = (0..ports).map(|port| leads_to_with_rate(&network, port)).collect();
         let writers = devices.iter().map(|device| device.as_ref().map(|device| device.writer().clone())).collect();
         let delivery = Delivery::start(writers, clock, options.realtime)?;
@@ -448,6 +453,7 @@ impl FabricLoop {
                 delivery,
                 joined: Vec::new(),
                 passed: 0,
+                inelastic,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::numbered_from(first_number(place.part)),
                 tunnels: Tunnels::default(),
@@ -466,7 +472,6 @@ impl FabricLoop {
             breaks: Breaks::begin(clock.now()),
             long_lines,
             wakefulness: Wakefulness::new(options.realtime),
-            agent_placement: AgentPlacement::new(place.agent, options.realtime && place.part == 0),
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -505,8 +510,6 @@ impl FabricLoop {
             // its processor idle.
             let hardly_sleeps = self.hosts.delivery.is_active();
             self.wakefulness.keep(wait < LONG_SLEEP && self.spin.is_at_work() && !hardly_sleeps);
-            // Where a second thread of the fabric takes the other processor, the kernel knows better.
-            self.agent_placement.follow(self.spin.is_in_use() && !self.hosts.delivery.is_active(), self.clock.now());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -521,7 +524,8 @@ impl FabricLoop {
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
-            self.hosts.record.busy_lines.look(&self.network.fabric, self.network.names.port_names.len(), now);
+            let ports = self.network.names.port_names.len();
+            self.hosts.record.busy_lines.look(&self.network.fabric, ports, &self.hosts.inelastic, now);
             let mut requests = false;
             for event in &events[..count] {
                 let token = event.u64;
@@ -674,6 +678,11 @@ impl FabricLoop {
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
     near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.takes_time())
+}
+
+/// Returns `true` if some hosts are models inside the fabric: what they send does not come from an interface.
+fn has_model_hosts(spec: &NetworkSpec) -> bool {
+    spec.nodes.iter().any(|node| matches!(node, NodeSpec::Host(host) if host.model))
 }
 
 /// The highest rate of a link and the MTU there: what has the shortest serialisation time of a full-size frame.

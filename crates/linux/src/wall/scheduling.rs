@@ -12,7 +12,12 @@ pub(crate) const THREAD_NAME: &str = "fabric";
 /// Name of the thread that runs apps on real sockets, by which an owner finds it.
 pub(crate) const AGENT_THREAD_NAME: &str = "agent";
 
-/// Niceness of the agent: the programs of hosts have 0.
+/// Real-time priorities. The fabric goes before the agent, and the kernel moves a real-time thread that another holds
+/// up to the next processor at once; an ordinary one waits there for milliseconds.
+const FABRIC_PRIORITY: i32 = 2;
+const AGENT_PRIORITY: i32 = 1;
+
+/// Niceness of the agent where it is not real-time: the programs of hosts have 0.
 const AGENT_NICENESS: i32 = -10;
 /// Niceness of the whole lab, with the programs of its hosts, among the sessions of the machine.
 const SESSION_NICENESS: i32 = -10;
@@ -22,11 +27,11 @@ const AGENT_SLICE: std::time::Duration = std::time::Duration::from_micros(100);
 /// The highest share that an ordinary thread can have.
 const HIGHEST_NICENESS: i32 = -20;
 
-/// Asks for `SCHED_FIFO` at the lowest priority for the calling thread. Inside a user namespace the kernel grants it
+/// Asks for `SCHED_FIFO` at the priority of the fabric for the calling thread. Inside a user namespace the kernel grants it
 /// only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
 pub(crate) fn become_realtime() {
     // A refusal is seen by `is_realtime`, and told in the record of fidelity.
-    let _ = schedule_fifo(0);
+    let _ = schedule_fifo(0, FABRIC_PRIORITY);
 }
 
 /// Returns `true` if the calling thread has real-time scheduling.
@@ -108,12 +113,16 @@ pub(crate) struct Breaks {
     paused_ns: u64,
     need: BreakNeed,
     last: Time,
+    /// `true` if scheduling is given up where breaks are not enough.
+    gives_up: bool,
 }
 
 /// The interval at which it is looked whether breaks are needed.
 const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 /// Share of the processor above which they are.
 const BREAKS_ABOVE: f64 = 0.9;
+/// The same for the agent, which shares its processor with the programs of hosts and with the fabric's second thread.
+const AGENT_BREAKS_ABOVE: f64 = 0.6;
 /// Periods after which they are taken: a thread that only spins too much has stopped that by then.
 const BREAKS_AFTER: u32 = 4;
 /// The working time between breaks, and the least length of a break: the 5 % that the kernel would take.
@@ -123,7 +132,18 @@ const BREAK: std::time::Duration = std::time::Duration::from_micros(50);
 impl Breaks {
     /// For the calling thread, from now on.
     pub(crate) fn begin(now: Time) -> Self {
-        Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need: BreakNeed::default(), last: now }
+        Self::above(BREAKS_ABOVE, now)
+    }
+
+    /// For the agent, which is the calling thread: it takes them earlier, and is an ordinary thread from the time on
+    /// at which it has too much to do in spite of them.
+    pub(crate) fn of_agent(now: Time) -> Self {
+        Self { gives_up: true, ..Self::above(AGENT_BREAKS_ABOVE, now) }
+    }
+
+    fn above(share: f64, now: Time) -> Self {
+        let need = BreakNeed { above: share, ..BreakNeed::default() };
+        Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need, last: now, gives_up: false }
     }
 
     /// Called often by the thread: takes a break when one is due.
@@ -133,6 +153,9 @@ impl Breaks {
             let used_ns = thread_cpu_ns();
             let share = share_outside_breaks(used_ns.saturating_sub(self.used_ns), elapsed.as_ns(), self.paused_ns);
             self.need.follow(share, is_realtime());
+            if self.gives_up && self.need.is_there() && share > BREAKS_ABOVE {
+                give_up_realtime();
+            }
             (self.since, self.used_ns, self.paused_ns) = (now, used_ns, 0);
         }
         if self.need.is_there() && now - self.last >= WORK {
@@ -153,16 +176,24 @@ fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
 }
 
 /// The need of a thread for breaks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct BreakNeed {
-    /// Periods in a row of which the thread used nearly all, as a real-time one.
+    /// The share of its processor above which a period is busy.
+    above: f64,
+    /// Busy periods in a row of a real-time thread.
     busy: u32,
+}
+
+impl Default for BreakNeed {
+    fn default() -> Self {
+        Self { above: BREAKS_ABOVE, busy: 0 }
+    }
 }
 
 impl BreakNeed {
     /// The thread used this `share` of a period outside its breaks, and is a real-time one or not.
     fn follow(&mut self, share: f64, realtime: bool) {
-        self.busy = if realtime && share > BREAKS_ABOVE { self.busy.saturating_add(1) } else { 0 };
+        self.busy = if realtime && share > self.above { self.busy.saturating_add(1) } else { 0 };
     }
 
     fn is_there(&self) -> bool {
@@ -172,21 +203,29 @@ impl BreakNeed {
 
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so
 /// outside of the lab's user namespace can; returns whether that was granted. The thread that hands frames over
-/// beside it gets the same. The agent, whose apps send and receive by the clock too, goes before ordinary programs
-/// from then on, but behind the fabric. The lab with its hosts' programs goes before other sessions.
+/// beside it gets the same. The agent, whose apps send and receive by the clock too, gets the next lower priority where
+/// there are several processors, and goes before ordinary programs in any case. The lab with its hosts' programs goes before other sessions.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
     // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
     let promoted = |thread: libc::pid_t| {
         favour(thread, HIGHEST_NICENESS);
-        schedule_fifo(thread).is_ok()
+        schedule_fifo(thread, FABRIC_PRIORITY).is_ok()
     };
     // An ordinary thread that the real-time loop wakes is put behind it, on the same processor; a real-time one is
     // given another.
     threads_of(pid, delivery::THREAD_NAME).for_each(|thread| {
         promoted(thread);
     });
-    threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| favour(thread, AGENT_NICENESS));
+    // With one processor nothing would be left for the hosts' programs.
+    let several = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
+    threads_of(pid, AGENT_THREAD_NAME).for_each(|thread| {
+        favour(thread, AGENT_NICENESS);
+        if several {
+            // A refusal leaves it what it is.
+            let _ = schedule_fifo(thread, AGENT_PRIORITY);
+        }
+    });
     favour_session(pid);
     // A network in parts has several.
     let granted: Vec<bool> = threads_of(pid, THREAD_NAME).map(promoted).collect();
@@ -250,8 +289,8 @@ fn favour(thread: libc::pid_t, niceness: i32) {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, thread as libc::id_t, niceness) };
 }
 
-fn schedule_fifo(thread: libc::pid_t) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: 1 };
+fn schedule_fifo(thread: libc::pid_t, priority: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
     // What the thread starts itself (the writers of captures) is not to run ahead of the hosts' programs.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the parameter is valid and outlives the call.
@@ -359,6 +398,24 @@ mod tests {
         assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 100, "a little less: as before");
         assert_eq!(periods_with_breaks(&mut need, 0.8, 0.05, 100, true), 1, "much less: no more of them");
         assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 0);
+    }
+
+    #[test]
+    fn the_agent_takes_breaks_earlier_and_is_ordinary_when_they_are_not_enough() {
+        std::thread::spawn(|| {
+            let clock = LabClock::start();
+            become_realtime();
+            let granted = is_realtime();
+            let mut breaks = Breaks::of_agent(clock.now());
+            assert_eq!(periods_with_breaks(&mut breaks.need, 0.7, 0.05, 100, granted), if granted { 96 } else { 0 });
+            let end = clock.now() + Duration::from_ms(600);
+            while clock.now() < end && (!granted || is_realtime()) {
+                breaks.look(clock.now());
+            }
+            assert!(!is_realtime(), "it has used all of its processor for 0.6 s");
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -63,11 +63,6 @@ impl SpinControl {
         self.duty.observe(now);
     }
 
-    /// Returns `true` if the thread has something to do.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.duty.share >= AT_WORK.start
-    }
-
     /// Returns `true` if the thread sleeps and wakes all the time: there is something to do, and it does not take the
     /// whole processor.
     pub(crate) fn is_at_work(&self) -> bool {

@@ -114,6 +114,11 @@ pub(crate) struct Crossings {
 }
 
 impl Crossings {
+    /// Returns `true` if no line leads to or from another part.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.incoming.is_empty() && self.outgoing.is_empty()
+    }
+
     /// The ways between parts: `lines` has for each part the ports whose lines lead away, with the parts that they lead
     /// to, and `wakes` what wakes its loop.
     ///

@@ -22,7 +22,6 @@ use twinnet_units::Duration;
 
 use crate::kernel::interface::HostInterface;
 use crate::service::{Call, LabError, Responder, Service};
-use crate::wall::agent_placement::AgentThread;
 use crate::wall::clock::LabClock;
 use crate::wall::realtime::{event_descriptor, Order, Place, RealtimeFabric, RealtimeOptions};
 use crossing::Crossings;
@@ -45,7 +44,7 @@ pub struct PartedFabric {
 
 impl PartedFabric {
     /// Builds the fabric that `spec` describes on `interfaces` and starts its loops. The `options` are those of a
-    /// `start` request; the first loop keeps the thread of the lab's `agent` off its processor.
+    /// `start` request.
     ///
     /// # Errors
     /// The fault of the options or the description, or what the kernel refused.
@@ -54,7 +53,6 @@ impl PartedFabric {
         interfaces: Vec<HostInterface>,
         clock: LabClock,
         options: StartOptions,
-        agent: &AgentThread,
     ) -> Result<Self, LabError> {
         let (partition, why) = choice::divide(options.fabric_threads, spec);
         let options = RealtimeOptions::from(options);
@@ -89,7 +87,7 @@ impl PartedFabric {
         let mut loops = Vec::with_capacity(parts);
         let each = networks.into_iter().zip(of_part).zip(crossings).zip(wakes).enumerate();
         for (part, (((network, interfaces), crossings), wake)) in each {
-            let place = Place { part, crossings, agent: agent.clone() };
+            let place = Place { part, crossings };
             loops.push(RealtimeFabric::start_part(network, interfaces, clock, options, place, wake)?);
         }
         Ok(Self { loops, places, layout, clock, order: Mutex::default() })
