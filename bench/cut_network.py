@@ -35,6 +35,7 @@ with underlay("200 us", "50 us") if place else contextlib.nullcontext(), network
     lab.fidelity(reset=True)
     flow = lab.start(tn.apps.udp("h1", "h2", rate="8 Mbit", payload="500 B", duration=f"{seconds:g} s"))
     assert lab.wait([flow])
+    lab.run_until(f"{lab.now() + 0.1:.3f} s")
     report, verdict = flow.report().raw, lab.fidelity().verdict()
     print(json.dumps({"packets": report["packets"], "lost": report["lost"], "delay": report.get("delay_ps"),
                       "verdict": [str(verdict.state), list(verdict.reasons)],
@@ -96,6 +97,8 @@ def _print_delays(label: str, told: Mapping[str, Any]) -> None:
     delay = told["delay"]
     shown = ", ".join(f"{name} {delay[name] / _PS_PER_US:.1f} us" for name in _NAMES) if delay else "not told"
     print(f"{label:13} {shown}; {told['packets']} frames, {told['lost']} lost; {told['verdict'][0]}")
+    for reason in told["verdict"][1]:
+        print(f"{'':13} {reason}")
 
 
 if __name__ == "__main__":

@@ -287,7 +287,7 @@ def test_programs_run_on_machines_with_the_settings_of_apps(machines: SshMachine
     [flows] = (tmp_path / "out").rglob("flows.parquet")
     rows = {row["name"]: row for row in pl.read_parquet(flows).iter_rows(named=True) if row["role"] != "server"}
     # iperf sends 2 Mbit/s of 500 bytes for a second, give or take the datagram at either end.
-    assert 480 <= rows["stream"]["packets"] <= 520 and rows["stream"]["lost"] == 0
+    assert 480 <= rows["stream"]["packets"] <= 520 and rows["stream"]["lost_packets"] == 0
     assert rows["echoes"]["packets"] == 5
     machines.wait_until_no_agent_runs()
 

@@ -3,7 +3,7 @@ beside the machines of `ssh_machines`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from ssh_machines import SshMachines
@@ -30,7 +30,7 @@ def underlay(delay, jitter=None, **settings):
 
 
 @contextmanager
-def unbridged(machines: SshMachines) -> Iterator[SshMachines]:
+def unbridged(machines: SshMachines) -> Generator[SshMachines]:
     """The machines without the bridge that joins them, so that a lab can stand between them."""
     for near in ("lan1", "lan2"):
         machines.here.run("ip", "link", "set", near, "nomaster")
