@@ -129,6 +129,31 @@ def test_segments_requests_and_replies_carry_the_code_point(clock: str, version:
 
 
 @needs_a_lab
+@pytest.mark.parametrize(
+    "flow",
+    [
+        tn.apps.udp("h1", "h2", packets_per_second=500, process="poisson", payload="200 B", duration="500 ms"),
+        tn.apps.udp("h1", "h2", gap="2 ms", size=distributions.uniform("50 B", "1400 B"), duration="500 ms"),
+        tn.apps.rtp("h1", "h2", rate="1 Mbit", duration="500 ms"),
+    ],
+    ids=["gaps", "sizes", "frames of video"],
+)
+def test_both_clocks_draw_the_same_gaps_sizes_and_frames_of_video(flow: tn.apps.Flow) -> None:
+    def sent(clock: str, seed: int) -> tuple[int, int]:
+        network = two_hosts()
+        network.seed = seed
+        with network.emulate() if clock == "wall" else network.simulate() as lab:
+            handle = lab.start(flow)
+            assert lab.wait([handle], until="10 s")
+            (source,) = handle.reports()[0].flows
+            return source.packets, source.bytes
+
+    drawn = [sent("virtual", seed) for seed in (1, 2, 3)]
+    assert len(set(drawn)) == 3
+    assert [sent("wall", seed) for seed in (1, 2, 3)] == drawn
+
+
+@needs_a_lab
 def test_real_sockets_keep_a_schedule_of_writes_and_of_requests() -> None:
     with two_hosts().emulate() as lab:
         writes = lab.start(

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use thiserror::Error;
+use twinnet_units::random::{stream, Rng};
 use twinnet_units::{Duration, Time};
 
 use crate::TcpInfo;
@@ -314,4 +315,11 @@ pub trait App: Send {
 
     /// Returns what the app counted so far, as a JSON object: see `report.rs` for the columns.
     fn report(&self, now: Time) -> serde_json::Value;
+}
+
+/// The stream of an app of `host` that has this `seed`. Every host that runs apps takes it, so that an app draws the
+/// same on both clocks: the same gaps, sizes and frames of video.
+#[must_use]
+pub fn random_of_app(host: &str, seed: u64) -> Rng {
+    stream(seed, &format!("app of {host}"))
 }

@@ -51,7 +51,7 @@ pub use check::ConfigError;
 pub use clock::client::ClockClientConfig;
 pub use clock::server::ClockServerConfig;
 pub use config::AppConfig;
-pub use host::{App, Chunk, Event, Handover, Host, HostError, SocketId};
+pub use host::{random_of_app, App, Chunk, Event, Handover, Host, HostError, SocketId};
 pub use http::client::HttpClientConfig;
 pub use http::server::HttpServerConfig;
 pub use http::video::VideoClientConfig;

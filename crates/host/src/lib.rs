@@ -38,7 +38,7 @@ mod view;
 
 use std::sync::Arc;
 
-use twinnet_apps::AppConfig;
+use twinnet_apps::{random_of_app, AppConfig};
 use twinnet_packet::Frame;
 use twinnet_units::{impossible, Time};
 
@@ -52,7 +52,6 @@ use interface::{Interface, LOOPBACK};
 use stack::{Stack, Turn};
 use timers::Owner;
 use twinnet_packet::FramePool;
-use twinnet_units::random::stream;
 
 /// A host inside the fabric: its interfaces, its network stack and its apps.
 ///
@@ -209,7 +208,7 @@ impl ModelHost {
 
     /// Starts an app under `number` at `at`, or now when that has passed. Its random numbers come from `seed`.
     pub fn start_app(&mut self, number: u32, config: &AppConfig, at: Time, seed: u64) {
-        let random = stream(seed, &format!("app of {}", self.name));
+        let random = random_of_app(&self.name, seed);
         self.apps.start(number, config, at, random, &mut self.stack);
     }
 

@@ -12,11 +12,10 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::Receiver;
 use std::sync::Arc;
 
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
-use twinnet_apps::{App, AppConfig, Event, HostError, SocketId};
+use twinnet_apps::{random_of_app, App, AppConfig, Event, HostError, SocketId};
 use twinnet_lab::protocol::{Answer, AppRow, Reply};
+use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Time};
 
 use super::datagrams::{ArrivalClock, LOOKED_AT};
@@ -50,7 +49,7 @@ struct Entry {
     host: usize,
     kind: &'static str,
     state: State,
-    random: Pcg64Mcg,
+    random: Rng,
     /// The deadline under which the app stands in `timers`.
     deadline: Option<Time>,
     slack: Duration,
@@ -479,7 +478,7 @@ impl EventLoop {
             host,
             kind: config.kind(),
             state: State::Planned(config.build()),
-            random: Pcg64Mcg::seed_from_u64(seed.unwrap_or(u64::from(app))),
+            random: random_of_app(&self.hosts[host], seed.unwrap_or(u64::from(app))),
             deadline: Some(start),
             slack: Duration::ZERO,
         });
