@@ -1,5 +1,5 @@
 """The agent of a machine: `twinnet agent`, which a lab starts over SSH. It runs apps on the machine's own sockets, or
-the machine's part of a network, and is gone when the connection ends.
+programs as its user, or the machine's part of a network, and is gone when the connection ends.
 
 It reads requests from its standard input and answers on its standard output, a line of JSON each. Nothing listens for
 it, and it writes no file that has a name.
