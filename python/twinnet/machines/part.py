@@ -95,7 +95,7 @@ class NetworkPart:
 
     def _controllers_lost(self) -> list[list[str]]:
         """Each switch without its controller, the controller, and why."""
-        troubles = self._dialling.troubles if self._dialling is not None else {}
+        troubles: Mapping[tuple[str, str], str] = self._dialling.troubles if self._dialling is not None else {}
         return [[switch, target, why] for (switch, target), why in troubles.items()]
 
     def _listen(self, address: str, port: int, allowed: Any) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class PartsConnection:
             "controllers": self._controllers,
             "interfaces": list,
             "samples.start": self._start_sampler,
-            "samples.read": lambda sampler: self._sampler(sampler).read(),
+            "samples.read": self._read_sampler,
             "samples.stop": self._stop_sampler,
             "capture.stop": self._stop_capture,
         }
@@ -374,6 +374,9 @@ class PartsConnection:
         if number not in self._samplers:
             raise LabError(f"the lab has no sampler {number}", "it may have been stopped")
         return self._samplers[number]
+
+    def _read_sampler(self, sampler: int) -> dict[str, Any]:
+        return self._sampler(sampler).read()
 
     def _stop_sampler(self, sampler: int) -> dict[str, Any]:
         found = self._sampler(sampler)
