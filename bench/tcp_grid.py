@@ -67,7 +67,7 @@ PROCESSING: dict[str, dict[str, str]] = {
 }
 """What a model host takes for each frame, by the name under which rows have it. *measured* is what passes in a real
 host between an acknowledgement and the segment that it lets go: about the mean and the standard deviation of
-bench/records/host-turnaround.csv. *none* is what a model host does when nothing is said. Without it a few frames of
+bench/records/host-turnaround.csv. *none* is the default of model hosts. Without it a few frames of
 buffer meet segments always at the same phase (docs/explanation/model-tcp.md)."""
 _PATIENCE_S = 600.0
 """How long flows alone may wait together for a quiet machine."""

@@ -9,21 +9,23 @@ __all__ = ["PAGE_HEAD", "reason"]
 PAGE_HEAD = """\
 # The model's TCP beside Linux's
 
-One TCP flow over one bottleneck - host, switch, bottleneck, switch, host - on a grid of 243 cells: three rates, round
+One TCP flow crosses one bottleneck (host, switch, bottleneck, switch, host) on a grid of 243 cells: three rates, round
 trips, buffers, shares of random losses and congestion controls. Linux's own TCP runs between real hosts on the wall
-clock, and the model's between model hosts on the virtual clock, over the same links, with the same random losses run by
-run. Goodput is what the receiving app got in the last two thirds of 30 s (60 s at 200 ms). A run whose lab was invalid
-does not count. A cell that was run several times, with other losses, shows its range in brackets.
+clock. The model's TCP runs between model hosts on the virtual clock, over the same links, with the same random losses
+in each run. Goodput is what the receiving app got in the last two thirds of 30 s (60 s at 200 ms). Runs with an invalid
+verdict do not count. A cell that was run several times, with other losses, shows its range in brackets.
 
-**The hosts' processing time.** A real host takes some ten microseconds from an acknowledgement to the segment that it
-lets go. `python -m bench.host_turnaround` times it on the wire: in three runs of 3 s the means were 36, 22 and 32 us,
-with standard deviations of 26, 8 and 15 us (`bench/records/host-turnaround.csv` has all 4234 of them; two virtual
-processors that others used, too). The model's hosts here take 30 us with a standard deviation of 20 us, which is the
-mean and spread of all of them together. It is [a setting](../reference/model-hosts.md#processing-time) and not the
-default: it is a property of one machine, and it matters only where a buffer holds a few frames. Both are shown.
+**The hosts' processing time.** A real host needs some ten microseconds between an acknowledgement and the segment that
+it releases. `python -m bench.host_turnaround` measures this on the wire: in three runs of 3 s the means were 36, 22 and
+32 us, with standard deviations of 26, 8 and 15 us (`bench/records/host-turnaround.csv` has all 4234 values; two virtual
+processors that other programs used too). The model's hosts on this page need 30 us with a standard deviation of 20 us,
+the mean and spread of all values together. This is [a setting](../reference/model-hosts.md#processing-time) and not the
+default, because it is a property of one machine and matters only where a buffer holds a few frames. The page shows the
+results with it and without it.
 
-To repeat it: the first command measures what the record lacks, one flow at a time, waits for a quiet machine, and goes
-on where it stopped; the others run the model over the same labs, and write this page.
+To repeat the measurement, use these commands. The first measures what the record lacks, one flow at a time. It waits
+for a quiet machine, and continues where it stopped. The others run the model over the same labs and write this page.
+
 
 <!-- test: syntax -->
 ```sh
@@ -36,7 +38,7 @@ python -m bench.tcp_grid_table --page docs/explanation/tcp-beside-linux.md
 ![The congestion window of one CUBIC flow on both clocks](../images/saw-tooth.svg)
 
 One CUBIC flow over 10 Mbit/s with a round trip of 50 ms and a buffer of one bandwidth-delay product: the window that
-Linux tells by `TCP_INFO`, and the model's (`python -m bench.tcp_saw_tooth`).
+Linux reports by `TCP_INFO`, and the model's (`python -m bench.tcp_saw_tooth`).
 """
 
 

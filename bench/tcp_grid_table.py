@@ -160,7 +160,7 @@ def page(record: Mapping[str, Any], tolerance: float = TOLERANCE) -> str:
         PAGE_HEAD,
         "## How many cells agree\n",
         f"With the hosts' processing time, as measured:\n\n{summary(pairs, tolerance)}\n",
-        f"Without it, as model hosts are when nothing is said:\n\n{summary(bare, tolerance)}\n",
+        f"Without it, as by default:\n\n{summary(bare, tolerance)}\n",
         _by_kind(measured, tolerance),
         f"## Cells that differ by more than {tolerance:.0%}\n",
         f"{head} Linux, Mbit/s | model, Mbit/s | difference | why |",

@@ -17,18 +17,18 @@ __all__ = ["page"]
 INTRODUCTION = """\
 # The command line
 
-This page is written from the commands themselves by `docs/command_line_page.py`; `twinnet COMMAND --help` says it too.
+`twinnet COMMAND --help` shows the same text. (`docs/command_line_page.py` writes this page.)
 
 Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. An error is one line on standard error that
 begins with `twinnet:`; a file with several mistakes gives a line for each, with file, line and column. Every command
 takes `--json` and then prints one JSON value.
 
-`twinnet --log LEVEL COMMAND`, or the variable `TWINNET_LOG`, has twinnet and its labs tell on standard error what they
-do: {levels}. Each level tells what those before it tell too; without either it is `warn`. See
+With `twinnet --log LEVEL COMMAND`, or the variable `TWINNET_LOG`, twinnet and its labs write to standard error what
+they do: {levels}. Each level includes those before it. The default is `warn`. See
 [troubleshooting](../how-to/troubleshooting.md#see-what-a-lab-does).
 
-The Tab key completes commands, options, studies, presets, templates, running labs, their hosts and ports, and files
-after this line, which belongs into `~/.bashrc`:
+Put this line into `~/.bashrc`. The Tab key then completes commands, options, studies, presets, templates, running
+labs, their hosts and ports, and files:
 
 ```sh
 eval "$(twinnet completion bash)"
@@ -41,8 +41,8 @@ PROMPT = """\
 ## The prompt of a lab
 
 `twinnet lab` reads these lines. Every other line begins with the name of a host and is a program for it, given to
-`/bin/sh` in that host: `h1 ping -c3 h4`. A line that ends with `&` goes on in the background. Lines that begin with `#`
-are passed over, so that a script may have comments. With `--json` each answer is one line of JSON,
+`/bin/sh` in that host: `h1 ping -c3 h4`. A line that ends with `&` runs in the background. Lines that begin with `#`
+are comments. With `--json` each answer is one line of JSON,
 `{"command": ..., "ok": ..., "result": ...}`, or with `"error": {"name": ..., "message": ..., "remedy": ...}`.
 
 | line | does |

@@ -184,6 +184,17 @@ class TimeLimit(TwinnetError):
     completed: Completed | None = None
 
 
+def reason(error: Exception) -> str:
+    """Return what went wrong in words: of an error of the system without its number and the path.
+
+    Examples
+    --------
+    >>> reason(FileNotFoundError(2, "No such file or directory", "flows.yaml"))
+    'No such file or directory'
+    """
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 _OF_OTHER_TOOLS = {
     "bw": "rate",
     "bandwidth": "rate",
@@ -227,6 +238,11 @@ _OF_OTHER_TOOLS = {
     "prio": "priority",
     "icmp": "ping",
     "goodput": "throughput",
+    "average": "mean",
+    "avg": "mean",
+    "iperf": "tcp",
+    "iperf3": "tcp",
+    "max_rate": "rate",
     "loss_rate": "loss",
 }
 """Words of other tools and papers, and what they are called here."""
@@ -243,6 +259,8 @@ def did_you_mean(given: str, known: Iterable[str], otherwise: str = "") -> str:
     >>> did_you_mean("dely", ["delay", "rate"])
     "did you mean 'delay'?"
     >>> did_you_mean("bw", ["delay", "rate"])
+    "did you mean 'rate'?"
+    >>> did_you_mean("bandwith", ["delay", "rate"])
     "did you mean 'rate'?"
     >>> did_you_mean("dely", ["delay", "rate"], "see: help")
     "did you mean 'delay'? Otherwise see: help"
@@ -261,6 +279,9 @@ def _nearest(given: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5 if len(given) <= 3 else 0.6)
     if near:
         return f"did you mean '{near[0]}'?"
+    words = [word for word, means in _OF_OTHER_TOOLS.items() if means in names]
+    if misspelt := difflib.get_close_matches(given.lower(), words, n=1, cutoff=0.8):
+        return f"did you mean '{_OF_OTHER_TOOLS[misspelt[0]]}'?"
     if not names:
         return "there is none"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

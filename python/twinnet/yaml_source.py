@@ -8,8 +8,9 @@ so that a small file cannot stand for a large one; size and depth are bounded. K
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType, UnionType
@@ -356,7 +357,7 @@ def _problem(document: Document, model: type[BaseModel], details: ErrorDetails) 
         parent = document.existing(loc[:-1])
         line, column = document.locate(parent, key=True)
         return Problem(line, column, key_path((*parent, loc[-1])), "is missing; it must be given")
-    if kind == "extra_forbidden" and loc:
+    if kind in ("extra_forbidden", "unexpected_keyword_argument") and loc:
         remedy = did_you_mean(str(loc[-1]), _known_keys(model, loc[:-1]))
         line, column = document.locate(path, key=True)
         return Problem(line, column, key_path(path), f"unknown key; {remedy}")
@@ -386,7 +387,21 @@ def _message(details: ErrorDetails) -> str:
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if details["type"] in ("list_type", "tuple_type") and isinstance(given, (str, int, float)):
         return f"must be a list: write [{given}]"
+    if isinstance(given, list) and details["type"] in _NOT_A_MAPPING:
+        names = cast("list[Any]", given)
+        if _are_names(names):
+            is_link = "links" in details["loc"]
+            keys = f"between: [{', '.join(names)}]" if is_link else ", ".join(f"{name}: " for name in names)
+            return f"must be a mapping and not a list: write {{{keys}}}"
     return f"{_plain(message)}; given: {shown}"
+
+
+_NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")
+
+
+def _are_names(given: Sequence[Any]) -> bool:
+    """Return True for a short list of words, as a list of hosts is."""
+    return 0 < len(given) <= 8 and all(isinstance(one, str) and len(one) <= 16 for one in given)
 
 
 _PLAIN = (
@@ -435,11 +450,15 @@ def _known_keys(model: type[BaseModel], loc: Path_) -> list[str]:
     for element in loc:
         inner = [step for one in types for step in _step(one, element)]
         types = inner or types
-    return sorted({field.alias or name for one in types for name, field in _fields(one).items()})
+    return sorted({getattr(field, "alias", None) or name for one in types for name, field in _fields(one).items()})
 
 
 def _fields(one: Any) -> dict[str, Any]:
-    return dict(getattr(one, "model_fields", {})) if isinstance(one, type) else {}
+    if not isinstance(one, type):
+        return {}
+    if dataclasses.is_dataclass(one):
+        return {field.name: field for field in dataclasses.fields(one)}
+    return dict(getattr(cast("Any", one), "model_fields", {}))
 
 
 def _expand(annotation: Any) -> Iterator[Any]:
@@ -456,10 +475,14 @@ def _expand(annotation: Any) -> Iterator[Any]:
 
 def _step(one: Any, element: str | int) -> Iterator[Any]:
     """Yield the types that `element` of a value of type `one` can have."""
-    fields = _fields(one)
-    for name, one_field in fields.items():
-        if element in (name, one_field.alias):
+    for name, one_field in _fields(one).items():
+        if element in (name, getattr(one_field, "alias", None)) and hasattr(one_field, "annotation"):
             yield from _expand(one_field.annotation)
+    # Of types that are told apart by a key (queues), pydantic's place has the key's value.
+    if isinstance(one, type) and callable(kinds := getattr(cast("Any", one), "kinds", None)):
+        known = cast("dict[Any, Any]", kinds())
+        if element in known:
+            yield known[element]
     origin = get_origin(one)
     if origin in (list, tuple, set) and isinstance(element, int):
         yield from _expand(get_args(one)[0])

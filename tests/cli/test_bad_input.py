@@ -83,6 +83,7 @@ NETWORK_MISTAKES = [
      "4:61: switches.s1.flows[1]: the flow 'actions=nromal' cannot be read: column 9: \"nromal\" is no action"),
     ('"actions=normal"', "7", "4:61: switches.s1.flows[1]: "),
     ("limit_frames: 50", "limit_frames: -1", "links[1].queue_a"),
+    ("limit_frames: 50", "max_rate: 5 Mbit", "links[1].queue_a.max_rate: unknown key; known: kind, limit"),
     ("kind: fifo", "kind: fofi", "8:"),
     ("hosts: {h1: , h2", "hosts: {h1: , h1: , h2", "5:15: hosts.h1: the key is given twice"),
     ("hosts: {h1: ,", "hosts: {h1: 5,", "5:13: hosts.h1: "),
@@ -189,6 +190,42 @@ def test_wrong_options_are_told(command: Command, tmp_path: Path) -> None:
     refused(command("lab", "net.yaml", "--rate", "1 Gbit"), "--rate is for templates")
     refused(command("run", "tcp-udp-queues", "--set", "link_rate"), "is not NAME=VALUE")
     refused(command("run", "tcp-udp-queues", "--preset", "tin"), "did you mean 'tiny'?")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("lab --topo tree,2", "name the network itself: twinnet lab tree:2,3; see twinnet lab --help"),
+        ("lab single:2 --link tc,bw=10", "write --rate '10 Mbit'"),
+        ("lab single:2 --rate 10 Mbit", "put a value with a blank in quotes: --rate '10 Mbit'"),
+        ("lab single:2 --controller remote", "write tcp:127.0.0.1:6653"),
+        ("lab single:2 --controller 127.0.0.1:6633", "write tcp:127.0.0.1:6633"),
+        ("lab single:2 --switch ovsk", "did you mean 'ovs'?"),
+        ("lab first_lab.py", "first_lab.py is a Python program, not a network (run it with: python first_lab.py)"),
+        ("run tcp-udp-queues --clock virtuel", "did you mean 'virtual'?"),
+        ("send 127.0.0.1 --protocol tpc", "did you mean 'tcp'?"),
+        ("schema newtork", "did you mean 'network'?"),
+        ("new Wrong", "'Wrong' is no name of a study"),
+        ("send host.invalid --rate 1Mbit", "the receiver 'host.invalid' is not known: "),
+    ],
+)
+def test_what_was_meant_is_told_with_the_mistake(command: Command, arguments: str, message: str) -> None:
+    answer = command(*arguments.split())
+    refused(answer, message)
+    assert "Errno" not in answer[2]
+
+
+def test_without_a_command_the_help_is_shown_as_it_is(command: Command) -> None:
+    status, out, err = command()
+    assert (status, out) == (2, "")
+    assert err.startswith("Usage: twinnet") and "twinnet:" not in err
+
+
+def test_a_list_in_the_place_of_a_mapping_is_answered_with_what_to_write(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text("hosts: [h1, h2]\n")
+    refused(command("lab", "./net.yaml"), "net.yaml:1:8: hosts: must be a mapping and not a list: write {h1: , h2: }")
+    (tmp_path / "net.yaml").write_text("hosts: {h1: , h2: }\nlinks: [[h1, h2]]\n")
+    refused(command("lab", "./net.yaml"), "links[0]: must be a mapping and not a list: write {between: [h1, h2]}")
 
 
 TOKENS = [

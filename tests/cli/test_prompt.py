@@ -111,6 +111,18 @@ def test_link_settings_refuse(words: list[str], message: str) -> None:
         ("flows 's1", "cannot be split"),
         ("py 1/0", "ZeroDivisionError"),
         ("py h1.IP()", "did you mean 'ip'?"),
+        ("ping h1 h2", "a program comes after its host (write: h1 ping h2)"),
+        ("iperf h1 h1", "h1 would send to itself"),
+        ("h1 cd /tmp", "write: h1 cd /tmp && PROGRAM"),
+        (
+            "links > links.txt",
+            "links takes nothing after it, and '> links.txt' was given (write: links | tee links.txt)",
+        ),
+        ("nodes h1", "nodes takes nothing after it"),
+        ("fidelity please", "fidelity takes nothing but reset"),
+        ("help lnik", "did you mean 'link'?"),
+        ("source nothere.txt", "nothere.txt cannot be read: No such file or directory (give"),
+        ("py h1.cmd('ls')", "write run("),
         ("py lba.now()", "did you mean 'lab'?"),
         ("py lab.nwo()", "did you mean 'now'?"),
         ("sleep 5", "has no unit"),
@@ -232,6 +244,9 @@ def test_help_names_every_command(fake: FakeLab, capfd: pytest.CaptureFixture[st
 
 def test_a_pipe_after_a_command_filters_its_answer(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     assert typed(fake, "net | grep -c h2", capfd) == (True, "2\n", "")
+    assert typed(fake, "net|grep -c h2", capfd) == (True, "2\n", "")
+    done, out, _ = typed(fake, "net | grpe h2", capfd)
+    assert not done and out == "", "a filter that is not there is a failure"
     done, _, told = typed(fake, "net |", capfd)
     assert not done and "no command follows the |" in told
 

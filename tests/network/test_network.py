@@ -262,3 +262,18 @@ def test_nodes_and_links_print_what_they_are() -> None:
     assert repr(net["h1"]) == "<Host h1 10.0.0.1/8, fd00::1/64>"
     assert repr(net["s1"]) == "<Switch s1>"
     assert repr(net.links[0]) == "<Link h1-eth0<->s1-eth1 up: 10 Mbit/s delay 1 ms>"
+
+
+@pytest.mark.parametrize(
+    ("looked_for", "told"),
+    [
+        ("addHost", 'write net.host("h1")'),
+        ("start", "write with net.emulate() as lab:"),
+        ("swich", "did you mean 'switch'?"),
+    ],
+)
+def test_names_of_mininet_are_answered_with_what_is_written_here(looked_for: str, told: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(tn.Network(), looked_for)
+    assert str(caught.value) == f"'Network' object has no attribute {looked_for!r}: {told}"
+    assert not hasattr(tn.Network(), "_nothing")

@@ -132,7 +132,7 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         ("hosts: {h1: }\nswitches: {h1: }\n", "2:12: switches.h1: the network has a node 'h1' already"),
         ("hosts: {a-very-long-name: }\n", "Linux allows 15"),
         ("hosts: {h1: {ip: 10.0.0.900}}\n", "hosts.h1: '10.0.0.900' is not an IP address"),
-        ("hosts: [h1]\n", "1:8: hosts: must be a mapping (KEY: VALUE); given: a list"),
+        ("hosts: [h1]\n", "1:8: hosts: must be a mapping and not a list: write {h1: }"),
         ("host: {h1: }\n", "1:1: host: unknown key; did you mean 'hosts'?"),
         ("seed: -1\nhosts: {h1: }\n", "1:7: seed: "),
         ("{}\n", "the network has no nodes"),

@@ -17,6 +17,7 @@ NAMES = Names(
     [
         ("mean(throughput) > 3 ms", "column 20 of 'mean(throughput) > 3 ms': 3 ms is a time, and"),
         ("mean(throughput) < 2 kB", "2 kB is a size, and mean(throughput) is a rate; add and compare only"),
+        ("throughput > 1 Mbit", "column 1 of 'throughput > 1 Mbit': throughput is a measurement with many values"),
         ("mean(throughput) > 3", "column 20 of 'mean(throughput) > 3': 3 has no unit, and mean(throughput) is a rate"),
         ("3 < mean(delay)", "column 1 of '3 < mean(delay)': 3 has no unit, and mean(delay) is a time; write"),
         ("mean(delay) > mean(throughput)", "mean(throughput) is a rate, and mean(delay) is a time"),

@@ -14,6 +14,7 @@ STUDY = """\
 study: two
 title: Two hosts
 question: How long does a ping take?
+answer: "Heavy load carries {mean(throughput, load=heavy)}."
 clock: virtual
 repetitions: 2
 parameters:
@@ -52,7 +53,10 @@ def results(folder: Path) -> StudyResults:
 
 
 def test_the_answer_is_told_with_units(results: StudyResults) -> None:
-    assert results.answer == "Of 1 statement: 1 supported."
+    carried, _, judged = results.answer.partition(" Mbit/s. ")
+    # 4 Mbit/s are offered for a second; the last interval counts in whole packets.
+    assert float(carried.removeprefix("Heavy load carries ")) == pytest.approx(4, rel=0.05)
+    assert judged == "Of 1 statement: 1 supported."
     assert results.statements["verdict"].to_list() == ["supported"]
     assert "Mbit/s" in results.statements["numbers"][0]
     assert "Heavy load carries more." in str(results)
@@ -85,6 +89,7 @@ def test_tables_of_all_runs_stand_together(results: StudyResults) -> None:
 def test_a_notebook_shows_the_answer_and_escapes_text(results: StudyResults) -> None:
     shown = results._repr_html_()
     assert "How long does a ping take?" in shown
+    assert results.answer in shown
     assert "supported" in shown
     assert "<table" in shown
 

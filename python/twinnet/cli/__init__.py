@@ -32,9 +32,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
+        from twinnet.cli.wrong_usage import remedy
+
         context = getattr(error, "ctx", None)
-        hint = f" (see {context.command_path} --help)" if context is not None else ""
-        return _tell(error.format_message() + hint, error.exit_code)
+        if context is not None and error.message == context.get_help():
+            # A group without a command: its help, as it is.
+            click.echo(error.message, err=True)
+            return error.exit_code
+        hints = [remedy(error, sys.argv[1:] if arguments is None else arguments)]
+        hints += [f"see {context.command_path} --help"] if context is not None else []
+        hint = "; ".join(filter(None, hints))
+        return _tell(error.format_message() + (f" ({hint})" if hint else ""), error.exit_code)
     except UsageError as error:
         return _tell(str(error), 2)
     except TwinnetError as error:

@@ -44,7 +44,7 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--layer", type=click.Choice(["wire", "network"]), default="wire", show_default=True)
 @click.option("--mtu", type=click.IntRange(92, 65535), default=1500, show_default=True, help="The path's MTU in bytes.")
 @click.option(
-    "--most-rate", metavar="RATE", help="The highest rate to send at (1 Gbit), or with --listen to let (10 Gbit)."
+    "--most-rate", metavar="RATE", help="The highest rate to send (1 Gbit), or to allow with --listen (10 Gbit)."
 )
 @click.option("--budget", metavar="SIZE", help="The most data that probes may cost, such as '5 MB'.")
 @click.option("--duration", metavar="TIME", help="The most time that the estimate, or the listener, takes.")

@@ -93,8 +93,8 @@ def cluster() -> None:
 def new(folder: Path | None, days: int, as_json: bool) -> None:
     """Make the certificates of a new cluster in FOLDER; default: ~/.config/twinnet/cluster.
 
-    Whoever has these files can run programs as you on each machine of the cluster. Only you can read them. Copy the
-    folder to each machine that is to be in it, for example with `scp -r`.
+    Anyone who has these files can run programs as you on each machine of the cluster. Only you can read them. Copy the
+    folder to each machine of the cluster, for example with `scp -r`.
     """
     from twinnet.cluster.certificates import default_folder, new_certificates
 
@@ -103,10 +103,10 @@ def new(folder: Path | None, days: int, as_json: bool) -> None:
         print_json({"folder": str(made.folder), "days": days})
         return
     click.echo(f"Certificates: {made.folder}, valid for {days} days")
-    click.echo("copy this folder to each machine of the cluster; whoever has it can run programs there as you")
+    click.echo("copy this folder to each machine of the cluster; anyone who has it can run programs there as you")
 
 
-@click.command(short_help="Be where the workers and the clients of a cluster meet.")
+@click.command(short_help="Connect the workers of a cluster with `twinnet run --on`.")
 @click.option(
     "--at", required=True, metavar="ADDRESS", help="Where to listen: tls://HOST:PORT; port 0 takes any that is free."
 )
@@ -115,8 +115,8 @@ def new(folder: Path | None, days: int, as_json: bool) -> None:
 def scheduler(at: str, keys: Path | None, without_tls: bool, as_json: bool) -> None:
     """Listen for `twinnet worker` and `twinnet run --on`, until Ctrl-C.
 
-    Both ends of each connection show a certificate of `twinnet cluster new`, and who has none is refused. The scheduler
-    makes no runs and keeps no results.
+    Both ends of each connection must have a certificate that `twinnet cluster new` made. The scheduler makes no runs
+    and keeps no results.
     """
     from twinnet.cluster.client import door
 
@@ -157,8 +157,8 @@ def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool, as_
 
     A slot is a pair of processors of one NUMA node, and its runs and their hosts use no others. Each slot first runs a
     lab of two seconds on the wall clock; where its verdict is not valid, and where slots share a core, the slot takes
-    runs on the virtual clock only. A scheduler that is not there, or goes, is waited for. With --json each line of
-    output is a JSON object.
+    runs on the virtual clock only. The worker waits for a scheduler that is not there or has gone. With --json each
+    line of output is a JSON object.
     """
     from twinnet.cluster.client import door
 

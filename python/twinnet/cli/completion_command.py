@@ -19,8 +19,8 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 @json_option
 def completion(shell: str | None, as_json: bool) -> None:
-    """Print the script that has the Tab key complete commands, options, studies, presets, templates, running labs,
-    their hosts and ports, and files. SHELL is the one that you use when it is not given.
+    """Print the script that lets the Tab key complete commands, options, studies, presets, templates, running labs,
+    their hosts and ports, and files. Without a shell's name, it is the script for the shell that you use.
 
     \b
     bash:  eval "$(twinnet completion bash)"      (in ~/.bashrc)

@@ -79,7 +79,7 @@ def conformance(
     page: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the cases of OpenFlow 1.3.5 and 1.0.2 and tell how many passed of each feature.
+    """Run the cases of OpenFlow 1.3.5 and 1.0.2 and show how many passed for each feature.
 
     SWITCH is twinnet (our own), ovs (Open vSwitch's datapath in user space, in a directory of its own), tcp:HOST:PORT
     (one that listens for a controller) or ptcp:PORT (one that connects to us); the last two need four --port. Without
@@ -87,7 +87,7 @@ def conformance(
 
     With --suite os-ken the cases are those that the authors of Ryu wrote for both versions: the tester, another switch
     of ours unless --tester says otherwise, sends over three cables and listens. Cases that are wrong themselves are
-    left out, and --failures tells why.
+    left out, and --failures shows why.
     """
     from twinnet_conformance.open_vswitch import why_not
 

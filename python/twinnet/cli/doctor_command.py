@@ -23,13 +23,14 @@ _NEEDED = ("user namespaces", "network namespaces", "/proc and /sys of one's own
 _ONE_OF = ("TAP interfaces", "virtual Ethernet pairs with packet sockets")
 
 
-@click.command(short_help="Tell what this machine can and cannot do, and the remedy.")
+@click.command(short_help="Show what this machine can and cannot do, and the remedy.")
 @json_option
 def doctor(as_json: bool) -> int:
-    """Try each ability that labs need by using it, and tell what follows and the remedy.
+    """Try each ability that labs need. Show what works, what that means, and how to get what is missing.
 
-    The last is how many frames a second the machine carries, measured in a small lab for about four seconds and kept
-    for a week: `twinnet run` says by it which runs will exceed the machine. Exit status 1 when no lab can run.
+    The last line is how many frames a second the machine carries. It is measured in a small lab in about four seconds
+    and kept for a week. `twinnet run` uses it to say which runs will exceed the machine. Exit status 1 when no lab can
+    run.
     """
     from twinnet.errors import NotAvailable
 

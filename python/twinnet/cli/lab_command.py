@@ -40,7 +40,7 @@ __all__ = ["lab"]
 @click.option(
     "--controller-run",
     metavar="COMMAND",
-    help='Start this controller with the lab, such as "osken-manager --ofp-tcp-listen-port {port} app.py".',
+    help='Start this controller with the lab, such as "python controller.py {port}".',
 )
 @click.option("--wait", default="10 s", show_default=True, help="How long to wait until controllers have joined.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for controllers.")
@@ -52,7 +52,7 @@ __all__ = ["lab"]
 )
 @click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
 @click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
-@click.option("-c", "--command", "commands", multiple=True, help="Do this line and leave; may be given several times.")
+@click.option("-c", "--command", "commands", multiple=True, help="Do this line, then end; may be repeated.")
 @json_option
 def lab(
     network: str,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["give_controller", "give_models", "give_queues", "give_switches", "queue_from_text"]
 
 _TARGET = re.compile(r"(tcp|ssl):")
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d+")
 _USAGE = "write for example: --queue fifo,limit_frames=100, --queue codel, or --queue fq_codel,target=5ms"
 
 
@@ -33,6 +34,9 @@ def give_controller(network: Network, controller: str | None, run: str | None = 
     """
     from twinnet.control.choice import app_factory
 
+    if controller is not None and (controller == "remote" or _ADDRESS.fullmatch(controller)):
+        address = "127.0.0.1:6653" if controller == "remote" else controller
+        raise BadValue(f"{controller!r} is no controller: an address begins with tcp: or ssl:", f"write tcp:{address}")
     if controller is None or _TARGET.match(controller):
         network.controller(controller, run=run)
     else:
@@ -67,7 +71,7 @@ def queue_from_text(text: str) -> Queue:
     kinds = Queue.kinds()
     kind, *words = [part.strip() for part in text.split(",")]
     if kind not in kinds:
-        raise BadValue(f"there is no queue {kind!r}", did_you_mean(kind, kinds))
+        raise BadValue(f"there is no queue {kind!r}", did_you_mean(kind, kinds, _USAGE if " " in kind else ""))
     given: dict[str, Any] = {"kind": kind}
     known = [one.name for one in dataclasses.fields(kinds[kind]) if one.name != "kind"]
     for word in words:

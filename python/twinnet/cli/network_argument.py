@@ -65,6 +65,8 @@ def network_of_file(text: str, seed: int) -> Network:
             f"{text} is a study, not a network",
             f"make its runs with: twinnet run {text}; see its network with: twinnet graph {text}",
         )
+    if text.endswith(".py"):
+        raise BadValue(f"{text} is a Python program, not a network", f"run it with: python {text}")
     if not text.endswith((".yaml", ".yml")) and "/" not in text:
         return templates.from_text(text, seed)
     if Path(text).is_file() and _is_study(text):

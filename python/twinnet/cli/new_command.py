@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; default: NAME/study.yaml.")
 @json_option
 def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
-    """Write a study called NAME that runs as it is, every key with a comment, to change into your own.
+    """Write a study called NAME, for you to change into your own. It runs as it is, and every key has a comment.
 
     An existing file is left alone.
     """
@@ -35,8 +36,14 @@ def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
     from twinnet.errors import BadValue
     from twinnet.network import templates
     from twinnet.study.resolution import read_study
-    from twinnet.yaml_source import parse_yaml
+    from twinnet.yaml_source import NAME_PATTERN, parse_yaml
 
+    if re.match(NAME_PATTERN, name) is None:
+        near = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-._")[:64] or "my-study"
+        raise BadValue(
+            f"{name!r} is no name of a study: it has lower-case letters, digits, '_', '.' and '-', at most 64",
+            f"write for example: twinnet new {near}",
+        )
     described = templates.from_text(network)
     hosts = [host.name for host in described.hosts]
     if len(hosts) < 2:

@@ -72,11 +72,13 @@ def show(
     rules: bool,
     as_json: bool,
 ) -> None:
-    """Show what POLICY promises and what it comes to in a network.
+    """Show what POLICY promises, and its classes, queues and rules in a network.
 
-    POLICY is a name that `twinnet policy list` knows, or module:function of your own, from the present folder too.
+    POLICY is a name that `twinnet policy list` knows, or your own module:function or module:Class, also in the current
+    folder.
     """
     from twinnet.policies import Enforcement, compile_policy, find_policy, open_vswitch_commands
+    from twinnet.report.wording import counted
 
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -94,10 +96,12 @@ def show(
     click.echo()
     rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
     click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
-    count, switches = len(compiled.ports), len({one.switch for one in compiled.ports})
+    ports = counted(len(compiled.ports), "port")
+    switches = counted(len({one.switch for one in compiled.ports}), "switch", "switches")
+    ruled = counted(len(compiled.switches), "switch", "switches")
     click.echo(
-        f"\nEnforced at {compiled.enforcement.text}: {count} ports of {switches} switches. "
-        f"{compiled.rule_count} rules in {len(compiled.switches)} switches."
+        f"\nEnforced at {compiled.enforcement.text}: {ports} of {switches}. "
+        f"{counted(compiled.rule_count, 'rule')} in {ruled}."
     )
     if rules and found.installation == "reactive":
         click.echo(
@@ -114,7 +118,7 @@ def show(
 )
 @json_option
 def new(name: str, folder: Path, as_json: bool) -> None:
-    """Write a commented policy NAME and its test into the present folder, or into that of --in."""
+    """Write a commented policy NAME and its test into the current folder, or into the folder of --in."""
     from twinnet.policies.skeleton import write_skeleton
 
     written = write_skeleton(name, folder)

@@ -22,7 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "gather": Entry("twinnet.cli.shard_commands", "gather", "Join the results that several machines or shards made."),
     "cluster": Entry("twinnet.cli.cluster_commands", "cluster", "Make the certificates of a cluster."),
     "scheduler": Entry(
-        "twinnet.cli.cluster_commands", "scheduler", "Be where the workers and the clients of a cluster meet."
+        "twinnet.cli.cluster_commands", "scheduler", "Connect the workers of a cluster with `twinnet run --on`."
     ),
     "worker": Entry(
         "twinnet.cli.cluster_commands", "worker", "Make runs for a scheduler, one in each slot of this machine."
@@ -65,6 +65,6 @@ COMMANDS: dict[str, Entry] = {
         "twinnet.cli.completion_command", "completion", "Print the script that completes twinnet's words in your shell."
     ),
     "doctor": Entry(
-        "twinnet.cli.doctor_command", "doctor", "Tell what this machine can and cannot do, and the remedy."
+        "twinnet.cli.doctor_command", "doctor", "Show what this machine can and cannot do, and the remedy."
     ),
 }

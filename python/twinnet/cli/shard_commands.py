@@ -170,8 +170,8 @@ def gather(folders: Sequence[Path], out: Path, as_json: bool) -> int:
     """Join RESULTS, folders of one study that `twinnet run --shard` wrote, into one that `twinnet report` reads.
 
     Results of different studies, changes or versions are refused. Of equal runs one is kept; equal runs on the virtual
-    clock whose trace hashes differ are an error. What was gathered before stays, so the same command takes up what has
-    been made since. Exit status 1 when runs are missing or have failed.
+    clock whose trace hashes differ are an error. Runs that were gathered before are kept, so the same command adds
+    those made since. Exit status 1 when runs are missing or have failed.
     """
     from twinnet.study.gather import gather as join
 

@@ -75,8 +75,8 @@ def switch(
 ) -> int:
     """Run one switch alone on interfaces of this machine, until it is interrupted (Ctrl-C, SIGTERM).
 
-    When it is ready it prints one line. It needs CAP_NET_RAW where the interfaces are; they forward all that they
-    receive, and are left as they were found.
+    It prints one line when it is ready. It needs CAP_NET_RAW where the interfaces are. They receive every frame
+    meanwhile, and at the end they are as they were before.
     """
     from twinnet.network.network import Network
 

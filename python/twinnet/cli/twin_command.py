@@ -39,8 +39,8 @@ def twin(
 ) -> int:
     """Make the runs of STUDY on the virtual clock and on the wall clock, with the same seeds, and compare them.
 
-    With --real they are made on the network's physical machines as well; their means stand beside those of both clocks.
-    Runs that are finished are kept, those of `twinnet run` among them. Tolerances are stated in the study's block
+    With --real they are made on the network's physical machines as well; their means are shown beside those of both
+    clocks. Finished runs are kept, also those that `twinnet run` made. Tolerances are stated in the study's block
     `twin`. Exit status 1 when a run failed.
     """
     from twinnet.study.execute import LabExecutor

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from twinnet.control.available_bandwidth import AvailableBandwidth, PassiveBandwidth
 from twinnet.control.link_discovery import LinkDiscovery
-from twinnet.errors import BadValue, NotAvailable, TwinnetError
+from twinnet.errors import BadValue, NotAvailable, TwinnetError, reason
 
 __all__ = ["BandwidthService"]
 
@@ -60,7 +60,9 @@ class BandwidthService:
         try:
             self._server = ThreadingHTTPServer((address, port), _handler_of(self._answer))
         except (OSError, OverflowError) as error:
-            raise NotAvailable(f"cannot listen on {address} port {port}: {error}", "give another port, or 0") from None
+            raise NotAvailable(
+                f"cannot listen on {address} port {port}: {reason(error)}", "give another port, or 0"
+            ) from None
         self._server.daemon_threads = True
         self.url: str = f"http://{address}:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)

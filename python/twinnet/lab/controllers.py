@@ -145,7 +145,10 @@ class LabControllers:
     def check_program(self) -> None:
         """Raise `NotAvailable` when the program that the lab has started as its controller has ended."""
         if self._program is not None and not self._program.running:
-            raise NotAvailable(self.program_end(), "run it by hand to see what it misses")
+            told = self.program_end()
+            if "osken-manager: No such file" in told:
+                raise NotAvailable(told, "os-ken 4 has no osken-manager: have the application start itself and run it")
+            raise NotAvailable(told, "run it by hand to see what is wrong")
 
     def program_end(self) -> str:
         """Return how the program has ended that the lab has started, and what it wrote last; empty while it runs, or

@@ -27,6 +27,7 @@ from twinnet.lab_process.connection import LabRequests, PendingReply, connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
 from twinnet.lab_process.process import LabProcess
 from twinnet.network.named_nodes import NamedNodes
+from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.network.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
@@ -44,7 +45,7 @@ _LOOK_S = 0.2
 _SHORTEST_SAMPLE_PS = 1_000_000
 
 
-class Lab:
+class Lab(AnswersToMininet):
     """A network that is running; started by ``with``. On the wall clock (``net.emulate()``) hosts are
     real and time passes by itself; on the virtual clock (``net.simulate()``) hosts are models and time
     passes in :meth:`run_until` and :meth:`wait` only, as fast as the machine can.
@@ -522,6 +523,11 @@ class Lab:
         ``flow = lab.start(tn.apps.tcp_bulk("h1", "h4", duration="10 s"))``, then ``lab.wait([flow])`` and
         ``flow.report().throughput_bps``.
         """
+        if not isinstance(traffic, (App, Flow)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadValue(
+                f"{traffic!r} is neither an app nor a flow",
+                'write for example tn.apps.tcp_bulk("h1", "h2", duration="5 s"); lab["h1"].run(...) runs a program',
+            )
         at_ps = self._moment_ps(at) if at is not None else None
         if isinstance(traffic, App):
             flow = self._flow_number(traffic)

@@ -11,6 +11,7 @@ from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.moment import Side, turned
+from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.open_vswitch import Bridge, is_open_vswitch
 from twinnet.qos.queue import Queue
 from twinnet.units import duration_ps
@@ -52,6 +53,8 @@ class Layout:
         ports = self.node(name, "host").get("ports", ())
         found = [address for port in ports for address in port.get("addresses") or () if mark in address]
         if not found:
+            if not self.node(name, "host").get("ports"):
+                raise BadTopology(f"the host {name} has no link, and so no address", f"link {name} to a switch or host")
             raise BadTopology(f"the host {name} has no IPv{version} address", "give it one, or name an address instead")
         return found[0].split("/")[0]
 
@@ -75,7 +78,7 @@ class Layout:
         raise UnknownNode(f"the lab has no interface {interface!r}", did_you_mean(interface, names))
 
 
-class LabHost:
+class LabHost(AnswersToMininet):
     """A host of a running lab. Programs run in real ones; a model runs apps only."""
 
     def __init__(self, lab: Lab, name: str) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from twinnet.errors import BadFile, BadValue, did_you_mean
+from twinnet.errors import BadFile, BadValue, did_you_mean, reason
 from twinnet.settings import Setting
 from twinnet.units import Duration, Rate, duration_ps, rate_bps
 
@@ -93,7 +93,7 @@ class DeliveryTrace:
             with file.open("rb") as opened:
                 content = opened.read(_MOST_FILE_BYTES + 1)
         except OSError as error:
-            raise BadFile(f"{file} cannot be read: {error}") from None
+            raise BadFile(f"{file} cannot be read: {reason(error)}") from None
         if len(content) > _MOST_FILE_BYTES:
             raise BadFile(f"{file} is larger than {_MOST_FILE_BYTES} bytes")
         times: list[int] = []

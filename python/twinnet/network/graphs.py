@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from twinnet.errors import BadFile, BadTopology
+from twinnet.errors import BadFile, BadTopology, reason
 from twinnet.network.network import Network
 from twinnet.ranges import line_rate_bps
 from twinnet.units import BitsPerSecond, Duration, Rate, format_rate
@@ -208,7 +208,7 @@ def from_graphml(
             raise BadFile(f"{file} is larger than {_LARGEST_FILE_BYTES} bytes", "is it a topology?")
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(f"{file} cannot be read: {error}", "give the path of a GraphML file") from None
+        raise BadFile(f"{file} cannot be read: {reason(error)}", "give the path of a GraphML file") from None
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         # Entities could grow without bound when they are read.
         raise BadFile(f"{file} declares a document type", "remove <!DOCTYPE ...>: GraphML needs none")

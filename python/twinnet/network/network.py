@@ -46,6 +46,7 @@ from twinnet.network.link_settings import (
 from twinnet.network.machines import PhysicalMachine, checked_command, checked_target
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.named_nodes import NamedNodes
+from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
 from twinnet.network.placement import PartMachine, PlaceOptions, read_placement
 from twinnet.network.starting import Startable
@@ -63,7 +64,7 @@ __all__ = ["Network", "NetworkMoment", "Side"]
 SomeNode = TypeVar("SomeNode", bound=Node)
 
 
-class Network(Drawable, Startable):
+class Network(Drawable, Startable, AnswersToMininet):
     """Hosts, routers and switches, joined by links.
 
     Parameters

@@ -74,7 +74,8 @@ def _figures(one: CaptureAnalysis, layer: CaptureLayer) -> list[FigureView]:
     line = Line("throughput", time_s, rate / divisor, none, none)
     top = float(line.mean.max(initial=0.0)) * 1.08 or 1.0
     end = float(time_s.max(initial=0.0)) + one.interval_s / 2
-    caption = f"Throughput at the {layer} layer, in intervals of {worded_value(one.interval_s, 's')}."
+    interval = worded_value(one.interval_s, "s")
+    caption = f"Throughput of all packets, both ways together, at the {layer} layer, in intervals of {interval}."
     figure = Figure("throughput", "Throughput over time", caption, unit, top, end, (Panel("", (line,)),), ())
     return figure_views([figure])
 

@@ -32,7 +32,7 @@ def capture_text(one: CaptureAnalysis, layer: CaptureLayer, *, with_packets: boo
         divisor, unit = common_scale([float(rate) for rate in rates], "bit/s")
         rates = rates / divisor
         parts.append(
-            f"\nThroughput, {layer} layer, intervals of {one.interval_s:g} s ({unit}): "
+            f"\nThroughput, all packets both ways, {layer} layer, intervals of {one.interval_s:g} s ({unit}): "
             f"mean {_number(rates.mean())}, min {_number(rates.min())}, max {_number(rates.max())}"
         )
     parts += [_shown(title, frame, columns) for title, frame, columns in capture_parts(one)]

@@ -267,7 +267,7 @@ class FlowReport(ShownInUnits):
         if self.source and self.target:
             parts[0] += f" {self.source} to {self.target}"
         if self.packets is not None:
-            parts.append(f"{self.packets} packets")
+            parts.append(f"{self.packets} packet{'' if self.packets == 1 else 's'}")
         if self.bytes is not None:
             parts.append(f"{size(self.bytes)} in {self.duration_s:.3g} s")
         if self.throughput_bps:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
+from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean, reason
 from twinnet.ranges import moment_ps
 from twinnet.settings import settings_of
 from twinnet.sockets.machine import HERE
@@ -87,7 +87,7 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadFile(f"{path} cannot be read: {error}") from None
+        raise BadFile(f"{path} cannot be read: {reason(error)}") from None
     whole: dict[str, Any] = cast("dict[str, Any]", content) if isinstance(content, Mapping) else {"flows": content}
     unknown = set(whole) - {"flows", "defaults"}
     given: Any = whole.get("flows")
@@ -121,6 +121,8 @@ def _address(name: str, family: int) -> str:
         pass
     try:
         found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as error:
-        raise BadValue(f"the receiver {name!r} is not known: {error}", "give its address") from None
+    except UnicodeError:
+        raise BadValue(f"the receiver {name!r} is not known: it is no name of a host", "give its address") from None
+    except OSError as error:
+        raise BadValue(f"the receiver {name!r} is not known: {error.strerror}", "give its address") from None
     return str(found[0][4][0])

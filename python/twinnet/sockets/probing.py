@@ -148,6 +148,8 @@ def _address(name: str, family: int) -> str:
         pass
     try:
         found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as error:
-        raise BadValue(f"the listener {name!r} is not known: {error}", "give its address") from None
+    except UnicodeError:
+        raise BadValue(f"the listener {name!r} is not known: it is no name of a host", "give its address") from None
+    except OSError as error:
+        raise BadValue(f"the listener {name!r} is not known: {error.strerror}", "give its address") from None
     return str(found[0][4][0])

@@ -15,7 +15,14 @@ from rich.console import Console
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.report.drawn import matplotlib_figure
 from twinnet.report.panels import Figure, figures_of
-from twinnet.report.summary import answer, compared_rows, fidelity_sentences, print_summary, statement_numbers
+from twinnet.report.summary import (
+    answer,
+    answer_in_words,
+    compared_rows,
+    fidelity_sentences,
+    print_summary,
+    statement_numbers,
+)
 from twinnet.report.tables import means_frame, runs_frame, series_frame
 from twinnet.report.wording import value_with_interval, worded_phase
 from twinnet.report.write import write_report
@@ -54,8 +61,8 @@ class StudyResults:
 
     @property
     def answer(self) -> str:
-        """The verdicts on the study's statements in one sentence."""
-        return answer(self._analysis)
+        """The study's answer with what was measured, where it has one, and how many statements are supported."""
+        return f"{answer_in_words(self._analysis)} {answer(self._analysis)}".strip()
 
     @property
     def fidelity(self) -> str:

@@ -251,6 +251,11 @@ class _Parser:
         if token.kind == "word":
             value = self.names.parameters.get(token.text)
             if value is None:
+                if token.text in self.names.measurements:
+                    raise ValueError(
+                        f"column {token.start + 1} of {self.text!r}: {token.text} is a measurement with many values; "
+                        f"write for example mean({token.text})"
+                    )
                 raise self._unknown("parameter", token, self.names.parameters)
             try:
                 return self._quantity(start, sign, value)

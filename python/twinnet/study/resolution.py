@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from twinnet.errors import BadValue, did_you_mean
+from twinnet.errors import BadValue, did_you_mean, reason
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
@@ -152,7 +152,7 @@ def reader_in(folder: Path) -> Callable[[str], str]:
                 raise ValueError(f"{path} is larger than {LARGEST_BESIDE_BYTES} bytes")
             return path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} cannot be read: {error}; put it beside the study file") from None
+            raise ValueError(f"{path} cannot be read: {reason(error)}; put it beside the study file") from None
 
     return read
 

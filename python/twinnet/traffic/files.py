@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from twinnet.errors import BadFile, BadValue
+from twinnet.errors import BadFile, BadValue, reason
 from twinnet.ranges import way_ps
 from twinnet.units import size_bytes
 
@@ -78,7 +78,7 @@ def _text(path: Path) -> str:
             raise BadFile(f"{path} is larger than {_MOST_BYTES} bytes")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(f"{path} cannot be read: {error}") from None
+        raise BadFile(f"{path} cannot be read: {reason(error)}") from None
 
 
 def _lines(text: str, name: str) -> Iterator[tuple[str, str]]:

@@ -12,22 +12,23 @@ __all__ = ["INTRODUCTION", "page"]
 INTRODUCTION = """\
 # True to theory
 
-Written by `twinnet validate --markdown docs/explanation/validation.md` (`make validate`): every number on this page
-comes from a run on the virtual clock, with the same engine, queue disciplines, impairments and TCP as any simulation.
-The seeds are fixed: the same version gives the same numbers on every machine.
+`twinnet validate --markdown docs/explanation/validation.md` (`make validate`) writes this page. Every number comes from
+a run on the virtual clock, with the same engine, queue disciplines, impairments and TCP as any simulation. The seeds
+are fixed, so the same version gives the same numbers on every machine.
 
-**How it is judged.** Where chance is at work, what was seen has a 99.9 % confidence interval in brackets, and what
-theory expects must lie in it: of some forty rows with 95 %, two true ones would be refused. Waits of frames that follow
-each other are correlated, so the interval comes from means of 30 batches, each many times as long as the queue's
-memory (at a load of 0.95 about 1/(1 - sqrt(load))^2 = 1560 service times, a fortieth of a batch); the table states how
-much neighbouring batches still have in common. With 30 batches a correlation below 0.6 is no sign of any at the same
-level. Where nothing is random, equality is asked for, to the picosecond, or the tolerance is argued for.
+**How a row is judged.** Where a result is random, it has a 99.9 % confidence interval in brackets, and the value of the
+theory must lie in it. (With 95 %, about two of forty correct rows would be refused.) The waits of successive frames are
+correlated. So the interval comes from the means of 30 batches, each many times as long as the queue's memory: at a load
+of 0.95, the memory is about 1/(1 - sqrt(load))^2 = 1560 service times, a fortieth of a batch. The table shows how much
+neighbouring batches still correlate. With 30 batches, a correlation below 0.6 is not significant at the same level.
+Where nothing is random, the result must be equal to the picosecond, or the table gives a reason for the tolerance.
 
-**How the queueing laws are made.** One port of the fabric - queue discipline, serialiser, line - is fed with arrivals
-and sizes from named random streams (`crates/fabric/src/theory`). The formulas are in `python/twinnet/validation`, and
-know nothing of the engine. TCP and UDP run between model hosts, as in any lab.
+**How the queueing laws are tested.** One port of the fabric (queue discipline, serialiser and line) gets arrivals and
+sizes from named random streams (`crates/fabric/src/theory`). The formulas are in `python/twinnet/validation`, which
+does not use the engine. TCP and UDP run between model hosts, as in any lab.
 
-How the model's TCP does beside Linux's own, on a grid of paths, stands on [a page of its own](tcp-beside-linux.md).
+[Another page](tcp-beside-linux.md) compares the model's TCP with Linux's own, on a grid of paths.
+
 """
 
 _FIGURES = {

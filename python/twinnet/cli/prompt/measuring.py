@@ -93,6 +93,8 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
     duration = " ".join(rest) or "5 s"
     for name in (source, target):
         lab.layout.node(name, "host")
+    if source == target:
+        raise BadValue(f"{source} would send to itself, over no link", "name two different hosts")
     flow = (
         apps.udp(source, target, rate=rate, duration=duration)
         if rate
@@ -122,7 +124,11 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
 
 def fidelity(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Tell how well the lab kept its schedule; ``fidelity reset`` begins the record anew."""
-    record = lab.fidelity(reset=list(arguments) == ["reset"])
+    if list(arguments) not in ([], ["reset"]):
+        raise BadValue(
+            f"fidelity takes nothing but reset, and {' '.join(arguments)!r} was given", "write: fidelity reset"
+        )
+    record = lab.fidelity(reset=bool(arguments))
     verdict = record.verdict()
     late = record.lateness_ns
     slips = "once" if record.slips == 1 else f"{record.slips} times"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.terminal import on_terminal, run_on_terminal
+from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
 from twinnet.lab_process.job import DEVNULL, Ending
 
@@ -18,6 +19,11 @@ def run_program(lab: Lab, host: str, command: str, capture_output: bool = False)
 
     Its output goes to the user as it comes; with `capture_output` it is in the answer instead.
     """
+    if command.split()[0] == "cd" and not any(sign in command for sign in "&;|"):
+        raise BadValue(
+            "each line has a shell of its own, so a cd has no effect on the next line",
+            f"write: {host} {command.strip()} && PROGRAM; or open a shell with: {host} bash",
+        )
     background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
     where = lab[host]
     if background:

@@ -24,7 +24,7 @@ from twinnet.cli.prompt import (
     watching,
 )
 from twinnet.cli.prompt.answer import Answer
-from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean
+from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reason
 from twinnet.lab.lab import Lab
 from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.units import duration_ps
@@ -49,10 +49,12 @@ COMMANDS: dict[str, Command] = {
     "dump": Command("dump", "show every node with its addresses"),
     "links": Command("links", "show the links as they are now"),
     "ports": Command("ports [NAME]...", "show the counters of ports", ("node",)),
-    "controllers": Command("controllers", "show how switches stand with their controllers"),
+    "controllers": Command("controllers", "show whether switches have their controllers"),
     "flows": Command("flows [SWITCH]...", "show flows", ("switch",)),
     "flow": Command("flow SWITCH add FLOW | del [MATCH]", "add or delete flows", ("switch", "flow")),
-    "dpctl": Command("dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "ask or tell all switches", ("dpctl",)),
+    "dpctl": Command(
+        "dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "show or change flows of all switches", ("dpctl",)
+    ),
     "switch": Command("switch SWITCH stop | start", "take all links of a switch down, or up", ("switch", "state")),
     "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
@@ -61,7 +63,7 @@ COMMANDS: dict[str, Command] = {
     "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
     "capture": Command(
         "capture INTERFACE FILE [ring N SIZE] | stop [INTERFACE]",
-        "write frames to pcapng; with | PROGRAM, show them there while they pass",
+        "write frames to pcapng; with | PROGRAM, give them to it live",
         ("interface",),
     ),
     "watch": Command(
@@ -70,17 +72,20 @@ COMMANDS: dict[str, Command] = {
         ("interface",),
     ),
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
-    "fidelity": Command("fidelity [reset]", "tell how well the lab kept its schedule"),
+    "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
-    "terminal": Command("terminal HOST", "open a shell of a host in a window of its own", ("host",)),
+    "terminal": Command("terminal HOST", "open a shell of a host in a new window", ("host",)),
     "source": Command("source FILE", "do the lines of a file"),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
     "sleep": Command("sleep DURATION", "wait"),
-    "help": Command("help", "show this"),
+    "help": Command("help [COMMAND]", "show this, or one command"),
     "exit": Command("exit", "end the lab"),
 }
 """The commands by name; every other line begins with a host and is a program for it."""
+
+_ALONE = ("nodes", "net", "dump", "links", "controllers", "tunnels", "jobs")
+"""Commands that nothing follows, but ``|`` and a program."""
 
 _OF_NO_SWITCH = ("help", "?", "py", "px", "sh", "!", "sleep", "source", "exit", "quit", "controllers", "nodes", "net")
 """Commands whose answer does not depend on what switches do."""
@@ -167,13 +172,14 @@ class Session:
 
     def answer(self, line: str) -> Answer:
         """Return the answer to `line`."""
-        first, _, rest = line.partition(" ")
+        # The bar of links|grep needs no blank before it.
+        first, _, rest = re.sub(r"^(\w+)\|", r"\1 |", line).partition(" ")
         rest = rest.strip()
         if first in ("exit", "quit"):
             self.over = True
             return Answer({})
         if first in ("help", "?"):
-            return _help()
+            return _help(rest)
         if first in ("py", "px"):
             return self._python(rest)
         if first in ("sh", "!"):
@@ -187,7 +193,9 @@ class Session:
             rest, bar, filtering = rest.partition("|")
             if bar and first == "capture":
                 return self.captures.into_program(self.lab, _words(rest), filtering.strip())
-            answer = self._works[first](self.lab, _words(rest))
+            words = _words(rest)
+            _refuse_surplus(first, words)
+            answer = self._works[first](self.lab, words)
             return _filtered(answer, filtering) if bar else answer
         if first in self.lab.layout.names("host"):
             if not rest:
@@ -200,6 +208,11 @@ class Session:
             raise BadValue(f"{first} is a {kind}: programs run in hosts", f"{instead}; of switches see: help")
         if (node := first.partition(".")[0]) in self.lab.layout.names("host"):
             raise BadValue(f"{first!r} is Python, which the command py evaluates", f"write for example: py {node}.ip")
+        if rest.partition(" ")[0] in self.lab.layout.names("host"):
+            host, _, others = rest.partition(" ")
+            raise BadValue(
+                f"{first!r} is no command: a program comes after its host", f"write: {host} {first} {others}"
+            )
         # No command has a digit in it: who typed one meant a host.
         known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
         raise BadValue(f"{first!r} is neither a command nor a host", did_you_mean(first, known, "see: help"))
@@ -219,8 +232,10 @@ class Session:
             raise BadValue(f"{path}: files name each other more than {_DEEPEST_SOURCE} deep", "end the circle")
         try:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadValue(f"{path} cannot be read: {error}", "give a text file of lines") from None
+        except UnicodeDecodeError:
+            raise BadValue(f"{path} cannot be read: it is not text in UTF-8", "give a text file of lines") from None
+        except OSError as error:
+            raise BadValue(f"{path} cannot be read: {reason(error)}", "give a text file of lines") from None
         self._depth += 1
         try:
             done = [self.execute(line) for line in lines if not self.over]
@@ -231,6 +246,9 @@ class Session:
     def _nearest_name(self, error: Exception) -> str:
         """What was meant by a name that Python does not know; empty of other errors."""
         if not isinstance(error, (AttributeError, NameError)) or not error.name:
+            return ""
+        if isinstance(error, AttributeError) and error.obj is None:
+            # The class has said it itself.
             return ""
         known = dir(error.obj) if isinstance(error, AttributeError) else self.names
         return did_you_mean(error.name.lower(), [name for name in known if not name.startswith("_")])
@@ -271,14 +289,24 @@ def _words(text: str) -> list[str]:
         raise BadValue(f"the line cannot be split: {error}", "close the quotation") from None
 
 
-def _help() -> Answer:
-    rows = [[command.usage, command.help] for command in COMMANDS.values()]
-    rows.append(["HOST PROGRAM...", "run a program in a host, in the background with & at the end"])
+def _refuse_surplus(command: str, words: Sequence[str]) -> None:
+    """Refuse words that `command` would leave aside."""
+    if words and command in _ALONE:
+        goes = f"write: {command} | tee {words[1]}" if words[0] == ">" and len(words) > 1 else f"write: {command}"
+        raise BadValue(f"{command} takes nothing after it, and {' '.join(words)!r} was given", goes)
+
+
+def _help(about: str = "") -> Answer:
+    if about and about not in COMMANDS:
+        raise BadValue(f"there is no command {about!r}", did_you_mean(about, COMMANDS, "see: help"))
+    rows = [[one.usage, one.help] for name, one in COMMANDS.items() if about in ("", name)]
+    if not about:
+        rows.append(["HOST PROGRAM...", "run a program in a host, in the background with & at the end"])
 
     def shown(columns: int | None) -> str:
         return table(["line", "does"], rows, columns)
 
-    usages = {name: command.usage for name, command in COMMANDS.items()}
+    usages = {name: command.usage for name, command in COMMANDS.items() if about in ("", name)}
     return Answer(usages, shown(None), fitted=shown)
 
 
@@ -287,7 +315,8 @@ def _filtered(answer: Answer, command: str) -> Answer:
     if not command.strip():
         raise BadValue("no command follows the |", "write for example: links | grep s1")
     done = subprocess.run(command, shell=True, input=answer.text + "\n", text=True, stdout=subprocess.PIPE, check=False)
-    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok, verbatim=True)
+    # grep ends with 1 when nothing matches; the shell ends with 126 and 127 when it could not start the program.
+    return Answer(answer.data, done.stdout.rstrip("\n"), answer.ok and done.returncode < 126, verbatim=True)
 
 
 def _outside(command: str) -> Answer:

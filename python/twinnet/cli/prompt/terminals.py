@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.errors import BadValue, NotAvailable
+from twinnet.errors import BadValue, NotAvailable, reason
 from twinnet.lab.lab import Lab
 
 __all__ = ["terminal", "window_command"]
@@ -39,7 +39,9 @@ def terminal(lab: Lab, arguments: Sequence[str]) -> Answer:
     try:
         opened = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
-        raise NotAvailable(f"{command[0]} cannot be started: {error}", "use: twinnet exec LAB HOST sh") from None
+        raise NotAvailable(
+            f"{command[0]} cannot be started: {reason(error)}", "use: twinnet exec LAB HOST sh"
+        ) from None
     return Answer({"host": host, "pid": opened.pid})
 
 
