@@ -19,6 +19,7 @@ HEAD = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <node id="2"/>
 """
 EDGE = '<edge source="{}" target="{}"><data key="c">2488000000.0</data></edge>\n'
+CAPACITY = '<edge source="0" target="1"><data key="c">{}</data></edge>'
 
 
 def graphml(folder: Path, edges: str, head: str = HEAD) -> Path:
@@ -45,11 +46,26 @@ def test_a_file_of_the_topology_zoo_gives_rates_and_delays_by_distance(tmp_path:
         (EDGE.format(0, 1) + EDGE.format(1, 0), "two edges between 0 and 1"),
         ('<edge source="0" target="1"/>', "edge between 0 and 1 has no capacity"),
         ('<node id="1"/>' + EDGE.format(0, 1), "two nodes with the id '1'"),
+        ("<node id='1'/>" + EDGE.format(0, 1), "two nodes with the id '1'"),
+        *(
+            (CAPACITY.format(wrong), "edge between 0 and 1 has the capacity")
+            for wrong in ("nan", "inf", "-5", "0", "1e30")
+        ),
     ],
 )
 def test_graphs_that_are_no_network_are_refused_with_the_nodes(tmp_path: Path, edges: str, said: str) -> None:
     with pytest.raises(BadTopology, match=said):
         graphs.from_graphml(graphml(tmp_path, edges))
+
+
+def test_a_capacity_that_is_a_word_and_hosts_below_none_are_refused(tmp_path: Path) -> None:
+    words = HEAD.replace('"LinkSpeedRaw" attr.type="double"', '"LinkSpeedRaw" attr.type="string"')
+    with pytest.raises(BadTopology, match=r"between 0 and 1 has the capacity \(LinkSpeedRaw\) 'fast'"):
+        graphs.from_graphml(graphml(tmp_path, CAPACITY.format("fast"), words))
+    with pytest.raises(BadTopology, match="-1 hosts at each switch"):
+        graphs.from_graphml(graphml(tmp_path, EDGE.format(0, 1)), hosts_per_switch=-1)
+    with pytest.raises(BadTopology, match="mean degree is nan"):
+        graphs.random_network(5, float("nan"))
 
 
 def test_parallel_edges_are_merged_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
 from twinnet.results.port_samples import DROP_REASONS, PortSamples, PortSeries
 from twinnet.study.collect import PlannedFlow, collect
-from twinnet.study.execute import LabExecutor, sample_interval_ps
+from twinnet.study.execute import LabExecutor, _Run, _VirtualRun, sample_interval_ps
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import load_study
@@ -109,6 +109,15 @@ def test_all_traffic_starts_at_one_moment_on_a_bound_between_intervals(made):
     moments = {int(call[3]) for call in starts}
     assert len(moments) == 1
     assert moments.pop() % sample_interval_ps(run.specification) == 0
+
+
+@pytest.mark.parametrize(("clock", "allowed_s"), [("wall", 0.5 + 560 * 0.003), ("virtual", 0.5)])
+def test_traffic_of_many_apps_begins_when_all_are_handed_over(clock, allowed_s):
+    run = plan_study(load_study("qos-class-profiles", {"clock": clock}, preset="hundredth"))[0]
+    kind = _VirtualRun if clock == "virtual" else _Run
+    begins_s = kind(SimpleNamespace(now_ps=lambda: 0), run, Progress(threading.Event()))._zero_ps() / S
+    # On the next bound between intervals of a quarter of a second.
+    assert allowed_s <= begins_s < allowed_s + 0.25
 
 
 def test_the_fidelity_record_begins_with_the_traffic(made):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from twinnet.errors import BadFile, BadTopology, reason
 from twinnet.network.network import Network
-from twinnet.ranges import line_rate_bps
-from twinnet.units import BitsPerSecond, Duration, Rate, format_rate
+from twinnet.ranges import FASTEST_LINE_BPS, line_rate_bps
+from twinnet.units import BitsPerSecond, Duration, Rate
 
 if TYPE_CHECKING:
     import networkx
@@ -67,6 +67,8 @@ def from_graph(
     count = graph.number_of_nodes()
     if not 1 <= count <= _MOST_NODES:
         raise BadTopology(f"the graph has {count} nodes; allowed are 1 to {_MOST_NODES}")
+    if hosts_per_switch < 0:
+        raise BadTopology(f"{hosts_per_switch} hosts at each switch; allowed are 0 and more")
     loop = next((a for a, b in graph.edges() if a == b), None)
     if loop is not None:
         raise BadTopology(f"the graph has an edge from {loop!r} to itself", "remove loops from the graph")
@@ -150,10 +152,24 @@ def zoo_rule(rate: Rate | None = None, unknown_delay: Duration = "1 ms") -> Line
         if told is None and rate is None:
             raise BadTopology(f"the edge between {a} and {b} has no capacity", 'give rate="10 Gbit" for those')
         settings = dict(delays(graph, a, b, given))
-        settings["rate"] = rate if told is None else format_rate(int(float(told)))
+        settings["rate"] = rate if told is None else _capacity(told, a, b)
         return settings
 
     return rule
+
+
+def _capacity(told: object, a: object, b: object) -> BitsPerSecond:
+    """The capacity that a file tells of the edge between `a` and `b`."""
+    try:
+        found = float(str(told))
+    except ValueError:
+        found = math.nan
+    if not 1 <= found <= FASTEST_LINE_BPS:
+        raise BadTopology(
+            f"the edge between {a} and {b} has the capacity (LinkSpeedRaw) {told!r}",
+            f"give a number of bits per second from 1 to {FASTEST_LINE_BPS}, or leave it out and give rate=",
+        )
+    return BitsPerSecond(int(found))
 
 
 def _place(node: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -212,7 +228,7 @@ def from_graphml(
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         # Entities could grow without bound when they are read.
         raise BadFile(f"{file} declares a document type", "remove <!DOCTYPE ...>: GraphML needs none")
-    identifiers = Counter(re.findall(r"<node\b[^>]*\bid=\"([^\"]*)\"", text))
+    identifiers = Counter(re.findall(r"""<node\b[^>]*\sid\s*=\s*["']([^"']*)["']""", text))
     twice = next((name for name, times in identifiers.items() if times > 1), None)
     if twice is not None:
         raise BadTopology(f"{file} has two nodes with the id {twice!r}", "give each node its own id")
@@ -254,6 +270,8 @@ def random_network(
 
     if not 1 <= switches <= _MOST_NODES:
         raise BadTopology(f"a random network of {switches} switches; allowed are 1 to {_MOST_NODES}")
+    if not math.isfinite(mean_degree):
+        raise BadTopology(f"the mean degree is {mean_degree}; allowed are finite numbers")
     wanted = round(switches * mean_degree / 2)
     most = switches * (switches - 1) // 2
     if not switches - 1 <= wanted <= most:

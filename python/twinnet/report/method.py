@@ -261,6 +261,8 @@ def _sent(entry: Traffic) -> str:
 
 def _when(entry: Traffic) -> str:
     begin = f"from {format_duration(entry.start_ps) if entry.start_ps else '0 s'}"
+    if entry.apart_ps and len(entry.sources) > 1:
+        begin += f", each source {format_duration(entry.apart_ps)} after the one before,"
     return (
         f"{begin} for {format_duration(entry.duration_ps)}" if entry.duration_ps is not None else f"{begin}, until done"
     )

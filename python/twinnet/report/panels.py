@@ -154,7 +154,7 @@ def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:
     ends: dict[float, list[str]] = {}
     for entry in analysis.specification.traffic:
         if entry.duration_ps is not None:
-            end_s = (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
+            end_s = (entry.last_start_ps + entry.duration_ps) / _PS_PER_SECOND
             if end_s < analysis.end_s:
                 ends.setdefault(end_s, []).append(traffic_name(entry.name))
     return tuple(

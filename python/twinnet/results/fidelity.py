@@ -392,7 +392,7 @@ class FidelityRecord(ShownInUnits):
     def _burst_ps(self, share: float) -> float:
         """Of the pauses of the built-in apps in the worst second, that of which the burst waits for more than 1 ms on a
         line that is busy for this share of its time."""
-        pauses = self.agent.pauses_ps if self.agent is not None else {}
+        pauses: Mapping[str, int] = self.agent.pauses_ps if self.agent is not None else {}
         if not pauses or share <= 0:
             return 0.0
         of_second = pauses.get("worst_second", 0)

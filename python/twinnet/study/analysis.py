@@ -317,7 +317,7 @@ class Analysis:
 
 
 def _end_s(entry: Traffic) -> float | None:
-    return None if entry.duration_ps is None else (entry.start_ps + entry.duration_ps) / _PS_PER_SECOND
+    return None if entry.duration_ps is None else (entry.last_start_ps + entry.duration_ps) / _PS_PER_SECOND
 
 
 def _last_end_s(run: StoredRun) -> float:

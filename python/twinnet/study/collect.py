@@ -119,16 +119,23 @@ def collect(
         _flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path, everybody)
         for flow, report in seen
     ]
-    intervals = [row for flow, report in seen for row in _interval_rows(flow, report, zero_ps)]
-    received = {(row["name"], row["from_host"]) for row in intervals if row["role"] in _RECEIVING_ROLES}
-    for flow in planned:
-        if (flow.entry.name, flow.source) not in received and flow.entry.app not in ("ping", "bandwidth"):
-            # A flow of which nothing arrived has a throughput all the same: zero.
-            intervals.append(_empty_interval(flow, end_ps))
+    # Flow by flow: as a dictionary a row takes many times what it takes in a table, and there may be millions.
+    counted = [
+        (flow, report.role, rows)
+        for flow, report in seen
+        if not (rows := table("intervals", list(_interval_rows(flow, report, zero_ps)))).is_empty()
+    ]
+    received = {(flow.entry.name, flow.source) for flow, role, _ in counted if role in _RECEIVING_ROLES}
+    # A flow of which nothing arrived has a throughput all the same: zero.
+    nothing = [
+        _empty_interval(flow, end_ps)
+        for flow in planned
+        if (flow.entry.name, flow.source) not in received and flow.entry.app not in ("ping", "bandwidth")
+    ]
     packets = [packet_frame(flow.entry.name, flow.protocol, flow.source, report, zero_ps) for flow, report in seen]
     return Tables(
         table("flows", flows),
-        table("intervals", intervals),
+        pl.concat([*(rows for _, _, rows in counted), table("intervals", nothing)]),
         table("port_samples", _port_rows(samples, zero_ps)),
         pl.concat([table("packets", []), *(frame for frame in packets if frame is not None)]),
     )

@@ -17,7 +17,7 @@ from twinnet.network.network import Network
 from twinnet.network.nodes import Host, Switch
 from twinnet.study.capacity import capacity_here
 from twinnet.study.network_of import network_of
-from twinnet.study.offered_load import Offer, offers, wire_bytes
+from twinnet.study.offered_load import Offer, busy_moments_s, offers, wire_bytes
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.policy_of import compiled_policy
 from twinnet.study.resolution import Study, with_changes
@@ -141,13 +141,14 @@ def needed_frames(network: Network, traffic: Iterable[Traffic]) -> float:
     nothing: it takes what the machine has left.
     """
     ways = Ways(network)
+    traffic = list(traffic)
     flows = [
         (offer, way)
         for entry in traffic
         for offer in offers(entry)
         if (way := ways.between(offer.sender, offer.receiver)) is not None
     ]
-    moments = sorted({offer.start_s for offer, _ in flows})
+    moments = sorted({moment_s for entry in traffic for moment_s in busy_moments_s(entry)})
     return max((_needed_at(moment_s, flows, ways) for moment_s in moments), default=0.0)
 
 

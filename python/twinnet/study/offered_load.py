@@ -10,7 +10,7 @@ from typing import Any
 from twinnet.study.traffic import Traffic
 from twinnet.traffic.app import Flow
 
-__all__ = ["FRAMING_BYTES", "Offer", "offers", "wire_bytes"]
+__all__ = ["FRAMING_BYTES", "Offer", "busy_moments_s", "offers", "wire_bytes"]
 
 _PS_PER_SECOND = 1e12
 _IP_BYTES, _UDP_BYTES, _ICMP_BYTES, _TCP_BYTES = 20, 8, 8, 32
@@ -24,6 +24,8 @@ _RTP_PAYLOAD_BYTES = 1328.0
 _CODED_BYTES = 7 * 184
 """The bytes of coded video in these seven packets, without their own headers of 4 bytes."""
 _INTERVAL_PS = 10**12
+_MOST_LOOKS = 8
+"""Moments at which the flows of one entry are looked at."""
 _GATHERED_ABOVE, _GATHERED_S = 5000.0, 200e-6
 """A built-in source that is faster gathers its datagrams for so long, unless it is told to be exact."""
 
@@ -85,17 +87,26 @@ def offers(entry: Traffic) -> Iterator[Offer]:
     fields = made.sender.fields if isinstance(made, Flow) else made.fields
     rate, payload, train = _sent(entry.app, fields)
     kind = {"tcp": "stream", "icmp": "echo", "udp": "datagrams"}[entry.kind.transport]
-    start_s = entry.start_ps / _PS_PER_SECOND
-    end_s = math.inf
+    lasts_s = math.inf
     if fields.get("duration_ps") is not None:
-        end_s = start_s + fields["duration_ps"] / _PS_PER_SECOND
+        lasts_s = fields["duration_ps"] / _PS_PER_SECOND
     elif entry.app == "ping" and rate:
-        end_s = start_s + fields["count"] / rate
-    for source in entry.sources:
+        lasts_s = fields["count"] / rate
+    for source, start_ps in entry.starts_ps.items():
+        start_s = start_ps / _PS_PER_SECOND
         # A client asks, and what the server sends is the load; of an echo both ways are.
         answered = entry.kind.asked_for and kind == "stream"
         sender, receiver = (entry.to, source) if answered else (source, entry.to)
-        yield Offer(sender, receiver, kind, rate, payload, train, start_s, end_s)
+        yield Offer(sender, receiver, kind, rate, payload, train, start_s, start_s + lasts_s)
+
+
+def busy_moments_s(entry: Traffic) -> list[float]:
+    """The moments at which the flows of `entry` may load the network most, in seconds: when the last source of each
+    second begins, at most eight of them."""
+    starts = list(entry.starts_ps.values())
+    looks = min(_MOST_LOOKS, len(starts), 1 + int((starts[-1] - starts[0]) / _PS_PER_SECOND))
+    places = {round((look + 1) * len(starts) / looks) - 1 for look in range(looks)}
+    return [starts[place] / _PS_PER_SECOND for place in sorted(places)]
 
 
 def _sent(app: str, fields: Mapping[str, Any]) -> tuple[float | None, float, float]:

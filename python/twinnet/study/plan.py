@@ -150,7 +150,7 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
     if content["policy"] is None:
         del content["policy"]
     for entry in content["traffic"]:
-        for key in [key for key, value in entry.items() if value is None]:
+        for key in [key for key, value in entry.items() if value is None or (key, value) == ("apart_ps", 0)]:
             del entry[key]
     content["levels"] = {
         factor: specification.factors[factor]

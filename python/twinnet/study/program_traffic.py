@@ -209,8 +209,8 @@ class ProgramTraffic:
         if not self.planned:
             return
         before = {int(job["job"]) for job in self.lab.jobs()}
-        for entry, source, transfer in sorted(self.planned, key=lambda one: one[0].start_ps):
-            wait_until(zero_ps + entry.start_ps)
+        for entry, source, transfer in sorted(self.planned, key=lambda one: one[0].starts_ps[one[1]]):
+            wait_until(zero_ps + entry.starts_ps[source])
             running = RunningTransfer(self.lab, transfer, self._serve(transfer))
             self.running.append((entry, source, running))
         self.jobs = {int(job["job"]) for job in self.lab.jobs()} - before

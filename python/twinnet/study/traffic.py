@@ -51,6 +51,8 @@ _COMMON = (
     "to",
     "start",
     "start_ps",
+    "apart",
+    "apart_ps",
     "streamer",
     "over",
     "viewer",
@@ -65,6 +67,8 @@ class Traffic(BaseModel):
 
     Attributes
     ----------
+    apart_ps
+        How long after the source before it each source begins, in picoseconds; ``None``: all at one moment.
     viewer
         The program that watches video with ``using: programs``; ``None``: ffmpeg.
     generator
@@ -86,6 +90,7 @@ class Traffic(BaseModel):
     sources: Annotated[list[str], BeforeValidator(expand_hosts), Field(alias="from", min_length=1, max_length=10_000)]
     to: str
     start_ps: MomentPs = Field(default=0, alias="start")
+    apart_ps: MomentPs | None = Field(default=None, alias="apart")
     streamer: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     viewer: Literal["ffmpeg", "vlc"] | None = None
@@ -141,6 +146,17 @@ class Traffic(BaseModel):
     def kind(self) -> FlowKind:
         """The class of its kind of traffic."""
         return FLOWS[self.app]
+
+    @property
+    def starts_ps(self) -> dict[str, int]:
+        """The moment at which each source begins, in picoseconds from the start of the traffic."""
+        apart_ps = self.apart_ps or 0
+        return {source: self.start_ps + place * apart_ps for place, source in enumerate(self.sources)}
+
+    @property
+    def last_start_ps(self) -> int:
+        """The moment at which the last source begins, in picoseconds from the start of the traffic."""
+        return max(self.starts_ps.values())
 
     @property
     def protocol(self) -> str:
@@ -316,4 +332,4 @@ def _read_settings(
     return sends
 
 
-_COMMON_KEYS = ("name", "app", "using", "text", "from", "to", "start")
+_COMMON_KEYS = ("name", "app", "using", "text", "from", "to", "start", "apart")

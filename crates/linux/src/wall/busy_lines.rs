@@ -85,8 +85,8 @@ impl BusyLines {
         self.looks[port] = Some(Look { at: now, wire_bytes, inelastic_bytes, most, most_inelastic });
     }
 
-    /// The line that was busiest with inelastic traffic and did not always have a queue, by its port, and its share. One that was saturated in some
-    /// second was so in those, too, in which its traffic began or ended.
+    /// The line that was busiest with inelastic traffic and did not always have a queue, by its port, and its share.
+    /// One that was saturated in some second was so in those, too, in which its traffic began or ended.
     pub(crate) fn busiest(&self) -> Option<(PortId, f64)> {
         let lines = (0..).map(PortId).zip(&self.looks);
         let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?)));

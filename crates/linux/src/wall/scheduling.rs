@@ -27,8 +27,9 @@ const AGENT_SLICE: std::time::Duration = std::time::Duration::from_micros(100);
 /// The highest share that an ordinary thread can have.
 const HIGHEST_NICENESS: i32 = -20;
 
-/// Asks for `SCHED_FIFO` at the priority of the fabric for the calling thread. Inside a user namespace the kernel grants it
-/// only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see [`promote`].
+/// Asks for `SCHED_FIFO` at the priority of the fabric for the calling thread. Inside a user namespace the kernel
+/// grants it only below `RLIMIT_RTPRIO`; where that cannot be raised, the owner asks for it from outside: see
+/// [`promote`].
 pub(crate) fn become_realtime() {
     // A refusal is seen by `is_realtime`, and told in the record of fidelity.
     let _ = schedule_fifo(0, FABRIC_PRIORITY);
@@ -204,7 +205,8 @@ impl BreakNeed {
 /// Gives the fabric's thread of the lab process `pid` real-time scheduling, as a caller with the right to do so
 /// outside of the lab's user namespace can; returns whether that was granted. The thread that hands frames over
 /// beside it gets the same. The agent, whose apps send and receive by the clock too, gets the next lower priority where
-/// there are several processors, and goes before ordinary programs in any case. The lab with its hosts' programs goes before other sessions.
+/// there are several processors, and goes before ordinary programs in any case. The lab with its hosts' programs goes
+/// before other sessions.
 #[must_use]
 pub fn promote(pid: i32) -> bool {
     // Should the fabric ever have to give up real-time scheduling, it keeps the highest share of an ordinary thread.
