@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from ssh_machines import SshMachines, missing_for_machines
 from twinnet.study.resolution import load_study
@@ -273,3 +274,53 @@ def _start(machines: SshMachines, program: str) -> subprocess.Popen[str]:
     assert run.stdout is not None
     assert run.stdout.readline() == "going\n", run.communicate()[1]
     return run
+
+
+def test_programs_run_on_machines_with_the_settings_of_apps(machines: SshMachines, tmp_path: Path):
+    study = tmp_path / "programs.yaml"
+    text = _STUDY.replace("app: ping,", "app: ping, using: programs,").replace(
+        "payload: 500 B,", "payload: 500 B, using: programs,"
+    )
+    study.write_text(text)
+    done = machines.run(*_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    [flows] = (tmp_path / "out").rglob("flows.parquet")
+    rows = {row["name"]: row for row in pl.read_parquet(flows).iter_rows(named=True) if row["role"] != "server"}
+    # iperf sends 2 Mbit/s of 500 bytes for a second, give or take the datagram at either end.
+    assert 480 <= rows["stream"]["packets"] <= 520 and rows["stream"]["lost_packets"] == 0
+    assert rows["echoes"]["packets"] == 5
+    machines.wait_until_no_agent_runs()
+
+
+def test_a_program_on_a_machine_reads_writes_and_ends_with_the_agent(machines: SshMachines):
+    told = machines.python(
+        _BOTH
+        + """
+with net.operate() as lab:
+    cat = lab["h2"].run("cat", input="x" * 100_000, timeout="20 s").stdout
+    told = {"cat": len(cat), "name": lab["h2"].run("hostname").stdout.strip(),
+            "status": lab["h1"].run(["sh", "-c", "exit 7"]).returncode}
+    try:
+        lab["h1"].run("no-such-program")
+    except tn.errors.TwinnetError as error:
+        told["missing"] = [error.name, str(error)]
+    late = lab["h1"].popen("sleep 600", limit="100 ms").wait("20 s")
+    told["late"] = [late.returncode, late.limit if hasattr(late, "limit") else None]
+    told["left"] = lab["h1"].popen("sleep 600").pid
+    print(json.dumps(told))
+"""
+    )
+    assert (told["cat"], told["name"], told["status"]) == (100_000, "m2", 7)
+    assert told["missing"][0] == "ProgramNotFound" and "h1: " in told["missing"][1]
+    assert told["late"][0] == -signal.SIGKILL
+    assert not Path(f"/proc/{told['left']}").exists()
+    machines.wait_until_no_agent_runs()
+
+
+def test_programs_that_need_files_here_are_refused_by_name(machines: SshMachines, tmp_path: Path):
+    study = tmp_path / "video.yaml"
+    asked = "{name: pages, app: http, from: [h1], to: h2, using: programs, bytes: 1 MB, count: 3, port: 8080}"
+    study.write_text(_STUDY.replace("measurements:", f"  - {asked}\nmeasurements:"))
+    done = machines.run(*_TWINNET, "run", str(study), "--clock", "real", "--out", str(tmp_path / "out"))
+    assert done.returncode != 0
+    assert "need files of this machine" in done.stderr and "pages" in done.stderr, (done.stdout, done.stderr)

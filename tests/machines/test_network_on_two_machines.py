@@ -14,27 +14,12 @@ from typing import Any
 
 import pytest
 from ssh_machines import SshMachines, missing_for_machines
+from two_machines import NETWORK, unbridged
 
 _MISSING = missing_for_machines()
 pytestmark = pytest.mark.skipif(_MISSING is not None, reason=_MISSING or "")
 
 _TWINNET = str(Path(sys.executable).parent / "twinnet")
-_NETWORK = """
-import json, os, sys
-import twinnet as tn
-def network(delay="2 ms", **settings):
-    net = tn.Network()
-    s1, s2 = net.switch("s1"), net.switch("s2")
-    net.link(net.host("h1"), s1)
-    net.link(net.host("h2"), s2)
-    net.link(s1, s2, rate="1 Gbit", delay=delay, **settings)
-    net.place({f"s{n}": {"ssh": f"m{n}", "address": f"10.8.0.{n}"} for n in (1, 2)})
-    return net
-def underlay(delay, jitter=None):
-    under = tn.Network()
-    under.link(under.interface("lan1"), under.interface("lan2"), delay=delay, jitter=jitter)
-    return under.emulate()
-"""
 _AHEAD_S = 7200
 
 
@@ -48,16 +33,13 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshMachines]:
 @pytest.fixture
 def apart(machines: SshMachines) -> Iterator[SshMachines]:
     """The machines without their bridge, so that a lab can stand between them."""
-    for near in ("lan1", "lan2"):
-        machines.here.run("ip", "link", "set", near, "nomaster")
-    yield machines
-    for near in ("lan1", "lan2"):
-        machines.here.run("ip", "link", "set", near, "master", "lan")
+    with unbridged(machines):
+        yield machines
 
 
 def test_programs_and_apps_cross_from_one_machine_to_the_other(machines: SshMachines):
     told = machines.python(
-        _NETWORK
+        NETWORK
         + """
 with network().emulate() as lab:
     ping = lab["h1"].run("ping -c 3 -i 0.2 h2", timeout="20 s", check=True).stdout
@@ -92,7 +74,7 @@ with network().emulate() as lab:
 
 def test_the_underlays_delay_is_part_of_the_links(apart: SshMachines):
     told = apart.python(
-        _NETWORK
+        NETWORK
         + """
 with underlay("200 us", "50 us"):
     with network("1 ms").emulate() as lab:
@@ -115,7 +97,7 @@ with underlay("200 us", "50 us"):
 
 def test_a_link_that_is_faster_than_the_underlay_is_refused_with_what_would_do(apart: SshMachines):
     told = apart.python(
-        _NETWORK
+        NETWORK
         + """
 with underlay("1.2 ms"):
     try:
@@ -133,7 +115,7 @@ with underlay("1.2 ms"):
 
 def test_an_underlay_that_becomes_slower_than_the_link_makes_the_run_invalid(apart: SshMachines):
     told = apart.python(
-        _NETWORK
+        NETWORK
         + """
 with underlay("200 us") as under, network("1 ms").emulate() as lab:
     under.link("lan1", "lan2").set(delay="1.2 ms")
@@ -161,7 +143,7 @@ with underlay("200 us") as under, network("1 ms").emulate() as lab:
 )
 def test_what_cannot_be_is_refused_before_the_start(machines: SshMachines, change: str, name: str, words: str):
     told = machines.python(
-        _NETWORK
+        NETWORK
         + f"""
 net = network()
 {change}
@@ -174,6 +156,33 @@ except tn.errors.TwinnetError as error:
     )
     assert told[0] == name and words in told[1], told
     machines.wait_until_no_agent_runs()
+
+
+@pytest.mark.parametrize(
+    ("under", "name", "words"),
+    [
+        ("None", "UnderlaySilent", "of 200 datagrams between m1 (10.8.0.1) and m2 (10.8.0.2)"),
+        ("underlay('100 us', loss=0.6)", "UnderlaySilent", "the links s1 - s2 need that way"),
+        ("underlay('100 us', mtu=1000)", "UnderlayMtu", "packets of 1550 bytes do not pass"),
+    ],
+)
+def test_an_underlay_that_cannot_carry_the_links_is_refused_by_name(
+    apart: SshMachines, under: str, name: str, words: str
+):
+    told = apart.python(
+        NETWORK
+        + f"""
+import contextlib
+with {under} or contextlib.nullcontext():
+    try:
+        with network().emulate():
+            print(json.dumps(["", ""]))
+    except tn.errors.TwinnetError as error:
+        print(json.dumps([error.name, str(error)]))
+"""
+    )
+    assert told[0] == name and words in told[1], told
+    apart.wait_until_no_agent_runs()
 
 
 def test_the_prompt_is_one_for_all_parts(machines: SshMachines, tmp_path: Path):
@@ -195,7 +204,7 @@ def test_when_one_part_dies_all_die(machines: SshMachines, which: int):
     run = machines.here.popen(
         sys.executable,
         "-c",
-        _NETWORK
+        NETWORK
         + """
 with network().emulate() as lab:
     flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", payload="500 B", duration="60 s"))

@@ -121,10 +121,30 @@ def test_what_is_bound_to_one_machine_is_refused_with_the_remedy():
     net.link("eth9", "s1")
     with pytest.raises(tn.errors.NotAvailable, match="eth9 is bound to the machine"):
         _cut(net)
+
+
+@pytest.mark.parametrize(
+    ("controller", "words"),
+    [
+        (tn.control.LearningSwitch, "the controller of s1 runs in this process"),
+        ("tcp:127.0.0.1:6653", "every machine takes for itself"),
+        ("tcp:localhost", "every machine takes for itself"),
+        ("tcp:[::1]:6653", "every machine takes for itself"),
+    ],
+)
+def test_a_controller_that_other_machines_do_not_reach_is_refused(controller: Any, words: str):
     net = _chain()
-    net.controller("tcp:127.0.0.1:6653")
-    with pytest.raises(tn.errors.NotAvailable, match="s1 has a controller"):
+    net.controller(controller)
+    with pytest.raises(tn.errors.NotAvailable, match=words) as refused:
         _cut(net)
+    assert "tcp:10.8.0.9:6653" in refused.value.remedy
+
+
+def test_a_controller_that_all_machines_reach_is_that_of_each_part():
+    net = _chain()
+    net.controller("tcp:10.8.0.9:6653")
+    switches = [node for part in _cut(net).parts.values() for node in part["nodes"] if node["kind"] == "switch"]
+    assert [node["controllers"] for node in switches] == [["tcp:10.8.0.9:6653"]] * 2
 
 
 def test_the_virtual_clock_takes_no_notice_of_machines():

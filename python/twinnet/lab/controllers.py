@@ -88,7 +88,7 @@ class LabControllers:
 
     def start(self, lab: LabRequests, spec: Mapping[str, Any]) -> None:
         """Start them for a lab on the wall clock."""
-        self._start_program()
+        self.start_program()
         self._dialling = Dialling(lab, spec["nodes"])
         if self.controller is not None and self._choice is not None:
             self._thread = InProcessThread(lab, spec, self.controller, self._choice.target, queue_changer(lab, spec))
@@ -109,7 +109,7 @@ class LabControllers:
             )
         if not any(node.get("controllers") for node in spec["nodes"]):
             return
-        self._start_program()
+        self.start_program()
         try:
             self._virtual = VirtualControl(
                 lab, spec, self._choice, self.controller, self._program, queue_changer(lab, spec)
@@ -119,7 +119,14 @@ class LabControllers:
             raise
         lab.control = self._virtual
 
-    def _start_program(self) -> None:
+    def start_program(self) -> None:
+        """Start the program that is the controller, where there is one.
+
+        Raises
+        ------
+        NotAvailable
+            Another program listens there already, or it cannot be started.
+        """
         choice = self._choice
         if choice is None or choice.run is None:
             return

@@ -83,6 +83,9 @@ class Lab(AnswersToMininet):
         ``realtime``, ``fabric_threads``.
     """
 
+    shares_files: bool = True
+    """Whether programs in the hosts see the files of this machine; not where hosts are on other machines."""
+
     def __init__(
         self,
         network: Network | None,

@@ -1,8 +1,8 @@
 """The agent of a machine: `twinnet agent`, which a lab starts over SSH. It runs apps on the machine's own sockets, or
-the machine's part of a network, and is gone when the connection ends.
+programs as its user, or the machine's part of a network, and is gone when the connection ends.
 
 It reads requests from its standard input and answers on its standard output, a line of JSON each. Nothing listens for
-it, and it writes no file.
+it, and it writes no file that has a name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 from twinnet._core import CoreError, SocketAgent
 from twinnet.errors import TwinnetError
 from twinnet.machines.condition import interface_facts, machine_counters
+from twinnet.machines.machine_programs import MachinePrograms
 from twinnet.machines.part import NetworkPart, own_address
+from twinnet.machines.program_streams import ProgramStreams
 from twinnet.machines.wire import Lines, WireError, line_of
 from twinnet.sockets.clocks import this_clock
 
@@ -77,6 +79,8 @@ class _Agent:
         self._sockets: SocketAgent | None = None
         self._zero_ns: int | None = None
         self._part: NetworkPart | None = None
+        self._machine_programs = MachinePrograms()
+        self._streams = ProgramStreams(self._machine_programs)
 
     def hello(self) -> dict[str, Any]:
         return {
@@ -109,6 +113,9 @@ class _Agent:
             if self._part is None:
                 self._part = NetworkPart()
             return self._part.answer(do, message, self._zero_ns)
+        if do.startswith("program."):
+            programs = self._streams if self._part is None else self._part.programs
+            return programs.answer(do, message)
         match do:
             case "alive":
                 return {}
@@ -138,6 +145,8 @@ class _Agent:
 
     def close(self) -> None:
         self._close_sockets()
+        self._machine_programs.close()
+        self._streams.close()
         if self._part is not None:
             self._part.close()
             self._part = None

@@ -13,6 +13,7 @@ from twinnet.lab_process.connection import PendingReply
 from twinnet.machines.checks import check_interface, check_routes
 from twinnet.machines.clock_setting import StudyClock
 from twinnet.machines.delays import judged_delays
+from twinnet.machines.remote_programs import RemotePrograms
 from twinnet.machines.session import AgentSession, end_all
 from twinnet.network.machines import PhysicalMachine
 from twinnet.network.network import Network
@@ -64,6 +65,7 @@ class MachinesConnection:
         self._addresses: dict[str, str] = {str(host.name): str(host.ip or host.ip6) for host in machines}
         self._by_address = {address: name for name, address in self._addresses.items()}
         self._sessions: dict[str, AgentSession] = {one.machine.name: one for one in _opened(machines)}
+        self._programs = RemotePrograms(self._sessions, self._ask_of_programs)
         try:
             self._before = self._on_all(self._conditions)
             for machine in machines:
@@ -123,12 +125,18 @@ class MachinesConnection:
             "describe": lambda: self._layout,
             "fidelity": self._fidelity,
             "fidelity.reset": self._reset,
-            "jobs": list,
+            "jobs": self._programs.jobs,
+            "signal": self._programs.signal,
         }
+        if do == "wait":
+            return self.submit(do, **fields).result()
         if do == "stop":
             self.close()
             return {}
         self._check_all()
+        if do == "spawn":
+            host = self._session(str(fields["host"])).machine.name
+            return self._programs.spawn(host, descriptors, fields)
         if do not in answers or descriptors:
             raise NotAvailable(
                 f"physical machines do not answer {do!r}: twinnet has no part in their cables and switches",
@@ -137,8 +145,11 @@ class MachinesConnection:
         return answers[do](**fields)
 
     def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Answer the request `do` now, and return the answer as one that has come."""
+        """Answer the request `do` now, and return the answer as one that has come; that of ``wait`` comes when the
+        program ends."""
         try:
+            if do == "wait":
+                return self._programs.wait(int(fields["job"]))
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
         except LabError as error:
             return PendingReply.refused(error)
@@ -161,6 +172,9 @@ class MachinesConnection:
             self._apps[number] = (session, local)
             self._numbers[host, local] = number
         return {"app": number}
+
+    def _ask_of_programs(self, machine: str, do: str, fields: Mapping[str, Any]) -> Any:
+        return self._session(machine).request("program.ask", request=do, fields=dict(fields))
 
     def _check_all(self) -> None:
         for session in self._sessions.values():

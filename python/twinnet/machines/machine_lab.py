@@ -16,14 +16,16 @@ __all__ = ["MachineLab"]
 
 class MachineLab(Lab):
     """A lab on the real clock, started by ``with net.operate() as lab:``. Its hosts are the network's machines, each
-    with an agent that runs apps on the machine's own sockets. What joins them is what it is: twinnet has no part in the
-    cables and switches, so nothing about links, ports, queues, flows and captures can be asked.
+    with an agent that runs apps on the machine's own sockets, and programs. What joins them is what it is: twinnet has
+    no part in the cables and switches, so nothing about links, ports, queues, flows and captures can be asked.
 
     Parameters
     ----------
     network
         The network, with at least one machine.
     """
+
+    shares_files = False
 
     def __init__(self, network: Network) -> None:
         super().__init__(network, clock="real")

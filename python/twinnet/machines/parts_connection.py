@@ -15,7 +15,10 @@ from twinnet.errors import LabClosed, LabError, NotAvailable, TwinnetError, Unkn
 from twinnet.lab_process.connection import PendingReply
 from twinnet.machines.clock_setting import StudyClock
 from twinnet.machines.delays import judged_delays
-from twinnet.machines.remote_program import RemoteProgram
+from twinnet.machines.parts_controllers import joined_when
+from twinnet.machines.parts_sampler import PartsSampler
+from twinnet.machines.remote_capture import RemoteCapture
+from twinnet.machines.remote_programs import RemotePrograms
 from twinnet.machines.session import AgentSession, end_all
 from twinnet.machines.underlay_paths import (
     UnderlayPath,
@@ -74,9 +77,11 @@ class PartsConnection:
         self._lock = threading.Lock()
         self._apps: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._programs: dict[int, tuple[str, RemoteProgram]] = {}
+        self._captures: dict[int, RemoteCapture] = {}
+        self._samplers: dict[int, PartsSampler] = {}
         machines = list({one.name: one for one in placed.values()}.values())
         self._sessions = _opened(machines)
+        self._programs = RemotePrograms(self._sessions, lambda name, do, fields: self._ask(name, do, **fields))
         try:
             self._addresses = _tunnel_addresses(machines, self._sessions)
             port, watched = first_free_port(self._sessions, self._addresses)
@@ -130,12 +135,14 @@ class PartsConnection:
         NotAvailable
             A network on several machines cannot do that.
         """
-        if do == "wait":
+        if do in ("wait", "controllers.wait"):
             return self.submit(do, **fields).result()
         if self.closed:
             raise self._failure or LabClosed("the lab was ended", "start a new one")
         if do == "spawn":
-            return self._spawn(descriptors, fields)
+            return self._programs.spawn(self._machine_of(str(fields["host"])), descriptors, fields)
+        if do == "capture.start":
+            return self._start_capture(descriptors, fields)
         if do == "stop":
             self.close()
             return {}
@@ -148,16 +155,19 @@ class PartsConnection:
             "describe": lambda: {**self._spec, "interface": self.started["interface"]},
             "fidelity": self._fidelity,
             "fidelity.reset": self._reset,
-            "jobs": self._jobs,
-            "signal": self._signal,
+            "jobs": self._programs.jobs,
+            "signal": self._programs.signal,
             "links": self._links,
             "ports": self._ports,
             "tunnels": lambda: [row for _, rows in self._ask_all("tunnels").items() for row in rows],
             "link.set": self._set_link,
             "schedule": self._schedule,
-            "controllers": list,
-            # A network with controllers is refused before it starts.
-            "controllers.wait": _no_controllers,
+            "controllers": self._controllers,
+            "interfaces": list,
+            "samples.start": self._start_sampler,
+            "samples.read": self._read_sampler,
+            "samples.stop": self._stop_sampler,
+            "capture.stop": self._stop_capture,
         }
         if do in answers:
             return answers[do](**fields)
@@ -172,13 +182,24 @@ class PartsConnection:
         """Ask, and return the answer as one that has come; that of ``wait`` comes when the program ends."""
         try:
             if do == "wait":
-                return self._programs[int(fields["job"])][1].wait()
+                return self._programs.wait(int(fields["job"]))
+            if do == "controllers.wait":
+                return joined_when(fields["switches"], self._controllers, self._closed)
             return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
         except TwinnetError as error:
             return PendingReply.refused(error)
 
+    def lost_controllers(self) -> dict[tuple[str, str], str]:
+        """The reasons why switches are without a controller, by switch and controller."""
+        told = self._on_all(lambda name, one: one.request("part.controllers_lost"))
+        return {(switch, target): why for rows in told.values() for switch, target, why in rows}
+
     def close(self) -> None:
         """End all parts."""
+        for capture in list(self._captures.values()):
+            # What was captured is brought before the machine that has it goes.
+            with contextlib.suppress(TwinnetError):
+                capture.stop()
         self._closed.set()
         end_all(list(self._sessions.values()))
 
@@ -311,28 +332,56 @@ class PartsConnection:
                     return self._part_of[node["name"]]
         return None
 
-    def _spawn(self, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, Any]:
-        machine = self._machine_of(str(fields["host"]))
-        # The environment is that of another machine: only its own lab knows one that works there.
-        program = RemoteProgram(self._sessions[machine], {**fields, "env": _portable(fields.get("env"))}, descriptors)
+    def _controllers(self) -> list[Any]:
+        return [row for rows in self._ask_all("controllers").values() for row in rows]
+
+    def _machine_of_port(self, name: str) -> str:
+        owner = next((node for node in self._spec["nodes"] for port in node["ports"] if port["name"] == name), None)
+        if owner is None:
+            raise UnknownNode(f"the lab has no port {name!r}", "ports are called like s1-eth1")
+        return self._part_of[owner["name"]]
+
+    def _start_capture(self, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, int]:
+        session = self._sessions[self._machine_of_port(str(fields["port"]))]
+        capture = RemoteCapture(session, fields, descriptors[0])
         with self._lock:
-            number = len(self._programs) + 1
-            self._programs[number] = (machine, program)
-        return {**program.started, "job": number}
+            number = len(self._captures) + 1
+            self._captures[number] = capture
+        return {"capture": number}
 
-    def _signal(self, job: int, signal: int) -> Any:
-        machine, program = self._programs[job]
-        return self._ask(machine, "signal", job=int(program.started["job"]), signal=signal)
+    def _stop_capture(self, capture: int) -> dict[str, Any]:
+        return self._captures[capture].stop()
 
-    def _jobs(self) -> list[Any]:
-        mine = {(machine, int(one.started["job"])): number for number, (machine, one) in self._programs.items()}
-        told = self._ask_all("jobs")
-        return [
-            {**row, "job": mine[machine, int(row["job"])], "machine": machine}
-            for machine, rows in told.items()
-            for row in rows
-            if (machine, int(row["job"])) in mine
-        ]
+    def _start_sampler(self, interval_ps: int, ports: Sequence[str]) -> dict[str, int]:
+        by_machine: dict[str, list[str]] = {}
+        for port in ports:
+            by_machine.setdefault(self._machine_of_port(port), []).append(port)
+
+        def ask(do: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+            return self._on_all(lambda name, _: self._ask(name, do, **fields[name]) if name in fields else None)
+
+        sampler = PartsSampler(
+            lambda do, fields: {name: told for name, told in ask(do, fields).items() if name in fields},
+            interval_ps,
+            by_machine,
+        )
+        with self._lock:
+            number = len(self._samplers) + 1
+            self._samplers[number] = sampler
+        return {"sampler": number}
+
+    def _sampler(self, number: int) -> PartsSampler:
+        if number not in self._samplers:
+            raise LabError(f"the lab has no sampler {number}", "it may have been stopped")
+        return self._samplers[number]
+
+    def _read_sampler(self, sampler: int) -> dict[str, Any]:
+        return self._sampler(sampler).read()
+
+    def _stop_sampler(self, sampler: int) -> dict[str, Any]:
+        found = self._sampler(sampler)
+        del self._samplers[sampler]
+        return found.stop()
 
     def _links(self) -> list[Any]:
         told = self._ask_all("links")
@@ -427,15 +476,6 @@ class PartsConnection:
             "delay_ps": ways[len(ways) // 2] if ways else None,
             "late_share": late_share(ways, link) if ways else (1.0 if sent > 1 else 0.0),
         }
-
-
-def _no_controllers(switches: Sequence[str], until_ps: int | None = None) -> dict[str, bool]:
-    del switches, until_ps
-    return {"finished": True}
-
-
-def _portable(environment: Mapping[str, str] | None) -> dict[str, str] | None:
-    return None if environment is None or "PATH" in environment else dict(environment)
 
 
 def _tunnel_addresses(machines: Sequence[PartMachine], sessions: Mapping[str, AgentSession]) -> dict[str, str]:

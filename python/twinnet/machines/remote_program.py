@@ -62,7 +62,7 @@ class RemoteProgram:
                 tty.setraw(self._ours["terminal"])
             streams = [name in self._ours for name in _NAMES]
             self.started: dict[str, Any] = session.request(
-                "part.spawn", fields=dict(fields), streams=streams, size=size
+                "program.spawn", fields=dict(fields), streams=streams, size=size
             )
         except BaseException:
             self._close()
@@ -87,7 +87,7 @@ class RemoteProgram:
         """Carry what the program writes, until it has ended and all is here."""
         try:
             while True:
-                told = self._session.request("part.job", job=self._job, turn_s=_TURN_S)
+                told = self._session.request("program.job", job=self._job, turn_s=_TURN_S)
                 for name, data in told["wrote"].items():
                     _write_all(self._ours[name], base64.b64decode(data))
                 if told["end"] is not None:
@@ -114,11 +114,11 @@ class RemoteProgram:
                     continue
                 data = os.read(source, _PIECE_BYTES)
                 if not data:
-                    self._session.request("part.feed", job=self._job, data=None)
+                    self._session.request("program.feed", job=self._job, data=None)
                     return
                 while data and not self._ended.is_set():
                     text = base64.b64encode(data).decode()
-                    taken = self._session.request("part.feed", job=self._job, data=text)["taken"]
+                    taken = self._session.request("program.feed", job=self._job, data=text)["taken"]
                     if taken is None:
                         return
                     data = data[int(taken) :]

@@ -6,15 +6,18 @@ tunnel. What comes out of the tunnel is at the far node at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Literal
 
+from twinnet.control.choice import APP_TARGET
+from twinnet.control.targets import parse_target
 from twinnet.errors import NotAvailable
 from twinnet.network.link_settings import DEFAULT_DIRECTION
 from twinnet.network.tunnels import vxlan
 
-__all__ = ["CutLink", "CutNetwork", "Way", "cut_network"]
+__all__ = ["CutLink", "CutNetwork", "Way", "check_parts", "cut_network"]
 
 Way = Literal["ab", "ba"]
 _KEYS = 1 << 24
@@ -126,6 +129,7 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
     NotAvailable
         A part of the description is bound to one machine.
     """
+    check_parts(spec["nodes"])
     cut = CutNetwork()
     for machine in dict.fromkeys(machines.values()):
         elsewhere = {
@@ -136,7 +140,6 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
         cut.parts[machine] = {**spec, "nodes": [], "links": [], "schedule": [], "elsewhere": elsewhere}
         cut.numbers[machine] = {}
     for node in spec["nodes"]:
-        _check_node(node)
         cut.parts[machines[node["name"]]]["nodes"].append(node)
     taken = {node["name"] for node in spec["nodes"]}
     names = (f"tun{number}" for number in range(1, 2 * len(taken) + len(spec["links"]) + 2))
@@ -172,6 +175,12 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
     return cut
 
 
+def check_parts(nodes: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `NotAvailable` when one of `nodes` (of the lab protocol) is bound to one machine."""
+    for node in nodes:
+        _check_node(node)
+
+
 def _add(cut: CutNetwork, machine: str, index: int, link: Mapping[str, Any]) -> None:
     cut.numbers[machine][index] = len(cut.parts[machine]["links"])
     cut.parts[machine]["links"].append(dict(link))
@@ -186,8 +195,40 @@ def _check_node(node: Mapping[str, Any]) -> None:
         )
     if kind == "switch" and node.get("datapath", "own") != "own":
         raise NotAvailable(f"{name} is Open vSwitch, and the network is on several machines", "use kind: own")
-    if kind == "switch" and (node.get("controllers") or node.get("listen")):
+    if kind != "switch":
+        return
+    if node.get("listen"):
         raise NotAvailable(
-            f"{name} has a controller, and the network is on several machines",
-            "give it flows, or fail_mode: standalone without a controller",
+            f"{name} listens for tools at {node['listen']}, and the network is on several machines",
+            "leave listen out; flows are shown by lab.switch(...).dump_flows()",
         )
+    for controller in node.get("controllers") or ():
+        _check_controller(name, controller, node.get("tls") is not None)
+
+
+def _check_controller(switch: str, text: str, has_keys: bool) -> None:
+    """Refuse a controller that the machine of `switch` does not reach."""
+    if text.startswith(APP_TARGET):
+        raise NotAvailable(
+            f"the controller of {switch} runs in this process, and the network is on several machines",
+            "run the controller as a program that listens where all machines reach it, such as tcp:10.8.0.9:6653",
+        )
+    if parse_target(text).tls or has_keys:
+        raise NotAvailable(
+            f"{switch} speaks TLS with its controller, and its keys are files of this machine, not of the one that"
+            " carries it",
+            "use tcp:, or run the network on one machine",
+        )
+    if _is_of_one_machine(parse_target(text).address):
+        raise NotAvailable(
+            f"the controller of {switch} is at {text}, which every machine takes for itself",
+            "have it listen at an address that all machines reach, and name that, such as tcp:10.8.0.9:6653",
+        )
+
+
+def _is_of_one_machine(address: str) -> bool:
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address == "localhost"
+    return known.is_loopback or known.is_unspecified

@@ -186,7 +186,8 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
         return Server(None, None)
     if transfer.server_argv is None:
         return Server(None, None)
-    require(transfer.program)
+    if lab.shares_files:
+        require(transfer.program)
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
     argv = _addressed(transfer.server_argv, lab, transfer)
     job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment())
@@ -203,7 +204,8 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
 
 def start(lab: Lab, transfer: Transfer) -> RunningTransfer:
     """Start `transfer`: its server, when it has one, and its client once the server listens."""
-    require_all(transfer)
+    if lab.shares_files:
+        require_all(transfer)
     return RunningTransfer(lab, transfer, serve(lab, transfer))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from twinnet import programs
-from twinnet.errors import NotAvailable
+from twinnet.errors import BadValue, NotAvailable
 from twinnet.lab.lab import Lab
 from twinnet.programs.generated import generated
 from twinnet.programs.iperf2 import reported_interval_ps
@@ -21,7 +21,7 @@ from twinnet.study.specification import Traffic
 from twinnet.traffic.rtp import USUAL_RATE
 from twinnet.units import BitsPerSecond, Bytes, Picoseconds
 
-__all__ = ["ProgramTraffic", "check_programs", "program_transfer"]
+__all__ = ["ProgramTraffic", "check_files", "check_programs", "program_transfer"]
 
 FIRST_FLOW_NUMBER = 1_000_000
 """Numbers of programs' flows begin here, far from those that the lab gives to apps."""
@@ -42,6 +42,25 @@ def check_programs(traffic: Sequence[Traffic]) -> None:
                 require(program)
         elif entry.using == "programs":
             require(program_transfer(entry, entry.sources[0], number, 0).program)
+
+
+def check_files(traffic: Sequence[Traffic]) -> None:
+    """Raise `BadValue` when programs of `traffic` need files of this machine, and so do not run on another."""
+    bound = [entry.name for entry in traffic if entry.using == "programs" and not _runs_elsewhere(entry)]
+    if bound:
+        raise BadValue(
+            f"these programs need files of this machine, and their hosts are on others: traffic {', '.join(bound)}",
+            "write 'using: apps' there (in a study with the parameter tools: --set tools=apps); iperf, ping and one"
+            " fetch by wget run on other machines",
+        )
+
+
+def _runs_elsewhere(entry: Traffic) -> bool:
+    if entry.generator is not None:
+        return False
+    sends = entry.sends
+    fetches_once = sends.get("count", 1) == 1 and sends.get("connections", 1) == 1 and sends.get("duration") is None
+    return entry.app in ("udp", "tcp", "ping") or (entry.app == "http" and fetches_once)
 
 
 def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
@@ -159,6 +178,8 @@ class ProgramTraffic:
     """
 
     def __init__(self, lab: Lab, traffic: Sequence[Traffic], interval_ps: int) -> None:
+        if not lab.shares_files:
+            check_files(traffic)
         self.lab = lab
         self.planned: list[tuple[Traffic, str, Transfer]] = [
             (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinnet.errors import BadValue
+from twinnet.study.program_traffic import check_files
 from twinnet.study.specification import Level, StudySpecification
 
 __all__ = ["check_machines"]
@@ -13,12 +14,7 @@ _OF_NETWORKS = ("queues", "flows", "links")
 def check_machines(specification: StudySpecification) -> None:
     """Raise `BadValue`, with every name and the remedy, when the study asks of physical machines what only a network of
     twinnet's own does."""
-    programs = [entry.name for entry in specification.traffic if entry.using == "programs"]
-    if programs:
-        raise BadValue(
-            f"programs do not run on physical machines yet: traffic {', '.join(programs)}",
-            "write 'using: apps' there (in a study with the parameter tools: --set tools=apps)",
-        )
+    check_files(specification.traffic)
     ports = [name for name, one in specification.measurements.items() if one.ports]
     if ports:
         raise BadValue(
