@@ -90,8 +90,8 @@ class Pair:
 
 
 Compared = Mapping[Cell, Pair]
-Run = tuple[int, str, int]
-"""A run's seed, lab and place in the lab."""
+Run = tuple[int, str, int, int]
+"""A run's seed, lab, place in the lab, and how many seconds it took: the beginning is a larger part of a short one."""
 
 
 def compare(record: Mapping[str, Any], processing: str) -> dict[Cell, Pair]:
@@ -114,7 +114,7 @@ def compare(record: Mapping[str, Any], processing: str) -> dict[Cell, Pair]:
             spreads = (Spread.of([one for one, _ in by_run]), Spread.of([one for _, one in by_run]))
             found[cell] = Pair(cell, *spreads, by_run)
             continue
-        others = [goodput for (_, lab, _), goodput in runs.items() if lab not in labs]
+        others = [goodput for (_, lab, _, _), goodput in runs.items() if lab not in labs]
         theirs = earlier.get(cell)
         spread = None
         if theirs is not None:
@@ -126,7 +126,7 @@ def compare(record: Mapping[str, Any], processing: str) -> dict[Cell, Pair]:
 def _by_cell(rows: Any) -> dict[Cell, dict[Run, float]]:
     found: dict[Cell, dict[Run, float]] = defaultdict(dict)
     for row in rows:
-        found[cell_of(row)][row["seed"], row["lab"], row["place"]] = row["goodput_bps"]
+        found[cell_of(row)][row["seed"], row["lab"], row["place"], row["seconds"]] = row["goodput_bps"]
     return found
 
 
