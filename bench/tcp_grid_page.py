@@ -13,7 +13,8 @@ One TCP flow crosses one bottleneck (host, switch, bottleneck, switch, host) on 
 trips, buffers, shares of random losses and congestion controls. Linux's own TCP runs between real hosts on the wall
 clock. The model's TCP runs between model hosts on the virtual clock, over the same links, with the same random losses
 in each run. Goodput is what the receiving app got in the last two thirds of 30 s (60 s at 200 ms); in 40 cells of
-100 Mbit/s, measured one flow at a time, of 10 s (20 s), on both clocks. Runs with an invalid verdict do not count. A cell that was run several times, with other losses, shows its range in brackets.
+100 Mbit/s, measured one flow at a time, of 10 s (20 s), on both clocks. Runs with an invalid verdict do not count. A
+cell that was run several times, with other losses, shows its range in brackets.
 
 **The hosts' processing time.** A real host needs some ten microseconds between an acknowledgement and the segment that
 it releases. `python -m bench.host_turnaround` measures this on the wire: in three runs of 3 s the means were 36, 22 and
@@ -26,6 +27,7 @@ results with it and without it.
 To repeat the measurement, use these commands. The first measures what the record lacks, one flow at a time. It waits
 for a quiet machine, and continues where it stopped. The others run the model over the same labs and write this page.
 With `--short`, in the first three, each run takes a third of the time.
+
 
 <!-- test: syntax -->
 ```sh

@@ -58,7 +58,7 @@ def test_network_has_the_round_trip_and_the_loss_on_the_way_there_only() -> None
 
 def row(cell: Cell, goodput_bps: float | None, verdict: str | None = None, place: int = 0) -> dict[str, Any]:
     told = {"fidelity": {"verdict": verdict}, "clock": "wall"} if verdict else {"clock": "virtual"}
-    of_run = {"seed": 1, "lab": "l", "place": place, "processing": None if verdict else "measured"}
+    of_run = {"seed": 1, "lab": "l", "place": place, "seconds": 30, "processing": None if verdict else "measured"}
     return {**asdict(cell), "goodput_bps": goodput_bps, **of_run, **told}
 
 
@@ -109,6 +109,14 @@ def test_a_mean_of_an_earlier_measurement_counts_until_a_run_is_on_record() -> N
     assert compare({"earlier": earlier, "rows": [model]}, "measured")[cell].difference == pytest.approx(0.05)
     later = [row(cell, 8.1e6), row(cell, 9e6, "valid")]
     assert compare({"earlier": earlier, "rows": [model, *later]}, "measured")[cell].difference == pytest.approx(-0.1)
+
+
+def test_runs_of_other_lengths_are_not_compared() -> None:
+    cell = Cell(10, 50, 1.0, 0.0, "cubic")
+    short = {**row(cell, 9e6, "valid"), "seconds": 10}
+    alike = {**row(cell, 8.1e6), "seconds": 10}
+    found = compare({"rows": [short, row(cell, 9e6), alike]}, "measured")[cell]
+    assert found.by_run == ((9e6, 8.1e6),)
 
 
 def test_the_page_says_what_the_record_says() -> None:
