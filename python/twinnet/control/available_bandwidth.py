@@ -114,7 +114,7 @@ class BandwidthPrior:
 
     def settings(self) -> PriorSettings:
         """Return the keyword arguments ``prior``, ``prior_std`` and (unless the tight link follows a trace)
-        ``capacity`` of :func:`twinnet.bandwidth.bandwidth` with the method ``hybrid``."""
+        ``capacity`` of ``tn.apps.bandwidth`` with the method ``hybrid``."""
         found: PriorSettings = {
             "prior": f"{max(self.mean_bps, 1.0):.0f} bit",
             "prior_std": f"{max(self.std_bps, 1.0):.0f} bit",
