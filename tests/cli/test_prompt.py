@@ -147,6 +147,28 @@ def test_the_labs_refusals_are_told(fake: FakeLab, capfd: pytest.CaptureFixture[
     )
 
 
+@pytest.mark.parametrize(
+    ("actions", "missing"),
+    [
+        ("output:77", "77"),
+        ("1,88,output:77", "77, 88"),
+        ("enqueue:9:1", "9"),
+        ("set_queue:9,output:1", ""),
+        ("resubmit(,9)", ""),
+        ("group:9", ""),
+        ("normal", ""),
+    ],
+)
+def test_a_flow_to_a_port_that_is_not_there_is_told(
+    fake: FakeLab, actions: str, missing: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fake.answers["flows.add"] = lambda _: {}
+    for line in (f"flow s1 add priority=5,ip,actions={actions}", f"dpctl add-flow actions={actions}"):
+        done, out, _ = typed(fake, line, capfd)
+        assert done
+        assert (f"s1 has no port {missing} (its ports: 1, " in out) == bool(missing)
+
+
 def test_python_sees_the_lab_and_its_hosts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     session = Session(fake.lab)
     assert run_lines(session, ["py x = h2.ip", "py x, len(lab.hosts)"])

@@ -64,6 +64,22 @@ def test_a_line_carries_its_rate_framing_included_and_no_more(start: Start) -> N
     assert sum(middle) / len(middle) == pytest.approx(2e6 * share, rel=0.03)
 
 
+def test_a_sender_above_its_own_lines_rate_is_told_so_and_loses_nothing(start: Start) -> None:
+    with start(line()) as lab:
+        flow = lab.start(tn.apps.udp("h1", "h2", rate="120 Mbit", payload="1470 B", duration="1 s"))
+        assert lab.wait([flow], until="10 s")
+        lab.run_until("2 s")
+        (sent,), (received,) = (report.flows for report in flow.reports())
+    assert "send buffer was full" in sent.errors[0]
+    assert received.packets == sent.packets
+    assert received.delay is not None
+    # A second of the line, and what the send buffer of 212,992 bytes holds: 15 ms of it, 5 ms more where the kernel
+    # counts in its own way and a timer is late. A buffer of megabytes would hold 200 ms.
+    whole = 1470 + 8 + 20 + 14 + 4 + 8 + 12
+    assert received.packets == pytest.approx(100e6 / 8 / whole * 1.015, rel=0.015)
+    assert 10e9 < received.delay.max < 30e9
+
+
 def test_queues_keep_the_shares_that_they_guarantee(start: Start) -> None:
     queues = {
         1: tn.qos.HtbQueue(min_rate="6 Mbit", max_rate="10 Mbit"),

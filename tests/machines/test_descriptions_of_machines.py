@@ -100,8 +100,8 @@ def test_a_network_without_machines_has_no_real_clock():
     [
         ({"network": _NETWORK.replace("machines:", "hosts: {h3: }\nmachines:"),
           "traffic": _TRAFFIC.replace("from: [h1]", "from: [h3]")}, "no physical machines: h3"),
-        ({"traffic": _TRAFFIC.replace("udp", "udp, using: programs").replace("payload: 500 B, ", "")},
-          "traffic stream"),
+        ({"traffic": "{name: pages, app: http, using: programs, from: [h1], to: h2, bytes: 1 MB, count: 3, port: 80}"},
+          "traffic pages"),
         ({"more": "factors: {f: {levels: {a: {links: {h1-s1: {rate: 1 Mbit}}}}}}\n"}, "the level a of f changes links"),
     ],
 )  # fmt: skip

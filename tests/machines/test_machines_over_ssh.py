@@ -276,6 +276,7 @@ def _start(machines: SshMachines, program: str) -> subprocess.Popen[str]:
     return run
 
 
+@pytest.mark.quiet
 def test_programs_run_on_machines_with_the_settings_of_apps(machines: SshMachines, tmp_path: Path):
     study = tmp_path / "programs.yaml"
     text = _STUDY.replace("app: ping,", "app: ping, using: programs,").replace(

@@ -95,6 +95,7 @@ with underlay("200 us", "50 us"):
         assert abs(delay["p50"] - 10**9) < bound_ps + 150e6
 
 
+@pytest.mark.quiet
 def test_a_link_that_is_faster_than_the_underlay_is_refused_with_what_would_do(apart: SshMachines):
     told = apart.python(
         NETWORK

@@ -25,6 +25,7 @@ class WrittenLab:
 
     full = False
     controller_is_gone = False
+    shares_files = True
 
     def __init__(self, network):
         self.network = network

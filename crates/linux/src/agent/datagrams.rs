@@ -54,11 +54,13 @@ pub struct SendQueue {
     /// `true` if the kernel is asked to cut runs of datagrams of one size out of one message, which costs it one way
     /// through the stack for all (`UDP_SEGMENT`). Not any more once it has refused.
     segments: bool,
+    /// `true` if the kernel took less than it was offered: its buffer was full.
+    refused: bool,
 }
 
 impl Default for SendQueue {
     fn default() -> Self {
-        Self { bytes: Vec::new(), queued: Vec::new(), segments: true }
+        Self { bytes: Vec::new(), queued: Vec::new(), segments: true, refused: false }
     }
 }
 
@@ -110,6 +112,11 @@ impl SendQueue {
     /// Returns `true` if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queued.is_empty()
+    }
+
+    /// Returns `true` if the kernel's buffer had no room for all when it was last offered.
+    pub fn is_refused(&self) -> bool {
+        self.refused
     }
 
     fn drop_first(&mut self, number: usize) {
@@ -229,7 +236,10 @@ impl Buffers {
             };
             match check(result) {
                 Ok(taken) => queue.drop_first(self.runs[..usize::try_from(taken).unwrap_or(0)].iter().sum()),
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN)) => return Flushed::Waiting,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN)) => {
+                    queue.refused = true;
+                    return Flushed::Waiting;
+                }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 // The device cannot, or a datagram exceeds the MTU and needs fragments: each by itself from now on.
                 Err(_) if self.runs[0] > 1 => queue.segments = false,
@@ -241,6 +251,7 @@ impl Buffers {
                 }
             }
         }
+        queue.refused = false;
         Flushed::All
     }
 

@@ -282,6 +282,12 @@ impl EventLoop {
     fn serve(&mut self, socket: u32, what: u8) {
         let Some(entry) = self.sockets.get(socket) else { return };
         let app = entry.app;
+        if entry.closing {
+            // The app has left it; what it sent goes on its way.
+            self.sockets.flush_one(socket);
+            self.unsettled.push(app);
+            return;
+        }
         match entry.kind {
             Kind::Udp(_) => {
                 if what & ready::ERROR != 0 {

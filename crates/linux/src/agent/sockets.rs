@@ -32,8 +32,12 @@ pub mod ready {
 const BUDGET: u64 = 256 << 10;
 /// Bytes thrown away at once from which a stream counts as bulk traffic.
 const BULK_DISCARD: u64 = 1 << 20;
-/// Buffers of a UDP socket: hundreds of full-size datagrams, since the thread may be away for milliseconds.
+/// What a UDP socket may receive before it is read: thousands of full-size datagrams, since the thread may be away for
+/// milliseconds. On the machine itself it may send as many.
 const UDP_BUFFER: c_int = 4 << 20;
+/// What a UDP socket of a lab may send before the line has taken it: Linux's default (`net.core.wmem_default`), which
+/// programs on hosts have and which model hosts have. The kernel takes twice what is asked for.
+const UDP_SEND_BUFFER: c_int = 212_992 / 2;
 /// The content of filler.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
@@ -85,6 +89,8 @@ pub struct Socket {
     pub merged: bool,
     /// `true` if fragments are forbidden.
     whole: bool,
+    /// `true` if the app has closed it, and what the app has sent still waits for the kernel.
+    pub closing: bool,
     /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
     pub dropped: u32,
 }
@@ -191,6 +197,7 @@ impl Sockets {
             proven: false,
             merged: false,
             whole: false,
+            closing: false,
             dropped: 0,
         };
         self.table.insert(number, socket);
@@ -202,9 +209,9 @@ impl Sockets {
         self.table.remove(&socket).map(|socket| socket.app)
     }
 
-    /// Closes all sockets of an app.
+    /// Closes all sockets of an app, but for those that only wait for the kernel to take what was sent.
     pub fn remove_all_of(&mut self, app: u32) {
-        self.table.retain(|_, socket| socket.app != app);
+        self.table.retain(|_, socket| socket.app != app || socket.closing);
     }
 
     /// The UDP sockets of an app that had no room for datagrams which no later one told of, and how many.
@@ -247,6 +254,10 @@ impl Sockets {
             });
         });
         let events = match flushed {
+            Flushed::All if socket.closing => {
+                self.table.remove(&number);
+                return;
+            }
             Flushed::All => DATAGRAM_EVENTS,
             Flushed::Waiting => DATAGRAM_EVENTS | libc::EPOLLOUT,
         };
@@ -288,7 +299,11 @@ impl HostView<'_> {
 
     fn mine(&mut self, socket: SocketId) -> Result<&mut Socket, HostError> {
         let app = self.app;
-        self.sockets.table.get_mut(&socket.0).filter(|socket| socket.app == app).ok_or(HostError::NoSuchSocket)
+        self.sockets
+            .table
+            .get_mut(&socket.0)
+            .filter(|socket| socket.app == app && !socket.closing)
+            .ok_or(HostError::NoSuchSocket)
     }
 
     /// One receiving call on a stream: `call` with the bytes that the budget leaves of `most`.
@@ -361,11 +376,13 @@ impl Host for HostView<'_> {
     fn udp_bind(&mut self, port: u16, v6: bool) -> Result<SocketId, HostError> {
         let fd = self.open(v6, libc::SOCK_DGRAM, 0)?;
         let socket = fd.as_fd();
-        for (privileged, ordinary) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        let to_send = if self.sockets.tell_returned { UDP_BUFFER } else { UDP_SEND_BUFFER };
+        for (privileged, ordinary, bytes) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, UDP_BUFFER), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, to_send)]
         {
             // Without the privilege the host's own limit holds (net.core.rmem_max); both are wishes.
-            let _ = system::set_option(socket, libc::SOL_SOCKET, privileged, UDP_BUFFER)
-                .or_else(|_| system::set_option(socket, libc::SOL_SOCKET, ordinary, UDP_BUFFER));
+            let _ = system::set_option(socket, libc::SOL_SOCKET, privileged, bytes)
+                .or_else(|_| system::set_option(socket, libc::SOL_SOCKET, ordinary, bytes));
         }
         let bound = (|| {
             system::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
@@ -393,11 +410,18 @@ impl Host for HostView<'_> {
     }
 
     fn udp_send(&mut self, socket: SocketId, to: SocketAddr, datagram: Chunk<'_>) -> Result<(), HostError> {
+        if matches!(&self.mine(socket)?.kind, Kind::Udp(queue) if queue.is_refused()) {
+            // The send buffer was full: as with a socket of its own, the app is told so unless there is room now.
+            self.sockets.flush_one(socket.0);
+        }
         let entry = self.mine(socket)?;
         if let Some(error) = entry.late_error.take() {
             return Err(error);
         }
         let Kind::Udp(queue) = &mut entry.kind else { return Err(HostError::NoSuchSocket) };
+        if queue.is_refused() {
+            return Err(HostError::Full);
+        }
         let was_empty = queue.is_empty();
         if !queue.push(to, datagram).map_err(HostError::TooLong)? {
             return Err(HostError::Full);
@@ -601,9 +625,13 @@ impl Host for HostView<'_> {
     }
 
     fn close(&mut self, socket: SocketId) {
-        if self.mine(socket).is_ok() {
-            self.sockets.flush_one(socket.0);
-            self.sockets.remove(socket.0);
+        if self.mine(socket).is_err() {
+            return;
+        }
+        self.sockets.flush_one(socket.0);
+        match self.sockets.get(socket.0) {
+            Some(entry) if matches!(&entry.kind, Kind::Udp(queue) if !queue.is_empty()) => entry.closing = true,
+            _ => drop(self.sockets.remove(socket.0)),
         }
     }
 
