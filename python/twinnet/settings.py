@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -338,13 +338,10 @@ class Described:
 
     def checked_fields(self) -> dict[str, Any]:
         """Return the settings in the form of the protocol; raises the setting's error for what is not allowed."""
-        assert is_dataclass(self)
-        optional = {one.name for one in fields(self) if _may_be_left_out(one)}
         spec: dict[str, Any] = {}
-        for name, setting in settings_of(type(self)).items():
+        for name, key, setting, optional in _fields_to_check(type(self)):
             value = getattr(self, name)
-            left_out = value is None and name in optional
-            spec[setting.key(name)] = None if left_out else setting.read(value, name)
+            spec[key] = None if value is None and optional else setting.read(value, name)
         return spec
 
     @classmethod
@@ -362,6 +359,15 @@ class Described:
             if name in told and "$ref" not in one:
                 one["description"] = told[name]
         return found
+
+
+@cache
+def _fields_to_check(kind: type) -> Sequence[tuple[str, str, Setting, bool]]:
+    """The settings of a dataclass: field, name in the protocol, setting, and whether it may be left out. A network has
+    tens of thousands of objects of one class."""
+    assert is_dataclass(kind)
+    optional = {one.name for one in fields(kind) if _may_be_left_out(one)}
+    return [(name, setting.key(name), setting, name in optional) for name, setting in settings_of(kind).items()]
 
 
 def _may_be_left_out(one: Field[Any]) -> bool:

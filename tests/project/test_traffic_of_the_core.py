@@ -132,7 +132,8 @@ def test_what_python_writes_the_core_takes_and_both_have_the_same_fields(
     assert known - SET_BY_THE_LAB - written == set(), "the core has fields that no setting of Python writes"
     told = {setting.key(name) for name, setting in settings_of(kind).items() if name not in NOT_THERE}
     inside = {"rate_bps", "group_frames", "b_frames", "variation"} if "model" in written else set()
-    inside |= {"frame_sizes", "capacity_bps", "prior_bps", "prior_std_bps", "settings", "congestion_control"}
+    inside |= {"frame_sizes", "capacity_bps", "prior_bps", "prior_std_bps", "prior_window_ps", "settings"}
+    inside |= {"congestion_control"}
     assert told - written - inside == set(), "a setting of Python reaches no field of the core"
 
 

@@ -20,7 +20,7 @@ use super::path::{Path, ECT_0};
 use super::sockets::{any_address, Kind, Socket};
 use super::stack::{NoPath, Stack, Told, Turn};
 use super::tcp::congestion::Algorithm;
-use super::tcp::{Connection, Failure, Segment, Signals};
+use super::tcp::{Connection, Failure, Planned, Segment, Signals};
 use super::timers::{Alarm, Owner};
 
 /// Connections of one listener whose handshake is not complete (`net.core.somaxconn`, and what the agent asks of
@@ -46,7 +46,8 @@ pub(super) struct Listener {
 #[derive(Debug)]
 pub(super) struct TcpSocket {
     pub(super) connection: Connection,
-    path: Option<Path>,
+    /// In a box, because it is taken out for each segment and put back.
+    path: Option<Box<Path>>,
     alarm: Alarm,
     /// The listener that has still to hear of it; 0 for none.
     listener: u32,
@@ -167,7 +168,7 @@ impl Stack {
         let identification = self.random.next_u64() as u16;
         let tcp = TcpSocket {
             connection,
-            path: Some(path),
+            path: Some(Box::new(path)),
             alarm: Alarm::default(),
             listener,
             connected: false,
@@ -236,16 +237,14 @@ impl Stack {
     fn send_segments(&mut self, number: u32, turn: &mut Turn<'_>) {
         loop {
             let Some(tcp) = self.tcp(number) else { return };
-            if !tcp.connection.wants_to_send(turn.now) {
-                return;
-            }
+            let Some(planned) = tcp.connection.planned(turn.now) else { return };
             let (local, peer) = tcp.connection.addresses();
             let remembered = tcp.path.take();
             let path = match remembered.filter(|path| self.holds(path, turn.now)) {
                 Some(path) => Ok(path),
-                None => self.path(Some(local.ip()), peer.ip(), PROTOCOL, None, turn.now),
+                None => self.path(Some(local.ip()), peer.ip(), PROTOCOL, None, turn.now).map(Box::new),
             };
-            let sent = self.send_segment(number, path.as_ref().map_err(|refusal| *refusal), turn);
+            let sent = self.send_segment(number, planned, path.as_deref().map_err(|refusal| *refusal), turn);
             if let Some(tcp) = self.tcp(number) {
                 tcp.path = path.ok();
             }
@@ -256,14 +255,20 @@ impl Stack {
     }
 
     /// Sends one segment; `false` when there was none. Without a path it is lost.
-    fn send_segment(&mut self, number: u32, path: Result<&Path, NoPath>, turn: &mut Turn<'_>) -> bool {
+    fn send_segment(
+        &mut self,
+        number: u32,
+        planned: Planned,
+        path: Result<&Path, NoPath>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
         let mut frame = turn.pool.take();
         if let Ok(path) = path {
             frame.bytes.extend_from_slice(path.header());
         }
         let start = frame.bytes.len();
         let Some(tcp) = self.tcp(number) else { return false };
-        let Some(outgoing) = tcp.connection.poll_send(turn.now, &mut frame.bytes) else {
+        let Some(outgoing) = tcp.connection.send_planned(planned, turn.now, &mut frame.bytes) else {
             turn.pool.recycle(frame);
             return false;
         };

@@ -14,6 +14,8 @@ use super::{Backlog, DropReason, DropSink, QueueDiscipline};
 pub(super) struct Class {
     inside: Box<dyn QueueDiscipline>,
     head: Option<Box<Frame>>,
+    /// The discipline inside may have a frame, or has to be asked all the same.
+    may_wait: bool,
     /// The frames that follow `head` of a train that is being taken apart.
     rest: Option<Frames>,
     /// Both of these.
@@ -67,6 +69,7 @@ impl Class {
         Self {
             inside,
             head: None,
+            may_wait: true,
             rest: None,
             held: Backlog::default(),
             sent: Backlog::default(),
@@ -76,6 +79,7 @@ impl Class {
 
     /// Offers `frame` to the discipline inside.
     pub(super) fn enqueue(&mut self, frame: Box<Frame>, now: Time, drops: &mut dyn DropSink) {
+        self.may_wait = true;
         self.inside.enqueue(frame, now, &mut CountingSink { count: &mut self.drops, next: drops });
     }
 
@@ -89,7 +93,14 @@ impl Class {
     /// sent now.
     pub(super) fn prime(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<u64> {
         if self.head.is_none() {
-            let head = self.inside.dequeue(now, &mut CountingSink { count: &mut self.drops, next: drops })?;
+            if !self.may_wait {
+                return None;
+            }
+            let next = self.inside.dequeue(now, &mut CountingSink { count: &mut self.drops, next: drops });
+            let Some(head) = next else {
+                self.may_wait = !self.inside.rests_while_empty();
+                return None;
+            };
             self.held = Backlog::of(&head);
             self.head = Some(head);
             self.inside.hold(self.held);
@@ -169,6 +180,11 @@ impl Class {
     /// Passes on that a frame of this class, though dequeued, has not left the port.
     pub(super) fn hold_outside(&mut self, outside: Backlog) {
         self.inside.hold(outside + self.held);
+    }
+
+    /// Returns `true` if nothing waits in this class.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.frames == 0 && (!self.may_wait || self.inside.is_empty())
     }
 
     /// The counters of this class as JSON, with those of the classes inside it, if any.

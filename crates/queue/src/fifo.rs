@@ -2,6 +2,7 @@
 //! `bfifo`).
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 use twinnet_packet::Frame;
 use twinnet_units::Time;
@@ -66,8 +67,15 @@ impl QueueDiscipline for Fifo {
         self.queue.is_empty() && self.limit.frames > 0
     }
 
+    fn rests_while_empty(&self) -> bool {
+        true
+    }
+
     fn dequeue(&mut self, _now: Time, _drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         let frame = self.queue.pop_front()?;
+        // A long queue does not fit into the processor's cache: it gets the next frame there by the time that this one
+        // is on the line.
+        black_box(self.queue.front().map(|next| next.elided));
         let gone = Backlog::of(&frame);
         self.backlog.frames -= gone.frames;
         self.backlog.bytes -= gone.bytes;

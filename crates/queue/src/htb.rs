@@ -274,6 +274,10 @@ impl QueueDiscipline for Htb {
         self.leaves.iter().map(|leaf| leaf.class.backlog()).sum()
     }
 
+    fn is_empty(&self) -> bool {
+        self.leaves.iter().all(|leaf| leaf.class.is_empty())
+    }
+
     fn drain(&mut self) -> VecDeque<Box<Frame>> {
         self.leaves.iter_mut().flat_map(|leaf| leaf.class.drain()).collect()
     }

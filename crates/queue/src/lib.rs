@@ -174,6 +174,12 @@ pub trait QueueDiscipline: Send {
         self.backlog().frames == 0
     }
 
+    /// Returns `true` if [`dequeue`](Self::dequeue) gives nothing only when nothing waits, and then changes nothing: it
+    /// need not be called again before the next `enqueue`.
+    fn rests_while_empty(&self) -> bool {
+        false
+    }
+
     /// Tells that `held`, though dequeued, has not left the port: it counts against the limits, not in `backlog`. A
     /// classful discipline around this one calls it, because it takes the next frame out before it may be sent.
     fn hold(&mut self, _held: Backlog) {}

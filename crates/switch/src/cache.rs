@@ -12,7 +12,7 @@ use std::sync::Arc;
 use twinnet_packet::{FlowKey, Glance};
 use twinnet_units::impossible;
 
-use super::decision::Decision;
+use super::decision::{Decision, Straight};
 use super::pipeline::Pipeline;
 
 const FIRST_SETS: usize = 64;
@@ -29,12 +29,15 @@ struct Entry {
 /// in the processor's cache.
 const SHARED_DECISIONS: usize = 16;
 
-/// A decision found by a glance at the frame.
+/// A decision found by a glance at the frame: one cache line, with which most frames find all that was decided.
 #[derive(Debug)]
-struct Glanced {
+#[repr(align(64))]
+pub(super) struct Glanced {
     glance: Glance,
     generation: u64,
-    decision: Arc<Decision>,
+    pub(super) decision: Arc<Decision>,
+    /// The same, where it is as short as that.
+    pub(super) straight: Option<Straight>,
 }
 
 /// The two places of a set; the one used last comes first.
@@ -95,15 +98,15 @@ impl Cache {
         glance.masked(mask)
     }
 
-    /// Returns the decision for frames with this glance.
+    /// Returns what was decided for frames with this glance.
     #[inline]
-    pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Arc<Decision>> {
+    pub(super) fn find_at_a_glance(&self, glance: &Glance) -> Option<&Glanced> {
         if self.glances.is_empty() {
             return None;
         }
         let set = &self.glances[index(glance.digest(self.seed), self.glances.len())];
         let hit = |found: &&Glanced| found.glance == *glance && found.generation == self.generation;
-        set.iter().flatten().find(hit).map(|found| &found.decision)
+        set.iter().flatten().find(hit)
     }
 
     /// Remembers that what was decided for `key`, which is cached, goes for all frames with the bits of this glance
@@ -122,7 +125,8 @@ impl Cache {
             let at = index(glance.digest(self.seed), self.glances.len());
             let glances = &mut self.glances[at];
             glances.swap(0, 1);
-            glances[0] = Some(Glanced { glance, generation, decision: Arc::clone(&entry.decision) });
+            let decision = Arc::clone(&entry.decision);
+            glances[0] = Some(Glanced { glance, generation, straight: Straight::of(&decision), decision });
         }
     }
 

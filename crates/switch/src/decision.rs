@@ -1,5 +1,7 @@
 //! The decision about a frame, made from its flow key alone: the flows it follows and the steps to carry out.
 
+use std::num::NonZeroU32;
+
 use serde::Serialize;
 use twinnet_packet::{FlowKey, Glance, Rewrite};
 
@@ -171,6 +173,45 @@ impl Step {
 pub(super) struct Lookup {
     pub(super) table: u8,
     pub(super) flow: Option<FlowId>,
+}
+
+/// What most decisions are: one look-up or two, each of which found a flow, and one port to send to. So short that it
+/// lies beside the glance that finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Straight {
+    /// The flow of each look-up; the second may be [`NO_FLOW`].
+    flows: [FlowId; 2],
+    pub(super) port: NonZeroU32,
+    pub(super) queue: u16,
+    tables: [u8; 2],
+}
+
+/// No flow has this place.
+const NO_FLOW: FlowId = FlowId::MAX;
+
+impl Straight {
+    /// `decision`, if it is as short as that.
+    pub(super) fn of(decision: &Decision) -> Option<Self> {
+        let Decision { lookups, steps, certain, involved, .. } = decision;
+        let [Step::Output { port, queue }] = steps.as_slice() else { return None };
+        if *involved || *certain != lookups.len() {
+            return None;
+        }
+        let (flows, tables) = match lookups.as_slice() {
+            [one] => ([one.flow?, NO_FLOW], [one.table, 0]),
+            [one, other] => ([one.flow?, other.flow?], [one.table, other.table]),
+            _ => return None,
+        };
+        let fits = flows[0] != NO_FLOW && (lookups.len() == 1 || flows[1] != NO_FLOW);
+        let (port, queue) = (NonZeroU32::new(*port)?, u16::try_from(*queue).ok()?);
+        fits.then_some(Self { flows, port, queue, tables })
+    }
+
+    /// Its look-ups.
+    #[inline]
+    pub(super) fn lookups(self) -> impl Iterator<Item = (u8, FlowId)> {
+        self.tables.into_iter().zip(self.flows).filter(|(_, flow)| *flow != NO_FLOW)
+    }
 }
 
 /// All that is to be done with frames of one flow key.

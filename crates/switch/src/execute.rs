@@ -117,14 +117,21 @@ impl Datapath {
     }
 
     fn output(&self, sender: &mut Sender<'_>, port: u32, queue: u32, last: bool) -> Option<SwitchDrop> {
+        let refused = self.refusal_of(port);
+        if refused.is_none() {
+            sender.send(port, queue, last);
+        }
+        refused
+    }
+
+    /// Returns why nothing can be sent by `port`; `None` when it can.
+    #[inline]
+    pub(super) fn refusal_of(&self, port: u32) -> Option<SwitchDrop> {
         match self.ports.get(port) {
             None => Some(SwitchDrop::NoPort),
             Some(port) if !port.is_live() => Some(SwitchDrop::PortDown),
             Some(port) if port.config & NO_FORWARD != 0 => Some(SwitchDrop::PortConfig),
-            Some(_) => {
-                sender.send(port, queue, last);
-                None
-            }
+            Some(_) => None,
         }
     }
 

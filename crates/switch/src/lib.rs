@@ -71,7 +71,7 @@ use twinnet_packet::{FlowKey, Frame, Glance};
 use twinnet_units::{impossible, Time};
 
 use cache::Cache;
-use decision::Lookup;
+use decision::{Lookup, Straight};
 use event::{Events, RemovalReason, SwitchEvent};
 use execute::Datapath;
 use flow::CHECK_OVERLAP;
@@ -296,10 +296,14 @@ impl Switch {
         let glance = Glance::of(in_port, &frame.bytes);
         let looked = glance.map(|glance| self.cache.look(glance, &self.pipeline));
         let found = looked.and_then(|glance| Some((self.cache.find_at_a_glance(&glance)?, glance.layout())));
+        if let Some(straight) = found.and_then(|(found, _)| found.straight) {
+            self.cache_hits += frames;
+            return self.send_straight(straight, frame, frames, now, out);
+        }
         let (decision, layout) = match found {
-            Some(found) => {
+            Some((found, layout)) => {
                 self.cache_hits += frames;
-                found
+                (&found.decision, layout)
             }
             None => {
                 let (key, layout) = FlowKey::extract_with_layout(in_port, &frame.bytes);
@@ -332,6 +336,31 @@ impl Switch {
             return self.carry_out(&decision, (Start::Tables, key), frame, (in_port, now), out);
         }
         self.datapath.execute(&decision.steps, in_port, frame, layout, now, out);
+    }
+
+    /// Carries out a short decision on `frame`, which stands for `frames`.
+    #[inline]
+    fn send_straight(
+        &mut self,
+        straight: Straight,
+        mut frame: Box<Frame>,
+        frames: u64,
+        now: Time,
+        out: &mut Vec<Output>,
+    ) {
+        let bytes = frame.link_bytes();
+        for (table, flow) in straight.lookups() {
+            count_lookup(&mut self.tables, Lookup { table, flow: Some(flow) }, frames);
+            self.pipeline.credit(flow, frames, bytes, now);
+        }
+        let port = straight.port.get();
+        match self.datapath.refusal_of(port) {
+            None => {
+                frame.queue = u32::from(straight.queue);
+                out.push(Output { port, frame });
+            }
+            Some(reason) => self.datapath.count_drop(reason, frames),
+        }
     }
 
     /// Returns `true` if frames that came since the last call may have left more behind than frames to send: news for

@@ -293,6 +293,7 @@ def _switch_rules(
         if (one.switch, number) in queues:
             queues_of.setdefault(one.switch, {})[number] = queues[one.switch, number]
     rest = next(number for number, one in classes.items() if one.is_rest)
+    resolution = next((number for number, one in classes.items() if one.name == policy.address_resolution), None)
     found: dict[str, SwitchRules] = {}
     for name in paths.switches:
         here = enforcing.get(name, [])
@@ -314,7 +315,7 @@ def _switch_rules(
                 rules += _class_rules(policy, one, number, conditions[number], table, meter, into)
             if here:
                 has_ipv6 = any(rule.condition is not None and rule.condition.version == 6 for rule in rules)
-                rules += _address_resolution(policy, classes, last, rest, has_ipv6)
+                rules += _address_resolution(resolution, last, rest, has_ipv6)
         for number in used:
             rules += [Rule(f"table={tables[number]},{line}") for line in planes[number][name]]
             rules.append(Rule(f"table={tables[number]},priority=0,actions=goto_table:{last}"))
@@ -327,15 +328,12 @@ def _switch_rules(
     return found
 
 
-def _address_resolution(
-    policy: Policy, classes: Mapping[int, TrafficClass], table: int, rest: int, has_ipv6: bool
-) -> list[Rule]:
-    """The rules for ARP, where the policy puts it into a class that there is, and for IPv6's neighbour discovery.
+def _address_resolution(number: int | None, table: int, rest: int, has_ipv6: bool) -> list[Rule]:
+    """The rules for ARP, which goes into the class `number` if there is one, and for IPv6's neighbour discovery.
 
     Questions of neighbour discovery (RFC 4861) are for link-local groups. Like those of ARP they are of no class: by a
     condition on ICMPv6 they would be, and leave by several ports at once.
     """
-    number = next((n for n, one in classes.items() if one.name == policy.address_resolution), None)
     into = rest if number is None else number
     actions = f"{f'set_queue:{into},' if into else ''}goto_table:{table}"
     found: list[Rule] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from twinnet.policies.paths import Attachment, Paths
@@ -30,21 +29,19 @@ def forwarding_rules(paths: Paths) -> dict[str, list[str]]:
     for one in paths.attachments:
         at_switch.setdefault(one.switch, []).append(one)
     groups = paths.tree_ports()
+    ways = [(target, paths.towards(target), [one.mac for one in hosts]) for target, hosts in at_switch.items()]
     rules: dict[str, list[str]] = {}
     for name in paths.switches:
-        counts: Counter[int] = Counter()
-        for target, hosts in at_switch.items():
-            if target != name:
-                counts[paths.towards(target)[name]] += len(hosts)
-        # A default must lead to another switch, or a host would get what is meant for nobody.
-        most = min(counts, key=lambda port: (-counts[port], port)) if paths.is_tree and counts else None
         members: dict[int, list[int]] = {}
-        for target, hosts in at_switch.items():
-            port = None if target == name else paths.towards(target)[name]
-            if port is not None and port == most:
-                continue
-            for one in hosts:
-                members.setdefault(one.port if port is None else port, []).append(one.mac)
+        for target, towards, macs in ways:
+            if target != name:
+                members.setdefault(towards[name], []).extend(macs)
+        # A default must lead to another switch, or a host would get what is meant for nobody.
+        most = min(members, key=lambda port: (-len(members[port]), port)) if paths.is_tree and members else None
+        if most is not None:
+            del members[most]
+        for one in at_switch.get(name, ()):
+            members.setdefault(one.port, []).append(one.mac)
         lines = [f"priority={_GROUP_PRIORITY},{_GROUPS},actions={_outputs(groups[name])}"]
         for port, macs in sorted(members.items()):
             prefixes = fewest_prefixes(sorted(macs), known, _MAC_BITS, exact=not paths.is_tree)

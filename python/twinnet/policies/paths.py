@@ -63,6 +63,10 @@ class Paths:
         for one in self.attachments:
             self.of_host.setdefault(one.host, one)
         self._peers = {(name, port): there for name, lines in self.lines.items() for port, there, _ in lines}
+        self._back = {
+            name: [(there, _far(link, there).number or 0) for _, there, link in lines]
+            for name, lines in self.lines.items()
+        }
         self._towards: dict[str, dict[str, int]] = {}
         first = next(iter(self.switches))
         away = set(self.switches) - set(self.towards(first)) - {first}
@@ -96,21 +100,29 @@ class Paths:
         known = self._towards.get(target)
         if known is not None:
             return known
-        distance = {target: 0}
+        found = self._only_way(target) if self.is_tree else self._shortest_ways(target)
+        self._towards[target] = found
+        return found
+
+    def _only_way(self, target: str) -> dict[str, int]:
+        """The ports towards `target` where there is no choice: each switch was come to by the line that leads back."""
         found: dict[str, int] = {}
-        waiting = deque([target])
+        waiting = [target]
         while waiting:
-            here = waiting.popleft()
-            for _, there, _ in self.lines[here]:
-                if there not in distance:
-                    distance[there] = distance[here] + 1
+            for there, port in self._back[waiting.pop()]:
+                if there not in found and there != target:
+                    found[there] = port
                     waiting.append(there)
+        return found
+
+    def _shortest_ways(self, target: str) -> dict[str, int]:
+        distance = self.distances([target])
+        found: dict[str, int] = {}
         for name, lines in self.lines.items():
             for port, there, _ in lines:
                 if name in distance and distance.get(there, -1) == distance[name] - 1:
                     found[name] = port
                     break
-        self._towards[target] = found
         return found
 
     def distances(self, starts: Sequence[str]) -> Mapping[str, int]:

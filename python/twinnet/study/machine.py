@@ -7,6 +7,7 @@ import platform
 import socket
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,12 @@ def processor_ranges(processors: set[int]) -> str:
 
 def describe_versions() -> dict[str, str | None]:
     """The versions of Python, of this package and of the packages that results depend on."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str | None]:
+    # Packages do not change while a process runs, and finding out takes as long as a short run.
     versions: dict[str, str | None] = {"python": sys.version.split()[0]}
     for package in PACKAGES:
         try:

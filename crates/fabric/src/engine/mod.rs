@@ -175,18 +175,20 @@ struct SwitchNode {
     channel: Option<Box<channel::Channel>>,
 }
 
+// What every frame touches is one line of the processor's cache.
+#[repr(C, align(64))]
 struct Port {
     node: NodeId,
-    name: String,
     number: u32,
     captured: bool,
-    looped: u64,
     /// The frames that a host's card keeps, where it coalesces interrupts.
     kept: Option<Box<coalescing::Kept>>,
-    /// Frames that had nowhere to go.
-    without_line: u64,
     received: u64,
     received_bytes: u64,
+    looped: u64,
+    /// Frames that had nowhere to go.
+    without_line: u64,
+    name: String,
 }
 
 struct Link {

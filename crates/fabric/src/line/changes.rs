@@ -7,7 +7,7 @@ use twinnet_units::{Duration, Time};
 
 use super::deliveries::Deliveries;
 use super::sender::CountDrops;
-use super::{catch_up, DirectionConfig, Effects, Feed, Line, Sender, TWO_TAGS};
+use super::{catch_up, DirectionConfig, Effects, Essentials, Feed, Line, Sender, TWO_TAGS};
 
 impl Line {
     /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a
@@ -31,6 +31,7 @@ impl Line {
             self.deliveries = config.delivery_trace.clone().map(|trace| Box::new(Deliveries::new(trace)));
         }
         self.config = DirectionConfig { tunnel: self.config.tunnel, ..config };
+        self.essentials = Essentials::of(&self.config, &self.impairments);
         Ok(())
     }
 

@@ -10,9 +10,16 @@ use twinnet_units::{Duration, Time};
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     ordered: VecDeque<(Time, Box<Frame>)>,
-    disordered: BinaryHeap<Reverse<Late>>,
-    pushed: u64,
     last_arrival: Time,
+    /// Those that may overtake others. Few lines have any, and all lines together are to fit into a processor's cache.
+    disordered: Option<Box<Disordered>>,
+}
+
+/// Frames that may overtake others.
+#[derive(Debug, Default)]
+struct Disordered {
+    frames: BinaryHeap<Reverse<Late>>,
+    pushed: u64,
 }
 
 /// A frame that may overtake others; ordered by arrival, then by departure.
@@ -51,8 +58,9 @@ impl InFlight {
         let arrival = if reorder { arrival } else { arrival.max(self.last_arrival) };
         self.last_arrival = self.last_arrival.max(arrival);
         if reorder {
-            self.pushed += 1;
-            self.disordered.push(Reverse(Late { arrival, departed: self.pushed, frame }));
+            let disordered = self.disordered.get_or_insert_default();
+            disordered.pushed += 1;
+            disordered.frames.push(Reverse(Late { arrival, departed: disordered.pushed, frame }));
         } else {
             self.ordered.push_back((arrival, frame));
         }
@@ -61,7 +69,8 @@ impl InFlight {
 
     pub(crate) fn next(&self) -> Option<Time> {
         let ordered = self.ordered.front().map(|(at, _)| *at);
-        let late = self.disordered.peek().map(|Reverse(late)| late.arrival);
+        let Some(disordered) = &self.disordered else { return ordered };
+        let late = disordered.frames.peek().map(|Reverse(late)| late.arrival);
         match (ordered, late) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -70,7 +79,7 @@ impl InFlight {
 
     /// Takes a frame that has arrived by `now`.
     pub(crate) fn pop(&mut self, now: Time) -> Option<Box<Frame>> {
-        if self.disordered.is_empty() {
+        if self.disordered.is_none() {
             return match self.ordered.front() {
                 Some((at, _)) if *at <= now => self.ordered.pop_front().map(|(_, frame)| frame),
                 _ => None,
@@ -83,7 +92,7 @@ impl InFlight {
         if self.ordered.front().is_some_and(|(at, _)| *at == next) {
             return self.ordered.pop_front().map(|(_, frame)| frame);
         }
-        self.disordered.pop().map(|Reverse(late)| late.frame)
+        self.disordered.as_mut()?.frames.pop().map(|Reverse(late)| late.frame)
     }
 
     /// What was due by `now` arrives at `moment`, and what follows it at least the time of `spacing` after the frame
@@ -101,11 +110,11 @@ impl InFlight {
             }
             *arrival = earliest;
         }
-        if !self.disordered.is_empty() {
+        if let Some(disordered) = self.disordered.as_mut().filter(|disordered| !disordered.frames.is_empty()) {
             // Their order is not that in which they left: all keep their distances.
             moved = moment.since(now);
-            let late = std::mem::take(&mut self.disordered).into_iter();
-            self.disordered =
+            let late = std::mem::take(&mut disordered.frames).into_iter();
+            disordered.frames =
                 late.map(|Reverse(late)| Reverse(Late { arrival: late.arrival + moved, ..late })).collect();
         }
         self.last_arrival += moved;
@@ -113,10 +122,10 @@ impl InFlight {
     }
 
     pub(crate) fn clear(&mut self) -> u64 {
+        let disordered = self.disordered.as_mut().map(|disordered| std::mem::take(&mut disordered.frames));
         let frames = self.ordered.iter().map(|(_, frame)| frame.lose()).sum::<u64>()
-            + self.disordered.iter().map(|Reverse(late)| late.frame.lose()).sum::<u64>();
+            + disordered.iter().flatten().map(|Reverse(late)| late.frame.lose()).sum::<u64>();
         self.ordered.clear();
-        self.disordered.clear();
         frames
     }
 }

@@ -17,7 +17,7 @@ mod schedule;
 mod sender;
 mod showing;
 
-use twinnet_packet::{Extent, Fragment, Frame, Train};
+use twinnet_packet::{Extent, Fragment, Frame, Framing, Train};
 use twinnet_units::{Duration, Rate, Time};
 
 pub use config::{wire_bytes, DirectionConfig};
@@ -53,8 +53,8 @@ pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 /// set), no closer than the rate allows. What is on the serialiser is among the frames in flight already. Each frame
 /// that was taken arrives, or is in the counters with the reason why not.
 // What every frame touches lies together in front, what few do behind: a network's lines do not fit into the
-// processor's first cache.
-#[repr(C)]
+// processor's first cache. Each paragraph is a line of that cache.
+#[repr(C, align(64))]
 pub(crate) struct Line {
     pub(crate) to: u32,
     up: bool,
@@ -67,27 +67,56 @@ pub(crate) struct Line {
     /// The time when a departure is due, at which the next frame is begun; events that do not match are stale. There is
     /// none while nothing waits.
     departure_at: Option<Time>,
-    /// The ends of it that another fabric has, if any.
-    cut: Cut,
+    essentials: Essentials,
+
     in_flight: InFlight,
-    schedule: Schedule,
-    pace: Pace,
     feed: Feed,
-    /// Length of the longest frame that the link's MTU permits.
-    longest_frame: u64,
+
+    schedule: Schedule,
     /// The place where frames enter the tunnel, when there is one.
     tunnel: Option<Box<Entry>>,
+    /// Length of the longest frame that the link's MTU permits.
+    longest_frame: u64,
+
+    pace: Pace,
+    /// The ends of it that another fabric has, if any.
+    cut: Cut,
+
     /// The rest of a train whose front is being sent; see [`Line::keep_rest`].
-    rest: Option<Train>,
+    rest: Option<Box<Train>>,
     /// The amounts that the frame on the serialiser adds to the counters once it has left.
     leaving: Option<Leaving>,
     counters: DirectionCounters,
+
     /// The time when the queue discipline is to be asked again; events that do not match are stale.
     ready_at: Option<Time>,
     config: DirectionConfig,
     impairments: Impairments,
     /// The trace that its capacity follows while it has no rate, if any.
     deliveries: Option<Box<Deliveries>>,
+}
+
+/// What every frame asks of the configuration and the impairments.
+#[derive(Clone, Copy, Debug)]
+struct Essentials {
+    rate: Option<Rate>,
+    delay: Duration,
+    framing: Framing,
+    reorder: bool,
+    /// Frames pass as if there were no impairments.
+    transparent: bool,
+}
+
+impl Essentials {
+    fn of(config: &DirectionConfig, impairments: &Impairments) -> Self {
+        Self {
+            rate: config.rate_bps,
+            delay: config.delay_ps,
+            framing: config.framing,
+            reorder: config.impair.reorder,
+            transparent: impairments.is_transparent(),
+        }
+    }
 }
 
 /// A train on the serialiser, as the counters will see it.
@@ -122,6 +151,7 @@ impl Line {
             to,
             tunnel: config.tunnel.map(|tunnel| Box::new(Entry::new(tunnel))),
             deliveries: config.delivery_trace.clone().map(|trace| Box::new(Deliveries::new(trace))),
+            essentials: Essentials::of(&config, &impairments),
             config,
             up: true,
             longest_frame,
@@ -193,7 +223,7 @@ impl Line {
                 self.send(frame, now, sender, effects);
                 return;
             }
-            if idle && self.config.rate_bps.is_some() && queue.lets_front_pass() {
+            if idle && self.essentials.rate.is_some() && queue.lets_front_pass() {
                 // The queue has no room for the whole train, but its front is on the line at once and takes none.
                 if let Some(front) = frame.split_front(1) {
                     self.send(front, now, sender, effects);
@@ -333,12 +363,12 @@ impl Line {
 
     /// The serialiser is idle and begins `frame`. Returns whether it is idle still, having no line rate.
     fn send<S: Sender>(&mut self, mut frame: Box<Frame>, now: Time, sender: &mut S, effects: &mut Effects) -> bool {
-        let Some(rate) = self.config.rate_bps else { return self.send_unrated(frame, now, sender, effects) };
-        let extent = frame.extent(self.config.framing);
+        let Some(rate) = self.essentials.rate else { return self.send_unrated(frame, now, sender, effects) };
+        let extent = frame.extent(self.essentials.framing);
         if self.frames_at_once(extent.frames, extent.wire_bytes, rate) < extent.frames {
             match Train::of(frame) {
                 Ok(train) => {
-                    self.rest = Some(train);
+                    self.rest = Some(Box::new(train));
                     self.send_front_of_rest(now, sender, effects);
                     return false;
                 }
@@ -368,7 +398,7 @@ impl Line {
         if extent.frames > 1 {
             match Train::of(frame) {
                 Ok(train) => {
-                    self.rest = Some(train);
+                    self.rest = Some(Box::new(train));
                     self.send_front_of_rest(now, sender, effects);
                     return false;
                 }
@@ -438,7 +468,7 @@ impl Line {
         sender: &mut S,
         effects: &mut Effects,
     ) {
-        let pace = self.pace.of(extent.wire_bytes, rate, self.config.framing);
+        let pace = self.pace.of(extent.wire_bytes, rate, self.essentials.framing);
         let busy = self.schedule.begin(now, self.busy_until, pace.whole);
         self.busy_until = now + busy;
         self.last_end = self.busy_until;
@@ -461,8 +491,8 @@ impl Line {
     ) {
         sender.departing(&self.config, &frame, last_bit);
         self.count_leaving(&frame, extent, last_bit, now);
-        if self.impairments.is_transparent() {
-            self.fly(last_bit + self.config.delay_ps, frame, sender, effects);
+        if self.essentials.transparent {
+            self.fly(last_bit + self.essentials.delay, frame, sender, effects);
             return;
         }
         while let Some(single) = frame.split_front(1) {
@@ -476,7 +506,7 @@ impl Line {
         if self.cut.leads_away() {
             return sender.cross(frame, arrival);
         }
-        let (at, first) = self.in_flight.push(arrival, self.config.impair.reorder, frame);
+        let (at, first) = self.in_flight.push(arrival, self.essentials.reorder, frame);
         if first {
             effects.arrives(at);
         }
@@ -591,7 +621,7 @@ impl Line {
 
     /// Keeps what is left of a train whose front is begun. It has not left the port, so it takes room of the queue
     /// that it came from.
-    fn keep_rest(&mut self, rest: Option<Train>) {
+    fn keep_rest(&mut self, rest: Option<Box<Train>>) {
         self.rest = rest;
         if self.rest.is_some() || self.rest_is_held {
             self.tell_rest();
@@ -601,7 +631,7 @@ impl Line {
     /// Tells the queue discipline of the rest of a train.
     fn tell_rest(&mut self) {
         if let Feed::Queue(queue) = &mut self.feed {
-            queue.hold(self.rest.as_ref().map_or_else(Backlog::default, of_train));
+            queue.hold(self.rest.as_deref().map_or_else(Backlog::default, of_train));
         }
         self.rest_is_held = self.rest.is_some();
     }
@@ -618,7 +648,7 @@ impl Line {
 
     /// Returns how many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
     fn frames_at_once(&mut self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
-        if frames == 1 || !self.impairments.is_transparent() {
+        if frames == 1 || !self.essentials.transparent {
             return 1;
         }
         let each = wire_bytes.div_ceil(frames);

@@ -36,3 +36,4 @@ mod without_sack;
 pub use config::{Ecn, Failure, Signals, TcpConfig, TcpInfo};
 pub use connection::Connection;
 pub use segment::{Outgoing, Segment};
+pub use transmit::Planned;

@@ -57,22 +57,40 @@ enum Plan {
     Acknowledgement,
 }
 
+/// The next segment as [`Connection::planned`] gave it.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned(Plan);
+
 impl Connection {
     /// Returns `true` if [`Connection::poll_send`] would give a segment now.
     #[must_use]
     pub fn wants_to_send(&self, now: Time) -> bool {
-        self.plan(now) != Plan::Nothing
+        self.planned(now).is_some()
     }
 
-    /// Appends the next segment that may be sent now to `bytes`: header, options and the real bytes of its payload.
-    /// `None` when there is none: the window, TCP small queues, pacing or a lack of data forbids.
+    /// The next segment that may be sent now, for [`Connection::send_planned`] before anything else is done with the
+    /// connection. `None` when there is none: the window, TCP small queues, pacing or a lack of data forbids.
+    #[must_use]
+    pub fn planned(&self, now: Time) -> Option<Planned> {
+        let plan = self.plan(now);
+        (plan != Plan::Nothing).then_some(Planned(plan))
+    }
+
+    /// Appends the next segment that may be sent now to `bytes`, if there is one; see [`Connection::planned`].
     pub fn poll_send(&mut self, now: Time, bytes: &mut Vec<u8>) -> Option<Outgoing> {
+        let Some(planned) = self.planned(now) else {
+            self.tell_time(now);
+            self.note_app_limit();
+            return None;
+        };
+        self.send_planned(planned, now, bytes)
+    }
+
+    /// Appends a planned segment to `bytes`: header, options and the real bytes of its payload.
+    pub fn send_planned(&mut self, Planned(plan): Planned, now: Time, bytes: &mut Vec<u8>) -> Option<Outgoing> {
         self.tell_time(now);
-        match self.plan(now) {
-            Plan::Nothing => {
-                self.note_app_limit();
-                None
-            }
+        match plan {
+            Plan::Nothing => None,
             Plan::Reset => {
                 let (sequence, acknowledgement) = self.reset.take()?;
                 let flags = if acknowledgement.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };

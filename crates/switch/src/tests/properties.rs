@@ -1,5 +1,7 @@
 //! Properties over random flows and frames.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use twinnet_packet::{Field, FlowKey, Glance, Rewrite};
 
@@ -9,6 +11,7 @@ use super::super::parse;
 use super::super::translate::{translate, walk, Start};
 use super::frames::{arp, tagged, tcp, tcp6, udp};
 use super::*;
+use crate::SwitchCounters;
 
 fn a_frame() -> impl Strategy<Value = Frame> {
     let host = 1..5_u8;
@@ -166,8 +169,8 @@ proptest! {
                 let looked = Glance::of(*in_port, &frame.bytes)
                     .map(|glance| switch.cache.look(glance, &switch.pipeline));
                 let glanced = looked.and_then(|glance| switch.cache.find_at_a_glance(&glance));
-                let cached = glanced.cloned().or_else(|| switch.cache.find(&key).cloned())
-                    .map(|cached| (*cached).clone());
+                let glanced = glanced.map(|found| Arc::clone(&found.decision));
+                let cached = glanced.or_else(|| switch.cache.find(&key).cloned()).map(|cached| (*cached).clone());
                 prop_assert_eq!(cached, Some(decision), "round {}", round);
                 if !flows.iter().any(|flow| flow.contains("NORMAL")) {
                     let again = send(&mut fresh, *in_port, frame);
@@ -179,6 +182,27 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn cached_decisions_count_what_walks_through_the_tables_count(
+        flows in prop::collection::vec(prop_oneof![a_flow(), a_dense_flow()], 1..12),
+        frames in prop::collection::vec((1..4_u32, a_frame()), 1..10),
+    ) {
+        let (mut cached, mut walked) = (with_flows(&flows), with_flows(&flows));
+        for _ in 0..3 {
+            for (in_port, frame) in &frames {
+                send(&mut cached, *in_port, frame);
+                walked.cache.invalidate();
+                send(&mut walked, *in_port, frame);
+            }
+        }
+        prop_assert_eq!(cached.dump_flows(Time::ZERO), walked.dump_flows(Time::ZERO));
+        let counters = [cached, walked].map(|switch| {
+            let SwitchCounters { received, tables, drops, .. } = switch.counters();
+            (received, tables, drops)
+        });
+        prop_assert_eq!(&counters[0], &counters[1]);
     }
 
     #[test]
