@@ -28,7 +28,7 @@ from twinnet.study.gather import DifferentTraces
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study, load_study
 from twinnet.study.runner import Made, Progress, make_run
-from twinnet.study.store import Measured, StoredRun
+from twinnet.study.store import Measured, ResultStore, StoredRun
 
 TINY = load_study("tcp-udp-queues", {"clock": "virtual", "repetitions": "3"}, preset="tiny")
 PLAN = plan_study(TINY)
@@ -114,6 +114,22 @@ def test_a_table_with_other_columns_is_refused() -> None:
     swapped = replace(MADE.result, flows=MADE.result.intervals)
     with pytest.raises(ClusterError, match="its table flows has the columns"):
         made_from(packed_made(PLAN[0], Made(MADE.record, swapped)), PLAN[0])
+
+
+def test_a_table_of_more_rows_than_are_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "MOST_ROWS", 0)
+    with pytest.raises(ClusterError, match="its table flows has more than 0 rows"):
+        made_from(PACKED, PLAN[0])
+
+
+def test_what_a_worker_packed_is_stored_as_it_came(tmp_path: Path) -> None:
+    came = made_from(PACKED, PLAN[0])
+    assert isinstance(came, Made) and isinstance(came.result, Measured) and isinstance(MADE.result, Measured)
+    far = ResultStore(tmp_path / "far").write_finished(PLAN[0], came.record, came.result)
+    near = ResultStore(tmp_path / "near").write_finished(PLAN[0], MADE.record, MADE.result)
+    for name in came.result.parquet:
+        assert (far.folder / f"{name}.parquet").read_bytes() == (near.folder / f"{name}.parquet").read_bytes()
+    assert far.on_disk().record == far.record
 
 
 def test_a_result_that_is_too_large_becomes_a_failure_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,8 +110,11 @@ with underlay("1.2 ms"):
 """
     )
     name, message, remedy = told
-    assert name == "UnderlayTooSlow" and "s1 - s2 (1 ms, over 1." in message
-    assert "give them delay='1." in remedy
+    over = re.search(r"s1 - s2 \(1 ms, over ([\d.]+) ms", message)
+    instead = re.search(r"give them delay='([\d.]+) ms' or more", remedy)
+    assert name == "UnderlayTooSlow" and over is not None and instead is not None
+    # How much more than the underlay's 1.2 ms depends on the pauses of the machine while it was measured.
+    assert 1.2 < float(over[1]) <= float(instead[1]) < 5
     apart.wait_until_no_agent_runs()
 
 

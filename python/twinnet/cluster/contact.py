@@ -20,6 +20,7 @@ VERSION_OP = "twinnet_version"
 STARTING_S = 5.0
 """A scheduler and a run are often started by one script: for so long a run waits for it."""
 _PATIENCE_S = 10.0
+_TRIES = 2
 _TRY_AGAIN_S = 0.1
 
 
@@ -43,8 +44,13 @@ def check_scheduler(address: Address, certificates: Certificates | None) -> None
         Who answers does not speak TLS, has no certificate of this cluster or refuses ours, is no scheduler of twinnet,
         or is one of another version.
     """
-    _shake_hands(address, certificates)
-    version = asyncio.run(_version_of(str(address), certificates))
+    version = None
+    for _ in range(_TRIES):
+        # A scheduler that ends between the two is no stranger: whoever listens then is asked again.
+        _shake_hands(address, certificates)
+        version = asyncio.run(_version_of(str(address), certificates))
+        if version is not None:
+            break
     if version is None:
         raise ClusterError(f"what listens at {address} is no scheduler of twinnet", "start `twinnet scheduler` there")
     if version != __version__:

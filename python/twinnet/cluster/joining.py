@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from twinnet.cluster.certificates import read_certificates
 from twinnet.cluster.contact import security_of
 from twinnet.cluster.engine import distributed, hush_engine, silent
 from twinnet.cluster.remote_run import SLOT
+from twinnet.cluster.scratch import scratch
 from twinnet.study.machine import describe_place
 
 __all__ = ["ANNOUNCED", "PROGRESS", "join"]
@@ -46,8 +46,13 @@ async def _join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None
             # Its client cancelled it, or has gone.
             SLOT.cancel(key)
 
-    watch = type("Watch", (module.WorkerPlugin,), {"transition": transition, "name": "twinnet"})()
-    with tempfile.TemporaryDirectory(prefix="twinnet-slot-") as scratch:
+    def teardown(_: object, __: object) -> None:
+        # Without a scheduler nobody wants what is being made; the engine would wait for it.
+        SLOT.cancel_all()
+
+    parts = {"transition": transition, "teardown": teardown, "name": "twinnet"}
+    watch = type("Watch", (module.WorkerPlugin,), parts)()
+    with scratch() as folder:
         worker = silent(module.Worker)(
             str(address),
             nthreads=1,
@@ -55,7 +60,7 @@ async def _join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None
             protocol=address.protocol,
             security=security_of(certificates),
             memory_limit=0,
-            local_directory=scratch,
+            local_directory=str(folder),
             death_timeout=20,
             dashboard=False,
             plugins=(watch,),

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
-from twinnet.cluster.contact import security_of, wait_for_scheduler
+from twinnet.cluster.contact import NobodyThere, check_scheduler, security_of, wait_for_scheduler
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine
 from twinnet.cluster.joining import ANNOUNCED, PROGRESS
 from twinnet.cluster.messages import Asked, made_from, study_message
@@ -33,6 +33,7 @@ MOST_ATTEMPTS = 10
 """A run whose worker ends so often is told as failed: it may be the run that ends it."""
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 60.0
+_CONNECT_S = 5.0
 _REFUSED_PATIENCE_S = 5.0
 """The longest wait in seconds for another slot while all present ones refuse the study: one may be starting again."""
 
@@ -121,16 +122,7 @@ class ClusterPlaces:
         """Connect to the scheduler and wait for its workers."""
         hush_engine()
         wait_for_scheduler(self._address, self._certificates)
-        self._client = distributed().Client(
-            str(self._address),
-            security=security_of(self._certificates),
-            # After this time without the scheduler the engine gives up.
-            timeout=self._patience_s,
-            set_as_default=False,
-            # Results are data: what would have to be unpickled is refused.
-            deserializers=["dask", "msgpack"],
-        )
-        self._client.subscribe_topic(PROGRESS, self._hear)
+        self._client = self._connected()
         self._seen_s = time.monotonic()
         try:
             while not self.slots():
@@ -140,6 +132,28 @@ class ClusterPlaces:
             self.close()
             raise
         return self
+
+    def _connected(self) -> Any:
+        client = distributed().Client(
+            str(self._address),
+            security=security_of(self._certificates),
+            timeout=min(self._patience_s, _CONNECT_S),
+            set_as_default=False,
+            # Results are data: what would have to be unpickled is refused.
+            deserializers=["dask", "msgpack"],
+        )
+        client.subscribe_topic(PROGRESS, self._hear)
+        return client
+
+    def _connect_again(self) -> None:
+        """Connect anew when a scheduler listens. The engine would try by itself, after pauses that soon are longer
+        than a scheduler needs to come back."""
+        try:
+            check_scheduler(self._address, self._certificates)
+            gone, self._client = self._client, self._connected()
+        except (NobodyThere, OSError, TimeoutError, RuntimeError):
+            return
+        threading.Thread(target=_left, args=(gone,), daemon=True).start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -172,6 +186,11 @@ class ClusterPlaces:
         """The largest number of runs that can go on at once."""
         return MOST_SIDE_BY_SIDE
 
+    @property
+    def elsewhere(self) -> bool:
+        """Yes: in the slots of workers."""
+        return True
+
     def slots(self) -> list[RemoteSlot]:
         """The slots that take the study's runs, as the scheduler knows them now."""
         now_s = time.monotonic()
@@ -183,6 +202,8 @@ class ClusterPlaces:
         return list(self._slots.values())
 
     def _announced(self) -> dict[str, dict[str, Any]]:
+        if self._client.status != "running":
+            self._connect_again()
         try:
             told = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=5)
             return {
@@ -223,7 +244,7 @@ class ClusterPlaces:
                 else "free the processors of the machines and start "
                 "their workers again, or simulate with --clock virtual",
             )
-        if without_s > self._patience_s or self._client.status == "closed":
+        if without_s > self._patience_s:
             raise ClusterError(
                 f"the scheduler at {self._address} has had no worker for {self._patience_s:g} s, or has gone",
                 f"start one: twinnet worker --at {self._address}; finished runs are kept, the same command goes on",
@@ -369,3 +390,12 @@ class ClusterPlaces:
         except Exception:
             # Without a scheduler there is nobody to tell.
             return
+
+
+def _left(client: Any) -> None:
+    """Close a client whose scheduler has gone."""
+    try:
+        client.close(timeout=1)
+    except Exception:
+        # It has nothing left to tell anybody.
+        return

@@ -69,6 +69,11 @@ class SlotState:
         timer.daemon = True
         timer.start()
 
+    def cancel_all(self) -> None:
+        """End whatever is going on."""
+        for attempt in list(self.going):
+            self.cancel(attempt)
+
     def _end_if_going(self, attempt: str) -> None:
         if attempt in self.going:
             self.tell({"cancelled": attempt})

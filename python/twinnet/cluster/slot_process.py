@@ -10,10 +10,12 @@ import json
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 __all__ = ["SCHEDULER_GONE", "main"]
 
+_BACK_S = 30.0
 SCHEDULER_GONE = 3
 """The exit status when the scheduler cannot be reached, or is no more."""
 
@@ -37,9 +39,30 @@ def main() -> None:
     SLOT.why_not = f"{verdict}: {reasons}" if reasons else str(verdict)
     from twinnet.cluster.joining import join
 
-    join(settings, lambda: _tell({"joined": True}))
-    # Not `sys.exit`: a run that is going on would be waited for.
-    os._exit(SCHEDULER_GONE)
+    while True:
+        join(settings, lambda: _tell({"joined": True}))
+        _tell({"lost": True})
+        # This process stays: starting another would take longer than a scheduler needs to come back.
+        if not scheduler_is_back(settings):
+            # Not `sys.exit`: a run that is going on would be waited for.
+            os._exit(SCHEDULER_GONE)
+
+
+def scheduler_is_back(settings: dict[str, Any]) -> bool:
+    """Wait until a scheduler listens again; `False` when it did not within `_BACK_S`, or is another one."""
+    from twinnet.cluster.address import parse_address
+    from twinnet.cluster.certificates import read_certificates
+    from twinnet.cluster.contact import wait_for_scheduler
+    from twinnet.errors import TwinnetError
+
+    address = parse_address(settings["scheduler"], without_tls=not settings["keys"])
+    certificates = read_certificates(Path(settings["keys"])) if settings["keys"] else None
+    try:
+        wait_for_scheduler(address, certificates, _BACK_S)
+    except TwinnetError:
+        # The parent finds out why, says so and waits on.
+        return False
+    return True
 
 
 def _tell(what: dict[str, Any]) -> None:
@@ -48,8 +71,11 @@ def _tell(what: dict[str, Any]) -> None:
 
 
 def _end_with_parent() -> None:
+    from twinnet.cluster.scratch import remove_mine
+
     while os.read(0, 4096):
         pass
+    remove_mine()
     os._exit(0)
 
 

@@ -20,6 +20,7 @@ from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import NobodyThere, check_scheduler
 from twinnet.cluster.engine import ClusterError
+from twinnet.cluster.scratch import remove_left
 from twinnet.cluster.slot_process import SCHEDULER_GONE
 from twinnet.cluster.slots import Slot
 
@@ -90,6 +91,7 @@ class _Parent:
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self._await_scheduler()
+            remove_left()
             for one in self.running:
                 self._start(one)
             while not self.stopping:
@@ -161,10 +163,12 @@ class _Parent:
         if said is None:
             assert one.process is not None
             status = one.process.returncode
+            # It may have been killed, and could not tidy up.
+            remove_left()
             if self.stopping:
                 return
             if status == SCHEDULER_GONE:
-                self.tell(f"{named} has lost the scheduler; it joins again")
+                self.tell(f"{named} has not found the scheduler again; it is started again when there is one")
             else:
                 ended = f"by signal {-status}" if status < 0 else f"with status {status}"
                 self.tell(f"{named} has ended {ended}; it is started again")
@@ -179,6 +183,8 @@ class _Parent:
             self.tell(f"{named}: the calibration lab was {one.verdict}{why}; it {takes}")
         elif "cancelled" in said:
             self.tell(f"{named} has ended a run whose client cancelled it or has gone: {said['cancelled']}")
+        elif "lost" in said:
+            self.tell(f"{named} has lost the scheduler; it joins again")
         elif "joined" in said:
             assert one.process is not None
             self.tell(f"{named} has joined {self.address} (process {one.process.pid})")
@@ -194,6 +200,7 @@ class _Parent:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        remove_left()
 
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from twinnet.cluster.slot_process import main; main()"

@@ -32,6 +32,10 @@ __all__ = [
 
 
 _LOOK_S = 0.2
+_WRITERS = 4
+"""Results that are written at once, where places go on meanwhile: the disk makes several durable in one go."""
+_MOST_UNWRITTEN = 64
+"""Results that may wait for that; then no run begins, so that memory stays bounded."""
 
 
 class Interrupted(Exception):
@@ -102,6 +106,11 @@ class Places(Protocol):
         """The largest number of runs that can ever be made side by side."""
         ...
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether runs are made by other processes, so that a place makes the next one while a result is written."""
+        ...
+
     def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, Any] | None:
         """Take a free place for one of the runs that wait, the next of which is the last in `waiting`.
 
@@ -135,6 +144,11 @@ class LocalPlaces:
     def most(self) -> int:
         """The same."""
         return self._jobs
+
+    @property
+    def elsewhere(self) -> bool:
+        """No: writing a result would disturb a run on the wall clock."""
+        return False
 
     def take(self, waiting: Sequence[PlannedRun]) -> tuple[int, int] | None:
         """The next run and the lowest slot that is free."""
@@ -260,16 +274,22 @@ class _Remaining:
         self.expected = {run.id: max(0.001, execute.expected_s(run)) for run in todo}
         self.left = dict(self.expected)
         self.places = places
+        self.total_s = sum(self.left.values())
         self.done_expected_s = self.done_actual_s = 0.0
 
     def done(self, run: PlannedRun, actual_s: float) -> None:
-        self.done_expected_s += self.left.pop(run.id)
+        expected_s = self.left.pop(run.id)
+        self.total_s = max(0.0, self.total_s - expected_s)
+        self.done_expected_s += expected_s
         self.done_actual_s += actual_s
 
     def left_s(self, fractions: dict[str, float]) -> float:
         correction = self.done_actual_s / self.done_expected_s if self.done_expected_s else 1.0
-        total = sum(expected * (1 - fractions.get(run_id, 0.0)) for run_id, expected in self.left.items())
-        return total * correction / max(1, min(self.places.count, len(self.left)))
+        # Only runs that go on have a fraction: a plan of thousands is not summed up again and again.
+        if not self.left:
+            return 0.0
+        begun = sum(self.left.get(run_id, 0.0) * fraction for run_id, fraction in fractions.items())
+        return (self.total_s - begun) * correction / max(1, min(self.places.count, len(self.left)))
 
 
 class _Loop:
@@ -286,18 +306,26 @@ class _Loop:
         self.remaining, self.outcome, self.forecast = remaining, outcome, forecast
         self.stop = threading.Event()
         self.waiting: list[PlannedRun] = []
-        self.going: dict[Future[tuple[StoredRun, float]], tuple[PlannedRun, Progress, Any]] = {}
+        self.going: dict[Future[Made], tuple[PlannedRun, Progress, Any]] = {}
+        self.writing: dict[Future[StoredRun], tuple[PlannedRun, Any]] = {}
+        self.specifications: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.writers: ThreadPoolExecutor
 
     def run(self, todo: Sequence[PlannedRun]) -> None:
         self.waiting = list(reversed(todo))
-        with ThreadPoolExecutor(max_workers=self.places.most, thread_name_prefix="run") as pool:
+        writers = _WRITERS if self.places.elsewhere else self.places.most
+        with (
+            ThreadPoolExecutor(max_workers=writers, thread_name_prefix="write") as self.writers,
+            ThreadPoolExecutor(max_workers=self.places.most, thread_name_prefix="run") as pool,
+        ):
             try:
-                while self.waiting or self.going:
-                    while self.waiting and (taken := self.places.take(self.waiting)) is not None:
+                while self.waiting or self.going or self.writing:
+                    while self._may_begin() and (taken := self.places.take(self.waiting)) is not None:
                         index, place = taken
                         run, progress = self.waiting.pop(index), Progress(self.stop)
                         self.observer.started(run, progress)
-                        self.going[pool.submit(self._make, run, progress, place)] = (run, progress, place)
+                        future = pool.submit(self.places.make, run, place, progress)
+                        self.going[future] = (run, progress, place)
                     self._collect()
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
@@ -308,41 +336,65 @@ class _Loop:
                 self.stop.set()
                 raise
 
+    def _may_begin(self) -> bool:
+        return bool(self.waiting) and len(self.writing) < max(_MOST_UNWRITTEN, self.places.count)
+
     def _collect(self) -> None:
-        if self.going:
-            ended, _ = wait(self.going, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        if self.going or self.writing:
+            going: list[Future[Any]] = [*self.going, *self.writing]
+            ended, _ = wait(going, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
             for future in ended:
-                run, _, place = self.going.pop(future)
-                self.places.free(place)
-                self._take(run, future)
+                if future in self.going:
+                    self._write(future)
+                else:
+                    self._take(future)
         else:
             self.stop.wait(_LOOK_S)
         self.observer.tick(self._left_s())
 
-    def _take(self, run: PlannedRun, future: Future[tuple[StoredRun, float]]) -> None:
+    def _write(self, future: Future[Made]) -> None:
+        """Have the result of a run written that has ended."""
+        run, _, place = self.going.pop(future)
         try:
-            stored, elapsed_s = future.result()
+            made = future.result()
         except Interrupted:
-            return
+            self.places.free(place)
         except PlaceLost:
+            self.places.free(place)
             self.waiting.append(run)
-            return
-        self.remaining.done(run, elapsed_s)
-        (self.outcome.finished if stored.record["status"] == "finished" else self.outcome.failed).append(stored)
+        except BaseException:
+            self.places.free(place)
+            raise
+        else:
+            if self.places.elsewhere:
+                self.places.free(place)
+                place = None
+            self.writing[self.writers.submit(self._written, run, made)] = (run, place)
+
+    def _take(self, future: Future[StoredRun]) -> None:
+        """Note a run that is written down."""
+        run, place = self.writing.pop(future)
+        if place is not None:
+            self.places.free(place)
+        stored = future.result()
+        self.remaining.done(run, float(stored.record["elapsed_s"]))
+        kept = stored.on_disk()
+        (self.outcome.finished if stored.record["status"] == "finished" else self.outcome.failed).append(kept)
         self.observer.ended(run, stored, self._left_s())
 
     def _finish_going(self) -> None:
-        for future, (run, _, _) in list(self.going.items()):
+        for future in list(self.going):
+            self._write(future)
+        for future in list(self.writing):
             try:
-                self._take(run, future)
+                self._take(future)
             except StoreError:
                 continue
 
     def _left_s(self) -> float:
         return self.remaining.left_s({run.id: progress.fraction for run, progress, _ in self.going.values()})
 
-    def _make(self, run: PlannedRun, progress: Progress, place: Any) -> tuple[StoredRun, float]:
-        made = self.places.make(run, place, progress)
+    def _written(self, run: PlannedRun, made: Made) -> StoredRun:
         record: dict[str, Any] = {
             "study": run.specification.study,
             "levels": dict(run.levels),
@@ -350,17 +402,23 @@ class _Loop:
             "seed": run.seed,
             "digest": run.digest,
             "clock": run.specification.clock,
-            "specification": run.specification.model_dump(
-                mode="json", by_alias=True, exclude={"presets", "wall_presets"}
-            ),
+            "specification": self._specification(run),
             "specification_units": "durations in ps, rates in bit/s, sizes in bytes",
             "versions": made.record["versions"],
             "started": made.record["started"],
         }
         if self.forecast is not None and run.id in self.forecast.needed:
             record["forecast"] = self.forecast.record_of(run.id)
-        elapsed_s = float(made.record["elapsed_s"])
-        record |= {"elapsed_s": elapsed_s, "machine": made.record["machine"]}
+        record |= {"elapsed_s": float(made.record["elapsed_s"]), "machine": made.record["machine"]}
         if isinstance(made.result, Measured):
-            return self.store.write_finished(run, record, made.result), elapsed_s
-        return self.store.write_failed(run, record, made.result), elapsed_s
+            return self.store.write_finished(run, record, made.result)
+        return self.store.write_failed(run, record, made.result)
+
+    def _specification(self, run: PlannedRun) -> dict[str, Any]:
+        """The specification as it is recorded, the same for all repetitions of a combination of levels."""
+        levels = tuple(run.levels.values())
+        if levels not in self.specifications:
+            self.specifications[levels] = run.specification.model_dump(
+                mode="json", by_alias=True, exclude={"presets", "wall_presets"}
+            )
+        return self.specifications[levels]

@@ -24,7 +24,7 @@ from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study, read_study, reader_in
 from twinnet.yaml_source import parse_yaml
 
-__all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun"]
+__all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun", "as_parquet"]
 
 FORMAT = 1
 """The version of the layout and of the tables; it grows when a column changes its meaning."""
@@ -70,6 +70,8 @@ class Measured:
     notes: Mapping[str, Any]
     fidelity_samples: pl.DataFrame = field(default_factory=lambda: table("fidelity", []))
     packets: pl.DataFrame = field(default_factory=lambda: table("packets", []))
+    parquet: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Tables by name as Parquet, where another process has written them so; the others are written here."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class StoredRun:
     id: str
     folder: Path
     record: Mapping[str, Any]
+
+    def on_disk(self) -> StoredRun:
+        """The same run with a record that is read from its file when it is looked at, and takes no memory until
+        then."""
+        return StoredRun(self.id, self.folder, _RecordOnDisk(self.folder / "run.json"))
 
     @property
     def levels(self) -> dict[str, str]:
@@ -114,6 +121,29 @@ class StoredRun:
             raise StoreError(
                 f"{path} cannot be read: {error}", "remove the run's folder and run the study again"
             ) from None
+
+
+class _RecordOnDisk(Mapping[str, Any]):
+    """A run's record, read from its file at each look: of ten thousand runs that were just made, most are never
+    looked at again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return cast(dict[str, Any], json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.path} cannot be read: {error}", "run the study again") from None
+
+    def __getitem__(self, key: str) -> Any:
+        return self._read()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
 
 
 class ResultStore:
@@ -272,12 +302,8 @@ class ResultStore:
         def fill(folder: Path) -> None:
             for name, frame in tables.items():
                 # By way of memory: a full disk is then the operating system's word, not an error of the format's.
-                content = io.BytesIO()
-                frame.write_parquet(content, compression="zstd")
-                with (folder / f"{name}.parquet").open("wb") as file:
-                    file.write(content.getbuffer())
-                    file.flush()
-                    os.fsync(file.fileno())
+                content = measured.parquet.get(name) or as_parquet(frame)
+                _write_synced(folder / f"{name}.parquet", content)
 
         return self._write_run(run.id, full, fill)
 
@@ -361,6 +387,13 @@ class _StoreGuard:
 
 
 _PARTIAL = re.compile(r"\.(?P<run>.+)\.(?P<machine>[A-Za-z0-9_-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.partial")
+
+
+def as_parquet(frame: pl.DataFrame) -> bytes:
+    """Return a table as it is stored and sent."""
+    content = io.BytesIO()
+    frame.write_parquet(content, compression="zstd")
+    return content.getvalue()
 
 
 def _machine_word() -> str:
