@@ -38,6 +38,7 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--capacity", metavar="RATE", help="Capacity of the tight link: spruce needs it, hybrid can use it.")
 @click.option("--prior", metavar="RATE", help="With hybrid: the estimate by counters.")
 @click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
+@click.option("--prior-window", metavar="TIME", help="With --prior-std: the polling period that it is between.")
 @click.option(
     "--setting", "settings", multiple=True, metavar="NAME=NUMBER", help="A setting of the method; may be repeated."
 )
@@ -62,6 +63,7 @@ def abw(
     capacity: str | None,
     prior: str | None,
     prior_std: str | None,
+    prior_window: str | None,
     settings: tuple[str, ...],
     layer: str,
     mtu: int,
@@ -93,6 +95,7 @@ def abw(
         capacity=capacity,
         prior=prior,
         prior_std=prior_std,
+        prior_window=prior_window,
         settings=_settings(settings),
         layer=layer,
         mtu=mtu,

@@ -21,6 +21,7 @@ from twinnet.control.topology import Topology
 from twinnet.deliveries import TracedCapacity, capacity_of
 from twinnet.errors import BadValue
 from twinnet.ranges import run_time_ps
+from twinnet.stats import t_quantile
 
 __all__ = ["AvailableBandwidth", "BandwidthPrior", "CountedLink", "PassiveBandwidth", "PriorSettings"]
 
@@ -93,6 +94,7 @@ class PriorSettings(TypedDict):
 
     prior: str
     prior_std: str
+    prior_window: str
     capacity: NotRequired[str]
 
 
@@ -106,18 +108,22 @@ class BandwidthPrior:
         Mean and standard deviation of the available bandwidth over single polling periods.
     tight
         The link that had the least most often.
+    period_s
+        The length of a polling period: over less time, available bandwidth varies by more.
     """
 
     mean_bps: float
     std_bps: float
     tight: CountedLink
+    period_s: float
 
     def settings(self) -> PriorSettings:
-        """Return the keyword arguments ``prior``, ``prior_std`` and (unless the tight link follows a trace)
-        ``capacity`` of ``tn.apps.bandwidth`` with the method ``hybrid``."""
+        """Return keyword arguments of ``tn.apps.bandwidth`` with the method ``hybrid``: ``prior``, ``prior_std``,
+        ``prior_window`` and (unless the tight link follows a trace) ``capacity``."""
         found: PriorSettings = {
             "prior": f"{max(self.mean_bps, 1.0):.0f} bit",
             "prior_std": f"{max(self.std_bps, 1.0):.0f} bit",
+            "prior_window": f"{self.period_s * 1e9:.0f} ns",
         }
         if self.tight.traced is None:
             found["capacity"] = f"{self.tight.capacity_bps:.0f} bit"
@@ -302,8 +308,9 @@ class AvailableBandwidth(Controller):
     ) -> BandwidthPrior:
         """Return what the last polling periods say of the path along `nodes` before it is probed.
 
-        The standard deviation is that between periods, with what the timing of the counters leaves. An estimate by
-        probes that takes about as long as a period varies as much.
+        The standard deviation is that between periods, larger by as much as so few periods leave unknown (Student's t),
+        with what the timing of the counters leaves. An estimate by probes that takes about as long as a period varies
+        as much, and a shorter one by more: `hybrid` allows for that.
 
         Parameters
         ----------
@@ -335,8 +342,12 @@ class AvailableBandwidth(Controller):
         ]
         available = [one.available_bps for one in told]
         tight = [one.tight for one in told]
-        std_bps = math.hypot(stdev(available), told[-1].error_bps / _QUANTILE)
-        return BandwidthPrior(fmean(available), std_bps, max(tight, key=tight.count))
+        # The next period differs from the mean of these by more than they do: their mean and their spread are those of
+        # a few. Student's t for a prediction, as a normal deviation with the same 95 % interval.
+        few = math.sqrt(1 + 1 / len(told)) * t_quantile(0.95, len(told) - 1) / _QUANTILE
+        std_bps = math.hypot(stdev(available) * few, told[-1].error_bps / _QUANTILE)
+        period_s = fmean(one.end_s - one.start_s for one in told)
+        return BandwidthPrior(fmean(available), std_bps, max(tight, key=tight.count), period_s)
 
     def between_all(
         self, hosts: Sequence[str], *, layer: Literal["wire", "network"] = "wire"

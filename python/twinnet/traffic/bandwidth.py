@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, cast
 
 from twinnet.errors import BadValue
-from twinnet.ranges import line_rate_bps
+from twinnet.ranges import line_rate_bps, run_time_ps
 from twinnet.settings import OneOf, Setting, Whole, duration, rate, size
 from twinnet.traffic.app import App
 from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
@@ -44,6 +44,7 @@ def bandwidth_method(
     capacity: Rate | None = None,
     prior: Rate | None = None,
     prior_std: Rate | None = None,
+    prior_window: Duration | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return a method in the form of the lab protocol.
@@ -56,6 +57,8 @@ def bandwidth_method(
         Capacity of the tight link, with unit: ``spruce`` needs it, ``hybrid`` can use it.
     prior, prior_std
         The estimate by port counters and its standard deviation, with units: ``hybrid`` can use them.
+    prior_window
+        The polling period that the standard deviation is between, with unit. Averages over a shorter time vary by more.
     settings
         Settings of the method by their names, in base units (bit/s, nanoseconds, bytes).
     """
@@ -71,6 +74,10 @@ def bandwidth_method(
             if method != "hybrid":
                 raise BadValue(f"{method} does not use a prior", f"leave {name} out")
             found[f"{name}_bps"] = float(line_rate_bps(value))
+    if prior_window is not None:
+        if method != "hybrid":
+            raise BadValue(f"{method} does not use a prior", "leave prior_window out")
+        found["prior_window_ns"] = run_time_ps(prior_window, "prior_window") / 1000
     return found | dict(settings or {})
 
 
@@ -126,7 +133,7 @@ class Probes(TrafficSettings):
 
     Parameters
     ----------
-    capacity, prior, prior_std, settings
+    capacity, prior, prior_std, prior_window, settings
         As for :func:`bandwidth_method`.
     layer
         The layer of the rates: ``wire`` (an Ethernet line's rate is its capacity) or ``network`` (IP).
@@ -149,6 +156,7 @@ class Probes(TrafficSettings):
     capacity: LineRate | None = None
     prior: LineRate | None = None
     prior_std: LineRate | None = None
+    prior_window: ProbeTime | None = None
     settings: Annotated[Mapping[str, object], MethodSettings()] | None = None
     layer: Annotated[str, OneOf(BadValue, ("wire", "network"))] = "wire"
     mtu: Annotated[int, Whole(BadValue, 92, 65_535)] = 1500
@@ -161,7 +169,9 @@ class Probes(TrafficSettings):
 
     in_words: ClassVar[str] = "probes for available bandwidth"
     protocol: ClassVar[str] = "bandwidth"
-    left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "prior", "prior_std", "layer", "mtu", "record"})
+    left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
+        {"flow", "prior", "prior_std", "prior_window", "layer", "mtu", "record"}
+    )
     needed_in_studies: ClassVar[tuple[str, ...]] = ("method",)
     counted_by: ClassVar[str | None] = None
 
@@ -178,13 +188,14 @@ class Probes(TrafficSettings):
     def prober_fields(self, to: str, method: str) -> dict[str, Any]:
         """Return the fields of a ``bandwidth_prober`` to `to`."""
         found = self.given(Probes)
-        for name in ("capacity_bps", "prior_bps", "prior_std_bps", "settings", "mtu"):
+        for name in ("capacity_bps", "prior_bps", "prior_std_bps", "prior_window_ps", "settings", "mtu"):
             found.pop(name, None)
         chosen = bandwidth_method(
             method,
             capacity=self.capacity,
             prior=self.prior,
             prior_std=self.prior_std,
+            prior_window=self.prior_window,
             settings=self.settings,
         )
         longest = self.mtu - (48 if ":" in to else 28)

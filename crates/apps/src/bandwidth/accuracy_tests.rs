@@ -53,7 +53,8 @@ fn hybrid_is_within_a_twentieth_on_every_published_row_at_a_fraction_of_pathload
         let (error, bytes) = worst(&method(json!({"name": "hybrid"})), row, Cross::Constant, 10);
         assert!(error <= 0.05, "{row:?}: {:.1} %", 100.0 * error);
         let (_, pathload) = worst(&method(json!({"name": "pathload"})), row, Cross::Constant, 3);
-        assert!(bytes < 0.15 * pathload, "{row:?}: {bytes:.0} of {pathload:.0} bytes");
+        // Of these, 0.03 are what it costs to see that the tight link is not the narrow one.
+        assert!(bytes < 0.16 * pathload, "{row:?}: {bytes:.0} of {pathload:.0} bytes");
     }
 }
 
@@ -196,9 +197,21 @@ fn hybrid_needs_fewer_bytes_than_pathload_for_the_same_error() {
         for load in loads {
             let (error, bytes) = error_and_bytes(&method(json!({"name": "pathload"})), load, cross, count);
             // From the cheapest on, the first that is as exact.
-            let tried = [(3, 0.5), (3, 0.2), (6, 0.2), (6, 0.1), (6, 0.06), (6, 0.03)].map(|(trains, precision)| {
-                let hybrid = method(json!({"name": "hybrid", "least_trains": trains, "precision": precision}));
-                let (ours, sent) = error_and_bytes(&hybrid, load, cross, count);
+            let settings = [
+                (3, 0.5, 6),
+                (3, 0.5, 9),
+                (3, 0.5, 14),
+                (3, 0.5, 20),
+                (3, 0.5, 600),
+                (3, 0.2, 600),
+                (6, 0.1, 600),
+                (6, 0.05, 600),
+                (6, 0.04, 600),
+                (6, 0.03, 600),
+            ];
+            let tried = settings.map(|(least, precision, trains)| {
+                let hybrid = json!({"name": "hybrid", "least_trains": least, "precision": precision, "trains": trains});
+                let (ours, sent) = error_and_bytes(&method(hybrid), load, cross, count);
                 (precision, ours, sent)
             });
             let found = tried.iter().find(|(_, ours, _)| *ours <= error).unwrap_or(&tried[tried.len() - 1]);
@@ -260,6 +273,57 @@ fn hybrid_says_that_several_links_are_tight() {
         );
         if loads[0] > 0.0 && burst == 5 {
             assert!(told >= 0.5 && covered >= 0.5, "{loads:?}: {covered}, {told}");
+        }
+    }
+}
+
+/// Links of a path: their rates and loads in Mbit/s.
+fn path(links: &[(f64, f64)], cross: Cross, seed: u64) -> Vec<Link> {
+    let numbered = links.iter().zip(0..);
+    numbered.map(|((rate, load), number)| Link::new(rate * 1e6, load * 1e6, cross, 10 * seed + number)).collect()
+}
+
+/// With `TWINNET_GRID_RUNS=24 ... -- --nocapture` it prints the table of the documentation.
+#[test]
+fn hybrid_is_not_silently_wrong_where_the_tight_link_is_not_the_narrow_one() {
+    let count = std::env::var("TWINNET_GRID_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    let hybrid = method(json!({"name": "hybrid"}));
+    println!("| cross traffic | links (load), Mbit/s | mean error, % | RMSE, % | covered, % | told, % | MB |");
+    for cross in [Cross::Constant, Cross::Poisson] {
+        for (links, tight) in [
+            ([(1000.0, 950.0), (100.0, 20.0), (1000.0, 0.0)], true),
+            ([(1000.0, 900.0), (200.0, 20.0), (1000.0, 300.0)], true),
+            ([(100.0, 20.0), (1000.0, 0.0), (1000.0, 950.0)], true),
+            ([(300.0, 250.0), (100.0, 20.0), (1000.0, 0.0)], true),
+            ([(50.0, 10.0), (400.0, 375.0), (100.0, 20.0)], true),
+            ([(1000.0, 900.0), (100.0, 20.0), (1000.0, 900.0)], false),
+            ([(1000.0, 500.0), (100.0, 60.0), (1000.0, 200.0)], false),
+        ] {
+            let runs: Vec<Run> = (1..=count)
+                .map(|seed| {
+                    let framing = Framing::new(Layer::Wire, false);
+                    let probing = Probing { framing, most_payload: 1472, most_rate_bps: 200e6, seed };
+                    let links = std::iter::once(Link::new(10e9, 0.0, cross, 1)).chain(path(&links, cross, seed));
+                    ModelPath::new(links.collect(), framing).run(&mut *hybrid.build(probing))
+                })
+                .collect();
+            let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count as f64;
+            let told = mean(&|run| {
+                let said = |note: &String| note.contains("tight link is not") || note.contains("may be the tight one");
+                f64::from(u8::from(run.finding.notes.iter().any(said)))
+            });
+            let covered = mean(&|run| f64::from(u8::from(run.covers())));
+            println!(
+                "| {cross:?} | {links:?} | {:+.1} | {:.1} | {:.0} | {:.0} | {:.1} |",
+                100.0 * mean(&Run::error),
+                100.0 * mean(&|run| run.error().powi(2)).sqrt(),
+                100.0 * covered,
+                100.0 * told,
+                mean(&|run| run.bits / 8e6)
+            );
+            if matches!(cross, Cross::Constant) {
+                assert!(covered >= 0.8 && (told > 0.9) == tight, "{links:?}: {covered}, {told}");
+            }
         }
     }
 }

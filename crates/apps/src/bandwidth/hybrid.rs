@@ -20,15 +20,21 @@
 //! Student's t, and less by what the trains covered of the window.
 //!
 //! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed
-//! in by its own variance. All rates are those of the stamps at which packets really left. A train in which the
+//! in by its own variance, which is larger over a window that is shorter than a polling period. All rates are those of
+//! the stamps at which packets really left. A train in which the
 //! sender lost its processor counts up to there; where arrivals come in batches only the ends of batches count.
+//!
+//! All that holds of one loaded link, the narrow one. [`super::other_links`] has the signs that there are others:
+//! trains are then longer, or slower ones look for the rate from which delays rise, or the interval is wider and says
+//! why.
 
 use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
+use super::estimator::{dispersion_rate, mean_and_error, Estimator, Finding, Probing, Step};
+use super::other_links::{Checks, Firsts};
 use super::student::quantile_975;
 use super::train::{Plan, Train};
 use super::turning_point::mode;
@@ -51,6 +57,11 @@ pub struct HybridConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub prior_std_bps: Option<f64>,
+    /// The time, in nanoseconds, over which what that is the deviation of was averaged: a polling period. Averages over
+    /// less time vary by more, as the root of the ratio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e14))]
+    pub prior_window_ns: Option<f64>,
     /// Packets that are sent at once before each train.
     #[schemars(range(min = 1, max = 100))]
     pub burst: u32,
@@ -80,6 +91,7 @@ impl Default for HybridConfig {
             capacity_bps: None,
             prior_bps: None,
             prior_std_bps: None,
+            prior_window_ns: None,
             burst: 5,
             packets: 18,
             overload: 1.05,
@@ -102,6 +114,7 @@ impl HybridConfig {
         check_range(kind, "capacity_bps", self.capacity_bps.unwrap_or(1e6), 1e3, 1e12)?;
         check_range(kind, "prior_bps", self.prior_bps.unwrap_or(1e6), 0.0, 1e12)?;
         check_range(kind, "prior_std_bps", self.prior_std_bps.unwrap_or(1e6), 1.0, 1e12)?;
+        check_range(kind, "prior_window_ns", self.prior_window_ns.unwrap_or(1.0), 1.0, 1e14)?;
         check_range(kind, "burst", self.burst, 1, 100)?;
         check_range(kind, "packets", self.packets, 5, 900)?;
         check_range(kind, "overload", self.overload, 0.8, 2.0)?;
@@ -115,6 +128,15 @@ impl HybridConfig {
 /// Packets of the trains that tell where to begin, and how many of them.
 const FIRST_PACKETS: usize = 15;
 const FIRST_TRAINS: u32 = 3;
+/// So many of them where cross traffic is random, to tell whether several links are loaded.
+const RANDOM_FIRST_TRAINS: u32 = 12;
+/// Where several links are loaded: packets sent at once, and after them.
+const SEVERAL_BURST: u32 = 96;
+const SEVERAL_PACKETS: u32 = 150;
+/// A capacity that was told and is more than so many times the narrow link's is that of another link.
+const NOT_NARROW: f64 = 1.1;
+/// Packets of cross traffic that even trains meet differ by so little: the square.
+const EVEN: f64 = 1.0;
 /// The amount that idle times may add to the estimate at most, as a share of it, before trains are sent that leave less
 /// of them.
 const UNKNOWN: f64 = 0.04;
@@ -147,7 +169,7 @@ const BATCHES: usize = 16;
 const STAMP_NS: f64 = 1_000.0;
 /// Packets sent at once arrive no slower than one link with the cross traffic that was found lets them: below so much
 /// of that, several links seem to be loaded. Three short trains leave as much noise.
-const ONE_LINK: f64 = 0.93;
+const ONE_LINK: f64 = 0.95;
 /// Trains that only search for the rate are not counted, up to so many.
 const MOST_SEARCH: u32 = 12;
 /// Arrivals closer than this may be a batch.
@@ -189,6 +211,8 @@ struct Ratio {
     unknown: f64,
     /// `true` if all trains met about as many packets of cross traffic, and met any.
     regular: bool,
+    /// `true` if cross traffic is no more random than that of a few periodic senders.
+    even: bool,
 }
 
 /// The estimator.
@@ -198,8 +222,14 @@ pub struct Hybrid {
     random: Stream,
     at_once: Vec<f64>,
     dispersion: Option<f64>,
-    first_trains: u32,
+    first_rates: Vec<f64>,
     first_lost: u32,
+    firsts: Firsts,
+    checks: Checks,
+    /// Trains are precise: what is left is to doubt them.
+    precise: bool,
+    /// Several links seem to be loaded, and trains are longer for that.
+    several: bool,
     guess: f64,
     samples: Vec<Sample>,
     /// The least delay of all trains: sending clock against receiving clock, in nanoseconds.
@@ -234,8 +264,12 @@ impl Hybrid {
             probing,
             at_once: Vec::new(),
             dispersion: None,
-            first_trains: 0,
+            first_rates: Vec::new(),
             first_lost: 0,
+            firsts: Firsts::default(),
+            checks: Checks::default(),
+            precise: false,
+            several: false,
             guess,
             samples: Vec::new(),
             base_ns: None,
@@ -257,11 +291,33 @@ impl Hybrid {
         }
     }
 
-    /// The capacity: told, or that of the narrow link by the gaps of packets sent at once.
-    fn capacity(&self) -> Option<f64> {
+    /// The capacity of the narrow link by the gaps of packets sent at once.
+    fn narrow(&self) -> Option<f64> {
         let bits = self.probing.framing.bits(self.probing.most_payload);
-        let narrow = || mode(&self.at_once).filter(|gap| *gap > 0.0).map(|gap| bits * 1e9 / gap);
-        self.config.capacity_bps.or_else(narrow)
+        mode(&self.at_once).filter(|gap| *gap > 0.0).map(|gap| bits * 1e9 / gap)
+    }
+
+    /// The capacity: told, or that of the narrow link.
+    fn capacity(&self) -> Option<f64> {
+        if self.is_not_narrow() {
+            return self.narrow();
+        }
+        self.config.capacity_bps.or_else(|| self.narrow())
+    }
+
+    /// The prior and its standard deviation over the window of this estimate: of traffic that is not the same for long,
+    /// averages over a shorter time vary by more, as the root of the ratio; and a whole number of packets passes in it.
+    fn prior(&self) -> Option<(f64, f64)> {
+        let (prior, deviation) = self.config.prior()?;
+        let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun).max(1) as f64;
+        let shorter = self.config.prior_window_ns.map_or(1.0, |over| (over / window).max(1.0));
+        let packet = self.probing.framing.bits(self.probing.most_payload) * 1e9 / window;
+        Some((prior, (deviation * shorter.sqrt()).hypot(packet)))
+    }
+
+    /// Returns `true` if the tight link, whose capacity was told, is not the narrow one.
+    fn is_not_narrow(&self) -> bool {
+        self.config.capacity_bps.zip(self.narrow()).is_some_and(|(told, narrow)| told > NOT_NARROW * narrow)
     }
 
     fn hear_first(&mut self, train: &Train) {
@@ -278,10 +334,9 @@ impl Hybrid {
         let gaps = places.windows(2).filter(|pair| pair[1] == pair[0] + 1);
         self.at_once
             .extend(gaps.filter_map(|pair| Some((train.arrived_ns[pair[1]]? - train.arrived_ns[pair[0]]?) as f64)));
-        self.first_trains += 1;
-        let before = self.dispersion.unwrap_or(rate);
-        self.dispersion = Some(before + (rate - before) / f64::from(self.first_trains));
-        if self.first_trains >= FIRST_TRAINS && self.guess == 0.0 {
+        self.first_rates.push(rate);
+        self.dispersion = mean_and_error(&self.first_rates).map(|(mean, _)| mean);
+        if self.first_rates.len() >= FIRST_TRAINS as usize && self.guess == 0.0 {
             self.guess = 0.8 * self.dispersion.unwrap_or(rate);
         }
     }
@@ -393,6 +448,7 @@ impl Hybrid {
         let single = (count - 1.0 + KNOWN, (squares + KNOWN * WHOLE * met * packet.powi(2)) / (count - 1.0 + KNOWN));
         let spread_packets = squares / (count - 1.0) / packet.powi(2);
         let regular = self.overload.is_finite() && met > 0.5 && spread_packets < 2.0 * WHOLE;
+        let even = self.overload.is_finite() && spread_packets < EVEN;
         let (freedom, square) = of_batches(&deviations).filter(|batches| batches.1 > single.1).unwrap_or(single);
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
         let unseen = if window > 0.0 { (1.0 - seen / window).clamp(0.0, 1.0) } else { 1.0 };
@@ -400,7 +456,7 @@ impl Hybrid {
         let stamps = capacity * STAMP_NS * count.sqrt() / seen;
         // The variance of that share is between that of an even spread and none.
         let error = spread.hypot(stamps).hypot(unknown * (share * (1.0 - share) / 3.0).sqrt());
-        Some(Ratio { available, error, freedom, unknown, regular })
+        Some(Ratio { available, error, freedom, unknown, regular, even })
     }
 
     fn hear_train(&mut self, train: &Train) {
@@ -435,6 +491,13 @@ impl Hybrid {
         self.guess = self.guess.min(capacity).min(self.probing.most_rate_bps);
     }
 
+    fn hear_check(&mut self, train: &Train) {
+        self.note_delays(train);
+        if let Some((rate, narrow)) = train.generated_bps(self.probing.framing).zip(self.capacity()) {
+            self.checks.hear(train, rate, self.probing.framing.gap_ns(self.probing.most_payload, narrow));
+        }
+    }
+
     /// Makes a longer queue where the tight link may have been idle for too long, then sends faster, and forgets
     /// what was sent before.
     fn raise(&mut self, capacity: f64) {
@@ -456,17 +519,14 @@ impl Hybrid {
         } else {
             return;
         }
-        self.forgotten += self.samples.len() as u32;
-        self.samples.clear();
-        self.counted_ns = None;
-        self.searched = MOST_SEARCH;
-        self.looked = 0;
+        self.forget();
     }
 
     /// Packets sent at once, and packets after them.
     fn shape(&self) -> (u32, u32) {
         if self.overload.is_finite() {
-            (self.burst, self.config.packets)
+            let packets = if self.several { self.config.packets.max(SEVERAL_PACKETS) } else { self.config.packets };
+            (self.burst, packets)
         } else {
             // Nothing empties the queue before such a train; more of them say more than longer ones.
             (FAST_BURST.min(self.config.burst), FAST_PACKETS.min(self.config.packets))
@@ -503,7 +563,47 @@ impl Hybrid {
     /// estimates are then too low, and that rate is still above what is available.
     fn of_several_links(&self, capacity: f64, available: f64) -> Option<f64> {
         let cross = (capacity - available).max(0.0);
-        self.dispersion.filter(|rate| *rate < ONE_LINK * capacity.powi(2) / (capacity + cross))
+        let one = capacity.powi(2) / (capacity + cross);
+        let (_, error) = mean_and_error(&self.first_rates)?;
+        self.dispersion.filter(|rate| *rate < ONE_LINK * one && *rate + error < one)
+    }
+
+    /// The next train of those that put in doubt what precise trains found: that only the narrow link was loaded.
+    fn doubt(&mut self) -> Option<Step> {
+        let (capacity, ratio) = self.capacity().zip(self.ratio())?;
+        let full = self.probing.most_payload;
+        if self.config.prior_bps.is_some() {
+            return None;
+        }
+        if ratio.even {
+            let framing = self.probing.framing;
+            let (checks, random) = (&mut self.checks, &mut self.random);
+            let plan = checks.next(ratio.available, full, |rate| framing.gap_ns(full, rate), || random.uniform())?;
+            let idle_ns = self.config.idle_ns.max(plan.duration_ns() as f64);
+            return Some(Step::Send { plan, idle_ns });
+        }
+        if self.first_rates.len() < RANDOM_FIRST_TRAINS as usize {
+            return Some(Step::Send { plan: Plan::even(FIRST_PACKETS, full, 0.0), idle_ns: 30e6 });
+        }
+        let service = self.probing.framing.gap_ns(full, capacity);
+        let several = self.of_several_links(capacity, ratio.available).is_some()
+            || self.firsts.too_few(ratio.available / capacity, service).is_some();
+        if !self.several && self.overload.is_finite() && several {
+            self.several = true;
+            self.burst = self.burst.max(SEVERAL_BURST);
+            self.forget();
+            self.precise = false;
+        }
+        None
+    }
+
+    /// Begins to count anew.
+    fn forget(&mut self) {
+        self.forgotten += self.samples.len() as u32;
+        self.samples.clear();
+        self.counted_ns = None;
+        self.searched = MOST_SEARCH;
+        self.looked = 0;
     }
 
     /// Returns `true` if the interval is as narrow as it is to be: asked at numbers of trains that grow by a quarter,
@@ -548,13 +648,28 @@ fn batch_ends(train: &Train, start: usize, end: usize) -> Option<(usize, usize)>
 
 impl Estimator for Hybrid {
     fn next(&mut self) -> Step {
-        if self.done || self.sent >= MORE_FAST * SHORTER * self.config.trains || self.is_precise() {
+        if self.done || self.sent >= MORE_FAST * SHORTER * self.config.trains {
             self.done = true;
             return Step::Done;
         }
+        let first = self.first_rates.len() < FIRST_TRAINS as usize;
+        if !first && self.config.prior_bps.is_some() && self.is_not_narrow() {
+            // Trains keep the narrow link busy, which is not the one to ask for.
+            self.done = true;
+            return Step::Done;
+        }
+        self.precise = self.precise || self.is_precise();
+        if self.precise {
+            if let Some(step) = self.doubt() {
+                return step;
+            }
+            self.done = self.precise;
+            if self.done {
+                return Step::Done;
+            }
+        }
         let full = self.probing.most_payload;
-        let known = self.config.prior_bps.is_some() && self.config.capacity_bps.is_some();
-        if self.first_trains < FIRST_TRAINS && !known {
+        if first {
             return Step::Send { plan: Plan::even(FIRST_PACKETS, full, 0.0), idle_ns: 30e6 };
         }
         let fast = !self.overload.is_finite();
@@ -594,9 +709,11 @@ impl Estimator for Hybrid {
     }
 
     fn hear(&mut self, train: &Train) {
-        let first = train.plan.duration_ns() == 0;
-        if first {
+        self.firsts.hear(train);
+        if train.plan.duration_ns() == 0 {
             self.hear_first(train);
+        } else if self.checks.is_check(train) {
+            self.hear_check(train);
         } else {
             self.hear_train(train);
         }
@@ -615,7 +732,21 @@ impl Estimator for Hybrid {
             }
         }
         let capacity = self.capacity();
-        let Some(Ratio { available: probed, error, freedom, .. }) = self.ratio() else {
+        if let Some((prior, deviation)) = self.prior().filter(|_| self.is_not_narrow()) {
+            notes.push(
+                "the tight link is not the narrow one, which is all that trains can ask: this is the prior".into(),
+            );
+            return Finding {
+                estimate_bps: Some(prior),
+                low_bps: Some((prior - 1.96 * deviation).max(0.0)),
+                high_bps: Some(prior + 1.96 * deviation),
+                confidence: Some(0.95),
+                capacity_bps: self.config.capacity_bps,
+                notes,
+                ..Finding::default()
+            };
+        }
+        let Some(Ratio { available: probed, error, freedom, even, .. }) = self.ratio() else {
             let why = self.done.then(|| "fewer than three trains kept the tight link busy".to_owned());
             return Finding {
                 gave_up: self.gave_up.clone().or(why),
@@ -626,12 +757,34 @@ impl Estimator for Hybrid {
         };
         let half = quantile_975(freedom) * error;
         let (mut estimate, mut half) = (probed.max(0.0), half);
-        if let Some((prior, deviation)) = self.config.prior() {
+        if let Some((prior, deviation)) = self.prior() {
             let (ours, theirs) = ((half / 1.96).powi(-2), deviation.powi(-2));
+            let apart = (probed - prior).abs();
             estimate = (probed * ours + prior * theirs) / (ours + theirs);
             half = 1.96 / (ours + theirs).sqrt();
+            if apart > 1.96 * (ours.recip() + theirs.recip()).sqrt() {
+                // One of them is wrong, and nothing says which.
+                half = half.max((probed - estimate).abs() + 1.96 / ours.sqrt());
+                half = half.max((prior - estimate).abs() + 1.96 / theirs.sqrt());
+                notes.push("the prior and what trains found contradict each other: the interval spans both".to_owned());
+            }
         }
         let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
+        if self.config.prior_bps.is_none() {
+            let told = self.config.capacity_bps;
+            let service = |narrow| self.probing.framing.gap_ns(self.probing.most_payload, narrow);
+            if let Some(found) = capacity.and_then(|narrow| self.checks.disproof(narrow, service(narrow), told)) {
+                (estimate, low, high) = (found.estimate_bps, found.low_bps, found.high_bps);
+                notes.push("delays rise at less than trains found: the tight link is not the narrow one".to_owned());
+            }
+            let few = capacity
+                .filter(|_| !even && self.overload.is_finite())
+                .and_then(|narrow| self.firsts.too_few(probed / narrow, service(narrow)).map(|share| share * narrow));
+            if let Some(least) = few {
+                low = low.min(least);
+                notes.push("other links are loaded too, and one of them may be the tight one".to_owned());
+            }
+        }
         let several = capacity.and_then(|capacity| self.of_several_links(capacity, probed));
         if let Some(rate) = several.filter(|_| self.config.prior_bps.is_none()) {
             high = high.max(rate);

@@ -11,6 +11,8 @@ pub(crate) mod assolo;
 mod chirp;
 #[cfg(test)]
 mod conversation_tests;
+#[cfg(test)]
+mod counters_tests;
 pub(crate) mod estimator;
 mod excursions;
 pub(crate) mod framing;
@@ -22,6 +24,7 @@ pub(crate) mod message;
 pub(crate) mod method;
 #[cfg(test)]
 mod model_path;
+mod other_links;
 mod pathchirp;
 mod pathload;
 pub(crate) mod prober;

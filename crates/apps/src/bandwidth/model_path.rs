@@ -143,11 +143,27 @@ impl ModelPath {
         Train { plan: train.clone(), sent_ns, arrived_ns, overflowed: 0, clock_stepped: false }
     }
 
+    /// Reads the bits of cross traffic that each link has carried, after `period_s`.
+    pub fn poll(&mut self, period_s: f64) -> Vec<f64> {
+        self.now += period_s * 1e9;
+        let now = self.now;
+        let read = |link: &mut Link| {
+            link.advance(now);
+            link.came
+        };
+        self.links.iter_mut().map(read).collect()
+    }
+
+    /// The rates of the links.
+    pub fn rates(&self) -> Vec<f64> {
+        self.links.iter().map(|link| link.rate).collect()
+    }
+
     /// Drives an estimator to its end.
     pub fn run(&mut self, estimator: &mut dyn Estimator) -> Run {
-        self.now = 1e9;
+        let began = self.now;
         for link in &mut self.links {
-            link.advance(1e9);
+            link.advance(began);
         }
         let came: Vec<f64> = self.links.iter().map(|link| link.came).collect();
         let mut bits = 0.0;
@@ -160,7 +176,7 @@ impl ModelPath {
             self.slots.hear(&train);
             estimator.hear(&train);
         }
-        let (now, seconds) = (self.now, (self.now - 1e9) / 1e9);
+        let (now, seconds) = (self.now, (self.now - began) / 1e9);
         let truth = self.links.iter_mut().zip(came).map(|(link, before)| {
             link.advance(now);
             link.rate - (link.came - before) / seconds
