@@ -90,6 +90,7 @@ def test_mistakes_in_a_study_are_told(old: str, new: str, said: str) -> None:
 
 
 @needs_a_lab
+@pytest.mark.judged
 @pytest.mark.quiet
 def test_a_row_of_the_built_in_study_on_real_hosts(tmp_path: Path) -> None:
     results = studies.run(

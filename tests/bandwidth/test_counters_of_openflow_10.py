@@ -94,6 +94,7 @@ def free_port() -> int:
 
 
 @needs_a_lab
+@pytest.mark.judged
 @pytest.mark.quiet
 def test_counters_of_both_versions_tell_what_the_fabric_counted() -> None:
     port = free_port()

@@ -16,7 +16,7 @@ wall_clock = pytest.mark.skipif(not can_run_labs(), reason="this machine permits
 Start = Callable[[tn.Network], Lab]
 
 
-@pytest.fixture(params=[pytest.param("wall", marks=[wall_clock, pytest.mark.quiet]), "virtual"])
+@pytest.fixture(params=[pytest.param("wall", marks=[wall_clock, pytest.mark.judged, pytest.mark.quiet]), "virtual"])
 def start(request: pytest.FixtureRequest) -> Start:
     """What starts a network on one of the clocks."""
     return tn.Network.emulate if request.param == "wall" else tn.Network.simulate
@@ -156,6 +156,7 @@ def test_http_fetches_what_was_asked_for(start: Start) -> None:
     assert report.errors == ()
 
 
+@pytest.mark.judged
 @pytest.mark.quiet
 @wall_clock
 def test_a_model_stands_beside_real_hosts() -> None:

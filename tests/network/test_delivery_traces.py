@@ -168,6 +168,7 @@ def test_a_model_beyond_its_ranges_is_refused(settings: dict[str, Any]) -> None:
 
 
 @needs_a_lab
+@pytest.mark.judged
 @pytest.mark.quiet
 def test_a_traced_link_carries_its_trace_to_real_hosts() -> None:
     trace = tn.DeliveryTrace.fading("10 Mbit", duration="2 s", seed=4)

@@ -35,6 +35,7 @@ def mbps(received, protocol, begin_s, end_s):
 
 
 # What TCP gets beside UDP depends on when each has a processor.
+@pytest.mark.judged
 @pytest.mark.quiet
 @pytest.mark.parametrize("tools", ["apps", "programs"])
 def test_udp_starves_tcp_in_a_shared_queue_and_separate_queues_protect_it(tmp_path, tools):

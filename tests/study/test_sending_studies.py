@@ -20,6 +20,7 @@ ONLY_OURS = {"levels.generator": "twinnet"}
 
 
 @needs_a_lab
+@pytest.mark.judged
 @pytest.mark.quiet
 def test_the_smallest_size_of_sending_accuracy_measures_pace_and_toll(tmp_path: Path) -> None:
     results = studies.run(
@@ -37,6 +38,7 @@ def test_the_smallest_size_of_sending_accuracy_measures_pace_and_toll(tmp_path: 
 
 
 @needs_a_lab
+@pytest.mark.judged
 @pytest.mark.quiet
 def test_the_smallest_size_of_sending_fairness_tells_three_senders_apart(tmp_path: Path) -> None:
     results = studies.run("sending-fairness", preset="tiny", out=tmp_path, progress=False, with_invalid=True)
