@@ -159,6 +159,16 @@ def test_wrong_values_and_wrong_names_are_told_in_one_round():
     ]
 
 
+def test_ranges_of_hosts_are_no_mistake_beside_one():
+    wrong = RIGHT.replace("from: [h1]", 'from: ["h{1..1}"]').replace("app: tcp", "app: tpc")
+    with pytest.raises(SourceError) as caught:
+        read(wrong)
+    assert len(caught.value.problems) == 1, caught.value
+    wrong = RIGHT.replace("from: [h1]", 'from: ["h{3..4}"]').replace("app: tcp", "app: tpc")
+    with pytest.raises(SourceError, match="the network has no host 'h3'"):
+        read(wrong)
+
+
 def test_wrong_defaults_of_parameters_hide_no_other_mistake_and_cause_none():
     text = RIGHT
     for right, wrong in (

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet.deliveries import Capacity, capacity_of
-from twinnet.errors import NotAvailable
+from twinnet.errors import NotAvailable, TwinnetError
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import table
 from twinnet.study.collect import PathCounts, PlannedFlow, collect
+from twinnet.study.expected_time import PASSAGE_S, passages
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
 from twinnet.study.model_limits import check_models
@@ -44,8 +46,8 @@ _HANDING_OVER_PS = 3_000_000_000
 _PATH_SAMPLE = "5 ms"
 """The interval at which the path of an estimate is counted: 1,048,576 intervals are kept, of all its ports together."""
 _JOIN_PATIENCE = "30 s"
-_VIRTUAL_PACE = 0.2
-"""A guess at the real time that a second of virtual time takes; what runs took corrects it."""
+_IDLE_PACE = 0.02
+"""A guess at the real time that a second of virtual time takes beside its frames; what runs took corrects both."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class LabExecutor:
         specification = run.specification
         around = (specification.settle_ps + specification.drain_ps) / _PS_PER_SECOND
         clock_s = around + _known_end_ps(specification) / _PS_PER_SECOND
-        return clock_s * _VIRTUAL_PACE if specification.clock == "virtual" else _START_ALLOWANCE_S + clock_s
+        if specification.clock != "virtual":
+            return _START_ALLOWANCE_S + clock_s
+        return clock_s * _IDLE_PACE + _passages_s(run)
 
     def __call__(self, run: PlannedRun, progress: Progress) -> Measured:
         """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
@@ -342,3 +346,24 @@ def sample_interval_ps(specification: StudySpecification) -> int:
 
 def _known_end_ps(specification: StudySpecification) -> int:
     return max((entry.last_start_ps + (entry.duration_ps or 0) for entry in specification.traffic), default=0)
+
+
+_PASSAGES: dict[tuple[str, ...], tuple[StudySpecification, float]] = {}
+"""What was found by levels, for one specification each: repetitions share it."""
+
+
+def _passages_s(run: PlannedRun) -> float:
+    """About the real time that the frames of `run` take on the virtual clock; 0 where its network cannot be built: the
+    run will tell."""
+    key = tuple(run.levels.values())
+    found = _PASSAGES.get(key)
+    if found is None or found[0] is not run.specification:
+        count = 0.0
+        with suppress(TwinnetError):
+            network = network_of(run.specification, run.levels, run.seed)
+            policy = compiled_policy(run.specification, network)
+            if policy is not None:
+                policy.deploy(network)
+            count = passages(network, run.specification.traffic)
+        found = _PASSAGES[key] = run.specification, count * PASSAGE_S
+    return found[1]

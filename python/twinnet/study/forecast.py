@@ -8,7 +8,7 @@ beside one of :mod:`twinnet.study.capacity`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,17 @@ from twinnet.study.shared_lines import Way, Ways, fair_shares
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.traffic import Traffic
 
-__all__ = ["CameTrue", "Forecast", "came_true", "forecast_here", "forecast_runs", "needed_frames"]
+__all__ = [
+    "CameTrue",
+    "Forecast",
+    "Share",
+    "came_true",
+    "flows_of",
+    "forecast_here",
+    "forecast_runs",
+    "needed_frames",
+    "shares_at",
+]
 
 TCP_WEIGHT = 1.5
 """A frame of TCP costs more than one of UDP: the receiving host's TCP works within the hand-over. A full segment at 100
@@ -142,17 +152,46 @@ def needed_frames(network: Network, traffic: Iterable[Traffic]) -> float:
     """
     ways = Ways(network)
     traffic = list(traffic)
-    flows = [
+    flows = flows_of(traffic, ways)
+    moments = sorted({moment_s for entry in traffic for moment_s in busy_moments_s(entry)})
+    return max(
+        (sum(_cost(ways, share) for share in shares_at(moment_s, flows, ways)) for moment_s in moments), default=0.0
+    )
+
+
+def flows_of(traffic: Iterable[Traffic], ways: Ways) -> list[tuple[Offer, Way]]:
+    """Return the flows of `traffic` with their ways; those without a way are left out."""
+    return [
         (offer, way)
         for entry in traffic
         for offer in offers(entry)
         if (way := ways.between(offer.sender, offer.receiver)) is not None
     ]
-    moments = sorted({moment_s for entry in traffic for moment_s in busy_moments_s(entry)})
-    return max((_needed_at(moment_s, flows, ways) for moment_s in moments), default=0.0)
 
 
-def _needed_at(moment_s: float, flows: Sequence[tuple[Offer, Way]], ways: Ways) -> float:
+@dataclass(frozen=True)
+class Share:
+    """What one flow gets of its lines at one moment.
+
+    Parameters
+    ----------
+    offer, way
+        The flow.
+    taken, handed
+        Frames a second that its first line takes, and that arrive.
+    frame_bits
+        The size of each on the wire.
+    """
+
+    offer: Offer
+    way: Way
+    taken: float
+    handed: float
+    frame_bits: float
+
+
+def shares_at(moment_s: float, flows: Sequence[tuple[Offer, Way]], ways: Ways) -> Iterator[Share]:
+    """Yield what each flow gets that is active at `moment_s`, unless nothing limits it."""
     active = [(offer, way) for offer, way in flows if offer.start_s <= moment_s < offer.end_s]
     sizes = [wire_bytes(offer, way.mtu) for offer, way in active]
     asked = [
@@ -163,19 +202,18 @@ def _needed_at(moment_s: float, flows: Sequence[tuple[Offer, Way]], ways: Ways) 
     out_bps = fair_shares(asked, routes, ways.rates_bps)
     # A sender of datagrams sends what its own line takes, whatever is lost further on.
     in_bps = fair_shares(asked, [route[:1] for route in routes], ways.rates_bps)
-    total = 0.0
     for (offer, way), (frames, size), entered, left in zip(active, sizes, in_bps, out_bps, strict=True):
         if math.isfinite(left):
             taken_bps = entered if offer.kind == "datagrams" and math.isfinite(entered) else left
-            packet_bits = size * 8 / frames
-            total += _cost(ways, offer, way, taken_bps / packet_bits, left / packet_bits, packet_bits)
-    return total
+            frame_bits = size * 8 / frames
+            yield Share(offer, way, taken_bps / frame_bits, left / frame_bits, frame_bits)
 
 
-def _cost(ways: Ways, offer: Offer, way: Way, taken: float, handed: float, frame_bits: float) -> float:
-    """The weighed frames of one flow, of which `taken` a second come in and `handed` go out."""
+def _cost(ways: Ways, share: Share) -> float:
+    """The weighed frames a second of one flow, in and out."""
+    offer, way, taken, handed = share.offer, share.way, share.taken, share.handed
     slowest_bps = min((ways.rates_bps[line] for line in way.lines if line in ways.rates_bps), default=math.inf)
-    together = min(offer.train, MOST_TOGETHER, TOGETHER_S * slowest_bps / frame_bits)
+    together = min(offer.train, MOST_TOGETHER, TOGETHER_S * slowest_bps / share.frame_bits)
     sender, receiver = (_end(ways.network, name) for name in (offer.sender, offer.receiver))
     between = _between(ways.network, way)
     there = weight(together) * (sender * taken + (receiver + between) * handed)

@@ -15,6 +15,7 @@ from twinnet.network.sound_parts import mistakes_between_parts
 from twinnet.network.topology_file import build_network
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.study.dimensions import ANY
+from twinnet.study.host_ranges import expand_hosts
 from twinnet.study.measurement import Measurement, unknown_selection
 from twinnet.study.network_of import link_between, port_named, switch_named
 from twinnet.study.predicate import Names, parse_check
@@ -96,11 +97,13 @@ def _of_hosts(document: Document, data: Mapping[str, Any], networks: list[Networ
     problems: list[Problem] = []
     for index, given in enumerate(cast(list[Any], traffic) if isinstance(traffic, list) else []):
         entry = _mapping(given)
+        named: list[tuple[tuple[str | int, ...], Any]] = []
         sources = entry.get("from")
-        named: list[tuple[tuple[str | int, ...], Any]] = [
-            (("from", place), name)
-            for place, name in enumerate(cast(list[Any], sources) if isinstance(sources, list) else [])
-        ]
+        for place, given_name in enumerate(cast(list[Any], sources) if isinstance(sources, list) else []):
+            try:
+                named += [(("from", place), name) for name in cast(list[Any], expand_hosts([given_name]))]
+            except ValueError:
+                continue
         for path, name in [*named, (("to",), entry.get("to"))]:
             if isinstance(name, str) and name and name not in known:
                 message = f"the network has no host {name!r}; {did_you_mean(name, known)}"
