@@ -1,6 +1,7 @@
 //! Waiting on a port of both address families, as a server does.
 
-use crate::{Host, HostError, SocketId};
+use crate::account::errors::ErrorTally;
+use crate::{Event, Host, HostError, SocketId};
 
 /// Opens UDP sockets on `port`.
 ///
@@ -34,9 +35,41 @@ fn open_both(
     }
 }
 
+/// The state that a sink of datagrams has beside its flows.
+#[derive(Debug, Default)]
+pub struct SinkState {
+    /// What went wrong.
+    pub errors: ErrorTally,
+    /// Whether it was stopped, or could not begin.
+    pub finished: bool,
+}
+
+impl SinkState {
+    /// Handles what is the same for all sinks of datagrams: opens `port` at the start, ends, and notes what went wrong.
+    /// Datagrams are the sink's own.
+    pub fn handle(&mut self, event: &Event<'_>, host: &mut dyn Host, port: u16) {
+        match event {
+            Event::Start => {
+                if let Err(error) = udp(host, port) {
+                    self.errors.add(error);
+                    self.finished = true;
+                }
+            }
+            Event::Overflowed { datagrams, .. } => {
+                self.errors
+                    .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", *datagrams);
+            }
+            Event::ClockStepped { by_ns } => self.errors.add(stepped(*by_ns)),
+            Event::Stop => self.finished = true,
+            Event::Failed { error, .. } => self.errors.add(error),
+            _ => {}
+        }
+    }
+}
+
 /// Returns what a sink tells when the machine's clock was set.
 #[allow(clippy::cast_precision_loss)]
-pub fn stepped(by_ns: i64) -> String {
+fn stepped(by_ns: i64) -> String {
     format!(
         "the machine's clock was set by {:.3} ms: arrivals in that moment have the time at which they were read",
         by_ns as f64 / 1e6

@@ -15,7 +15,6 @@ use twinnet_units::{Duration, Time};
 
 use crate::account::arrivals::{Arrivals, SignedMoments, SmoothedJitter};
 use crate::account::column::Column;
-use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::rtp_report::{FramesReport, RtpReport};
@@ -24,8 +23,9 @@ use crate::account::sequence::{Arrival, SequenceAccount};
 use crate::check::{
     check_interval, check_path_mtu, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
+use crate::listen::SinkState;
 use crate::rtp::mark::Mark;
-use crate::{listen, App, Event, Host};
+use crate::{App, Event, Host};
 use twinnet_packet::rtp::Header;
 
 /// Streams that are kept; packets of more are told as an error.
@@ -304,28 +304,27 @@ pub struct RtpSink {
     /// Place in `streams` by sender and synchronisation source.
     places: HashMap<(SocketAddr, u32), usize>,
     streams: Vec<Stream>,
-    finished: bool,
-    errors: ErrorTally,
+    state: SinkState,
 }
 
 impl RtpSink {
     /// A sink that does what `config` says.
     #[must_use]
     pub fn new(config: RtpSinkConfig) -> Self {
-        Self { config, places: HashMap::new(), streams: Vec::new(), finished: false, errors: ErrorTally::default() }
+        Self { config, places: HashMap::new(), streams: Vec::new(), state: SinkState::default() }
     }
 
     fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
         let bytes = &bytes[..bytes.len().min(length)];
         let parsed = Header::parse(bytes).and_then(|header| Some((header, header.payload_start(bytes, length)?)));
         let Some((header, start)) = parsed else {
-            self.errors.add("a datagram that is no RTP (version 2) was not counted");
+            self.state.errors.add("a datagram that is no RTP (version 2) was not counted");
             return;
         };
         let place = match self.places.get(&(from, header.source)) {
             Some(place) => *place,
             None if self.streams.len() >= MOST_STREAMS => {
-                self.errors.add(format!("a packet of a stream beyond the first {MOST_STREAMS} was not counted"));
+                self.state.errors.add(format!("a packet of a stream beyond the first {MOST_STREAMS} was not counted"));
                 return;
             }
             None => {
@@ -344,22 +343,10 @@ impl RtpSink {
 
 impl App for RtpSink {
     fn handle(&mut self, _now: Time, event: Event<'_>, host: &mut dyn Host) {
-        match event {
-            Event::Start => {
-                if let Err(error) = listen::udp(host, self.config.port) {
-                    self.errors.add(error);
-                    self.finished = true;
-                }
-            }
-            Event::Datagram { from, bytes, length, arrived, .. } => self.receive(from, bytes, length, arrived),
-            Event::Overflowed { datagrams, .. } => {
-                self.errors
-                    .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", datagrams);
-            }
-            Event::ClockStepped { by_ns } => self.errors.add(listen::stepped(by_ns)),
-            Event::Stop => self.finished = true,
-            Event::Failed { error, .. } => self.errors.add(error),
-            _ => {}
+        if let Event::Datagram { from, bytes, length, arrived, .. } = event {
+            self.receive(from, bytes, length, arrived);
+        } else {
+            self.state.handle(&event, host, self.config.port);
         }
     }
 
@@ -368,13 +355,13 @@ impl App for RtpSink {
     }
 
     fn finished(&self) -> bool {
-        self.finished
+        self.state.finished
     }
 
     fn report(&self, _now: Time) -> Value {
         let record = self.config.record_packets.is_some();
         let flows: Vec<FlowReport> = self.streams.iter().map(|stream| stream.report(record)).collect();
-        AppReport::with_errors_apart(flows, Protocol::Rtp, Role::Sink, &self.errors).into_json()
+        AppReport::with_errors_apart(flows, Protocol::Rtp, Role::Sink, &self.state.errors).into_json()
     }
 }
 

@@ -9,14 +9,14 @@ use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
 use crate::account::arrivals::Arrivals;
-use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
 use crate::account::sequence::{Arrival, SequenceAccount};
 use crate::check::{check_interval, check_path_mtu, check_port, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
+use crate::listen::SinkState;
 use crate::udp::header::Header;
-use crate::{listen, App, Event, Host};
+use crate::{App, Event, Host};
 
 /// Flows that are kept; datagrams of more are told as an error.
 const MOST_FLOWS: usize = 4096;
@@ -137,22 +137,14 @@ pub struct UdpSink {
     flows: Vec<Flow>,
     /// The flow of the last datagram: the next one is often of the same.
     latest: usize,
-    finished: bool,
-    errors: ErrorTally,
+    state: SinkState,
 }
 
 impl UdpSink {
     /// A sink that does what `config` says.
     #[must_use]
     pub fn new(config: UdpSinkConfig) -> Self {
-        Self {
-            config,
-            places: HashMap::new(),
-            flows: Vec::new(),
-            latest: 0,
-            finished: false,
-            errors: ErrorTally::default(),
-        }
+        Self { config, places: HashMap::new(), flows: Vec::new(), latest: 0, state: SinkState::default() }
     }
 
     fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
@@ -169,7 +161,7 @@ impl UdpSink {
 
     fn admit(&mut self, from: SocketAddr, number: Option<u32>, now: Time) -> Option<usize> {
         if self.flows.len() >= MOST_FLOWS {
-            self.errors.add(format!("a datagram of a flow beyond the first {MOST_FLOWS} was not counted"));
+            self.state.errors.add(format!("a datagram of a flow beyond the first {MOST_FLOWS} was not counted"));
             return None;
         }
         let interval = Duration::from_ps(self.config.interval_ps);
@@ -184,22 +176,10 @@ impl UdpSink {
 
 impl App for UdpSink {
     fn handle(&mut self, _now: Time, event: Event<'_>, host: &mut dyn Host) {
-        match event {
-            Event::Start => {
-                if let Err(error) = listen::udp(host, self.config.port) {
-                    self.errors.add(error);
-                    self.finished = true;
-                }
-            }
-            Event::Datagram { from, bytes, length, arrived, .. } => self.receive(from, bytes, length, arrived),
-            Event::Overflowed { datagrams, .. } => {
-                self.errors
-                    .add_many("a datagram was dropped in the receiving host: its socket's buffer was full", datagrams);
-            }
-            Event::ClockStepped { by_ns } => self.errors.add(listen::stepped(by_ns)),
-            Event::Stop => self.finished = true,
-            Event::Failed { error, .. } => self.errors.add(error),
-            _ => {}
+        if let Event::Datagram { from, bytes, length, arrived, .. } = event {
+            self.receive(from, bytes, length, arrived);
+        } else {
+            self.state.handle(&event, host, self.config.port);
         }
     }
 
@@ -208,13 +188,13 @@ impl App for UdpSink {
     }
 
     fn finished(&self) -> bool {
-        self.finished
+        self.state.finished
     }
 
     fn report(&self, _now: Time) -> Value {
         let flows: Vec<FlowReport> =
             self.flows.iter().map(|flow| flow.report(self.config.record_packets.is_some())).collect();
-        AppReport::with_errors_apart(flows, Protocol::Udp, Role::Sink, &self.errors).into_json()
+        AppReport::with_errors_apart(flows, Protocol::Udp, Role::Sink, &self.state.errors).into_json()
     }
 }
 
