@@ -30,6 +30,27 @@ def test_show_tells_classes_places_rules_and_commands() -> None:
     assert any("max-rate=33000000" in line for line in told["commands"])
 
 
+GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">
+<node id="0"/><node id="1"/><node id="2"/><edge source="0" target="1"/><edge source="1" target="2"/>
+{more}</graph></graphml>"""
+
+
+def test_policies_are_tried_on_topologies_of_others(tmp_path: Path) -> None:
+    (tmp_path / "row.graphml").write_text(GRAPHML.format(more=""))
+    (tmp_path / "loop.graphml").write_text(GRAPHML.format(more='<edge source="2" target="2"/>'))
+    shown = run("policy", "show", "basic-cbq", "--network", "row.graphml", "--at", "all", folder=tmp_path)
+    assert "7 ports of 3 switches" in shown.stdout, shown.stderr
+    drawn = run("graph", "row.graphml", "--rate", "1 Gbit", "--format", "dot", folder=tmp_path)
+    assert drawn.returncode == 0 and "s3" in drawn.stdout, drawn.stderr
+    for words, message in {
+        ("graph", "row.graphml"): "the edge between 0 and 1 has no capacity",
+        ("policy", "show", "basic-cbq", "--network", "loop.graphml"): "the graph has an edge from '2' to itself",
+        ("lab", "none.graphml"): "none.graphml cannot be read: No such file",
+    }.items():
+        refused = run(*words, folder=tmp_path)
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr
+
+
 def test_show_tells_how_the_rules_are_installed_and_takes_settings() -> None:
     assert "installed: proactively" in run("policy", "show", "basic-cbq").stdout
     words = ("--set", "installation=reactive", "--set", "ip_versions=[4, 6]")

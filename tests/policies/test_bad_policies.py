@@ -30,6 +30,30 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: compiled(TrafficClass("a", WEB, maximum="60 Mbit")),
         r"maximum of the class a, 60 Mbit/s, is above the 50 Mbit/s of s1-eth1",
     ),
+    "a share in other words": (
+        lambda: TrafficClass("a", WEB, minimum="much"),
+        r'^the minimum of the class a "much" does not begin with a decimal number',
+    ),
+    "percentages above the port": (
+        lambda: compiled(TrafficClass("a", WEB, minimum="70 %"), TrafficClass("b", minimum="70%")),
+        r"classes b, a of given are guaranteed 70 Mbit/s together, above the 50 Mbit/s of s1-eth1",
+    ),
+    "groups that are none": (
+        lambda: policies.find_policy("source-cbq", {"groups": 0}),
+        "the groups are 0",
+    ),
+    "a group that is one host's name": (
+        lambda: policies.find_policy("source-cbq", {"groups": {"web": "h1"}}),
+        "give names with lists of hosts",
+    ),
+    "a setting of another kind": (
+        lambda: policies.find_policy("rate-limit", {"limits": 5}),
+        r"rate-limit cannot be made with limits=5 \(TypeError",
+    ),
+    "a choice that is none": (
+        lambda: policies.find_policy("basic-cbq", {"borrow": "maybe"}),
+        r"borrow is 'maybe'",
+    ),
     "a minimum above its maximum": (
         lambda: compiled(TrafficClass("a", WEB, minimum="20 Mbit", maximum="10 Mbit")),
         "minimum of the class a is above its maximum",

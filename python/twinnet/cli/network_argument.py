@@ -13,7 +13,10 @@ from twinnet.errors import BadValue
 if TYPE_CHECKING:
     from twinnet.network.network import Network
 
-__all__ = ["described_network", "network_of_file"]
+__all__ = ["GRAPH_SUFFIX", "described_network", "network_of_file"]
+
+GRAPH_SUFFIX = ".graphml"
+"""Files with the topologies of others, such as those of the Internet Topology Zoo."""
 
 
 def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> Network:
@@ -22,20 +25,22 @@ def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> N
     Parameters
     ----------
     text
-        A template such as ``tree:2,3``, the path of a network or study file, or the name of a built-in study.
+        A template such as ``tree:2,3``, the path of a network, study or GraphML file, or the name of a built-in study.
     seed
         The seed of a template's network.
     link
-        Settings of all links of a template; those that are `None` are left out.
+        Settings of all links of a template or GraphML file; those that are `None` are left out.
     """
     from twinnet.network import templates
 
     given: dict[str, Any] = {name: value for name, value in link.items() if value is not None}
     if templates.is_template(text):
         return templates.from_text(text, seed, **given)
+    if text.endswith(GRAPH_SUFFIX):
+        return _of_graph(text, seed, given)
     if given:
         options = " ".join(f"--{name}" for name in given)
-        raise click.UsageError(f"{options} is for templates; a file says it under link_defaults")
+        raise click.UsageError(f"{options} is for templates and GraphML; a file says it under link_defaults")
     from twinnet.study.resolution import built_in_studies
 
     if text in built_in_studies() or Path(text).is_dir() or (Path(text).is_file() and _is_study(text)):
@@ -65,6 +70,8 @@ def network_of_file(text: str, seed: int) -> Network:
             f"{text} is a study, not a network",
             f"make its runs with: twinnet run {text}; see its network with: twinnet graph {text}",
         )
+    if text.endswith(GRAPH_SUFFIX):
+        return _of_graph(text, seed, {})
     if text.endswith(".py"):
         raise BadValue(f"{text} is a Python program, not a network", f"run it with: python {text}")
     if not text.endswith((".yaml", ".yml")) and "/" not in text:
@@ -74,6 +81,13 @@ def network_of_file(text: str, seed: int) -> Network:
             f"{text} is a study, not a network", f"make its runs with: twinnet run {text}; or put its network in a file"
         )
     return load_network(text)
+
+
+def _of_graph(path: str, seed: int, link: Mapping[str, Any]) -> Network:
+    """The network of a GraphML file, with a host at each switch."""
+    from twinnet.network.graphs import from_graphml
+
+    return from_graphml(path, 1, seed, parallel="refuse", **link)
 
 
 def _is_study(path: str) -> bool:

@@ -231,7 +231,9 @@ def _amount(amount: str | float | None) -> str:
 
 
 def _network(text: str) -> Network:
+    from twinnet.cli.network_argument import GRAPH_SUFFIX, described_network, network_of_file
     from twinnet.network import templates
-    from twinnet.network.topology_file import load_network
 
-    return templates.from_text(text, rate="10 Gbit") if templates.is_template(text) else load_network(text)
+    if templates.is_template(text) or text.endswith(GRAPH_SUFFIX):
+        return described_network(text, 1, {"rate": "10 Gbit"})
+    return network_of_file(text, 1)

@@ -150,7 +150,9 @@ def zoo_rule(rate: Rate | None = None, unknown_delay: Duration = "1 ms") -> Line
     def rule(graph: networkx.Graph[Any], a: Any, b: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
         told = given.get("LinkSpeedRaw")
         if told is None and rate is None:
-            raise BadTopology(f"the edge between {a} and {b} has no capacity", 'give rate="10 Gbit" for those')
+            raise BadTopology(
+                f"the edge between {a} and {b} has no capacity", 'give rate="10 Gbit" for those, or --rate'
+            )
         settings = dict(delays(graph, a, b, given))
         settings["rate"] = rate if told is None else _capacity(told, a, b)
         return settings

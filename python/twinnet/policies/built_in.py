@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from twinnet.errors import BadPolicy, did_you_mean
+from twinnet.errors import BadPolicy, TwinnetError, did_you_mean
 from twinnet.policies.policy import FunctionPolicy, Policy, PolicyFunction
 
 __all__ = ["ENTRY_POINTS", "built_in_policies", "find_policy", "known_policies"]
@@ -114,7 +114,16 @@ def _policy(text: str, found: Any, settings: Mapping[str, Any]) -> Policy:
             raise BadPolicy(
                 f"the policy {text} has no setting {unknown!r}", did_you_mean(unknown, [*accepted, *_OF_ALL])
             )
-        policy = found(**settings)
+        try:
+            policy = found(**settings)
+        except TwinnetError:
+            raise
+        except Exception as error:
+            told = ", ".join(f"{key}={value!r}" for key, value in settings.items()) or "no settings"
+            raise BadPolicy(
+                f"the policy {text} cannot be made with {told} ({type(error).__name__}: {error})",
+                f"`twinnet policy list` and its page tell what it takes: {', '.join(accepted) or 'no settings'}",
+            ) from error
         policy.name = policy.name or text
         return policy
     if settings:

@@ -6,6 +6,9 @@ that classes are by application, source, destination or both; not which hosts ar
 parts of the load's servers (which send nearly all) and clients.
 """
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +22,7 @@ from twinnet.policies.groups import Groups, checked_groups, clients_of, even_par
 from twinnet.policies.load import Load
 from twinnet.policies.match import Match
 from twinnet.policies.policy import Policy
-from twinnet.policies.traffic_class import Amount, TrafficClass
+from twinnet.policies.traffic_class import Amount, TrafficClass, amount_bps
 from twinnet.qos.cbq import LinkSharing
 from twinnet.qos.queue import Queue
 
@@ -55,6 +58,9 @@ class _ClassBased(Policy):
     ) -> None:
         if discipline not in ("htb", "cbq"):
             raise BadPolicy(f"the discipline is {discipline!r}; allowed are 'htb' and 'cbq'")
+        if not isinstance(borrow, bool):
+            raise BadPolicy(f"borrow is {borrow!r}", "allowed are true and false")
+        amount_bps(share, 10**9, "the share of each class")
         self.share = share
         self.maximum: Amount | None = None if borrow else share
         self._discipline = discipline

@@ -1,8 +1,12 @@
 """Groups of hosts that policies treat alike: parts of a list, as even as can be."""
 
+# What callers give is checked when the program runs, whatever its annotations promise.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from twinnet.errors import BadPolicy
 from twinnet.network.network import Network
@@ -44,7 +48,9 @@ def even_parts(hosts: Sequence[str], count: int, stem: str) -> dict[str, list[st
 
 
 def checked_groups(groups: Groups) -> Groups:
-    """Return `groups`; raises `BadPolicy` for an empty group, or a host that is in two."""
+    """Return `groups`; raises `BadPolicy` for what is no groups, an empty group, or a host that is in two."""
+    if not isinstance(groups, Mapping) or not all(_is_list(hosts) for hosts in groups.values()):
+        raise BadPolicy(f"the groups are {groups!r}", "give names with lists of hosts: {web: [h1, h2], rest: [h3]}")
     owners: dict[str, str] = {}
     for name, hosts in groups.items():
         if not hosts:
@@ -55,6 +61,10 @@ def checked_groups(groups: Groups) -> Groups:
                     f"the host {host} is in the groups {owners[host]} and {name}", "leave it in one of them"
                 )
     return groups
+
+
+def _is_list(hosts: object) -> bool:
+    return isinstance(hosts, (list, tuple)) and all(isinstance(host, str) for host in cast("Sequence[object]", hosts))
 
 
 def clients_of(network: Network, load: Load) -> list[str]:

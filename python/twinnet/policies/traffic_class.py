@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,9 @@ from twinnet.ranges import line_rate_bps
 __all__ = ["Amount", "TrafficClass", "amount_bps"]
 
 Amount = str | float
-"""A rate with unit (``"330 Mbit"``), or a share of the scheduler's rate above 0, at most 1 (``0.33``)."""
+"""A rate with unit (``"330 Mbit"``), or a share of the scheduler's rate above 0, at most 1 (``0.33`` or ``"33 %"``)."""
+
+_PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -111,14 +114,16 @@ def amount_bps(amount: Amount, rate_bps: int, what: str) -> int:
 
     Examples
     --------
-    >>> amount_bps(0.33, 1_000_000_000, "the minimum"), amount_bps("2 Mbit", 10_000_000, "the minimum")
-    (330000000, 2000000)
+    >>> [amount_bps(one, 1_000_000_000, "the minimum") for one in (0.33, "33 %", "2 Mbit")]
+    [330000000, 330000000, 2000000]
     """
+    if isinstance(amount, str) and (told := _PERCENT.fullmatch(amount)):
+        amount = float(told[1]) / 100
     if isinstance(amount, str):
         try:
-            return line_rate_bps(amount, what)
+            return line_rate_bps(amount, what.removeprefix("the "))
         except UsageError as error:
-            raise BadPolicy(f"{what}: {error}", 'give a rate such as "2 Mbit", or a share such as 0.33') from None
+            raise BadPolicy(str(error), 'give a rate such as "2 Mbit", or a share such as 0.33 or "33 %"') from None
     if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 < amount <= 1:
         raise BadPolicy(f"{what} is {amount!r}; allowed are shares above 0, at most 1, and rates with unit")
     return max(1, int(amount * rate_bps + 1e-6))
