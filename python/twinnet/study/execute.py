@@ -46,7 +46,7 @@ _HANDING_OVER_PS = 3_000_000_000
 _PATH_SAMPLE = "5 ms"
 """The interval at which the path of an estimate is counted: 1,048,576 intervals are kept, of all its ports together."""
 _JOIN_PATIENCE = "30 s"
-_IDLE_PACE = 0.02
+_IDLE_PACE = 0.002
 """A guess at the real time that a second of virtual time takes beside its frames; what runs took corrects both."""
 
 
