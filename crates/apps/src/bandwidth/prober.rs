@@ -1,7 +1,7 @@
 //! Sends the trains of an estimator and asks the listener when they arrived.
 //!
-//! Packets are sent by absolute deadlines; when each was handed to the kernel is noted, so that estimators know the
-//! rate that was really sent. The question for stamps follows the last packet on the same way, so it arrives after
+//! Packets are sent by absolute deadlines. When each went to the interface (where the kernel tells; else when it was
+//! handed to the kernel) is noted, so that estimators know the rate that was really sent. The question for stamps follows the last packet on the same way, so it arrives after
 //! all of them. A listener that does not answer is asked again, with growing patience, and given up after some
 //! seconds.
 
@@ -69,6 +69,8 @@ pub struct BandwidthProber {
     train: Train,
     /// `true` where the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
     told: Vec<bool>,
+    /// Questions about this train that were sent.
+    asked: usize,
     begun: Time,
     window: Option<(Time, Time)>,
     counts: Counts,
@@ -87,6 +89,7 @@ struct Counts {
     lost: u64,
     control_bytes: f64,
     trains: u64,
+    kernel_stamped: u64,
     interruptions: u64,
     batched: u64,
     overflowed: u64,
@@ -113,6 +116,7 @@ impl BandwidthProber {
             train_number: 0,
             train: Train::default(),
             told: Vec::new(),
+            asked: 0,
             begun: Time::ZERO,
             window: None,
             counts: Counts::default(),
@@ -133,6 +137,7 @@ impl BandwidthProber {
             let socket = host.udp_bind(0, v6)?;
             // Fragments would be other probes than those that were asked for.
             let _ = host.forbid_fragments(socket);
+            host.stamp_departures(socket);
             Ok(socket)
         };
         match open(host) {
@@ -174,9 +179,12 @@ impl BandwidthProber {
         for message in messages {
             let bytes = message.emit();
             self.counts.control_bytes += self.framing.bits(bytes.len() as u32) / 8.0;
-            if let Err(error) = host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
-                self.errors.add(error);
+            match host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
+                Ok(()) => self.asked += 1,
+                Err(error) => self.errors.add(error),
             }
+            // Each by itself, so that each has a stamp.
+            host.flush(socket);
         }
     }
 
@@ -217,13 +225,7 @@ impl BandwidthProber {
         }
         self.train_number = self.train_number.wrapping_add(1);
         let count = plan.packets.len();
-        self.train = Train {
-            plan,
-            sent_ns: Vec::with_capacity(count),
-            arrived_ns: Vec::new(),
-            overflowed: 0,
-            clock_stepped: false,
-        };
+        self.train = Train { plan, sent_ns: Vec::with_capacity(count), ..Train::default() };
         self.begun = now + idle;
         self.state = State::Sending { place: 0 };
         self.due = Some(self.begun);
@@ -239,6 +241,11 @@ impl BandwidthProber {
         if place == 0 {
             // A host that wakes late begins late; the gaps are what counts.
             self.begun = now;
+            self.asked = 0;
+            if let Some(socket) = self.socket {
+                // Those of questions about the train before.
+                host.departures(socket);
+            }
             self.window = Some((self.window.map_or(now, |(start, _)| start), now));
         }
         for _ in 0..MOST_PER_CALL {
@@ -357,7 +364,9 @@ impl BandwidthProber {
 
     /// A train is complete.
     fn judge(&mut self, now: Time, host: &mut dyn Host) {
-        let train = std::mem::take(&mut self.train);
+        let mut train = std::mem::take(&mut self.train);
+        let departures = self.socket.map(|socket| host.departures(socket)).unwrap_or_default();
+        self.counts.kernel_stamped += u64::from(train.use_departures(self.asked, &departures));
         // The answer came after all probes, so what they put into queues has passed.
         self.window = self.window.map(|(start, _)| (start, now));
         let counts = &mut self.counts;
@@ -447,6 +456,7 @@ impl BandwidthProber {
             probe_lost: self.counts.lost,
             control_bytes: self.counts.control_bytes as u64,
             trains: self.counts.trains,
+            kernel_stamped_trains: self.counts.kernel_stamped,
             generated_share: (count > 0).then_some(share),
             least_generated_share: (count > 0).then_some(least),
             interruptions: self.counts.interruptions,
